@@ -1,0 +1,57 @@
+# Needs python3, g++, make and git; everything else goes into .venv.
+# On a machine without a GPU, PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu gets the small PyTorch.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash -o pipefail
+
+TORCH := 2.13.0
+VENV := .venv
+BIN := $(abspath $(VENV))/bin
+READY := $(VENV)/ready
+DEMO := build/foo
+JOBS ?= $(shell nproc)
+
+# The compiled parts of the demo and of the tests take cmake and ninja from the environment.
+export PATH := $(BIN):$(PATH)
+export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
+
+.PHONY: help venv demo test lint docs bench reserved clean
+
+help:  ## what can be made
+	@grep -hE '^[a-z]+:.*  ## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*  ## (.*)/  make \1\t\2/' | expand -t 18
+
+venv: $(READY)  ## the virtual environment, with PyTorch $(TORCH) and all tools
+
+# PyTorch goes first, so that nothing else chooses its version.
+$(READY): pyproject.toml Makefile
+	test -x $(BIN)/python || python3 -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet torch==$(TORCH)
+	$(BIN)/python -m pip install --quiet --editable '.[build,test,docs]'
+	touch $@
+
+demo: $(READY)  ## render foo, build it, install it, run its quickstart
+	rm -rf $(DEMO)
+	$(BIN)/copier copy --quiet --defaults --vcs-ref HEAD $(CURDIR) $(DEMO)
+	$(BIN)/python -m pip install --quiet --no-build-isolation $(DEMO)
+	$(BIN)/python $(DEMO)/examples/quickstart.py
+
+test: $(READY)  ## every test: renders, builds and exercises foo
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup tests
+
+lint: $(READY)  ## formatting and types of our own Python
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+docs: $(READY)  ## the documentation, into build/site
+	$(BIN)/python -m generator.pages --check
+	$(BIN)/mkdocs build --strict --site-dir build/site
+
+bench: $(READY)  ## the figures of the README
+	$(BIN)/python -m benchmarks
+
+reserved: $(READY)  ## the list of names that a backend cannot have, from PyTorch $(TORCH)
+	$(BIN)/python -m generator.reserved
+
+clean:  ## remove what was made, the environment too
+	rm -rf build $(VENV)

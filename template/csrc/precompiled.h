@@ -1,0 +1,6 @@
+// Precompiled: what nearly every file of csrc/ needs, and what takes longest to read.
+#pragma once
+
+#include <ATen/TensorIterator.h>
+#include <ATen/core/Tensor.h>
+#include <torch/library.h>

@@ -1,0 +1,24 @@
+# The Python modules for the device's tests: _device, and _simulator where the device has knobs (testing.cpp).
+find_package(Python REQUIRED COMPONENTS Interpreter Development.Module)
+execute_process(
+  COMMAND "${Python_EXECUTABLE}" -m pybind11 --cmakedir
+  OUTPUT_VARIABLE pybind11_DIR OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+find_package(pybind11 CONFIG QUIET)
+if(NOT pybind11_FOUND)
+  message(FATAL_ERROR "The device's tests need pybind11: ${Python_EXECUTABLE} -m pip install pybind11")
+endif()
+
+function(add_test_module name)
+  pybind11_add_module(${name} MODULE NO_EXTRAS ${ARGN})
+  target_link_libraries(${name} PRIVATE ${DEVICE_TARGET})
+  target_include_directories(${name} PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}" "${DEVICE_DIR}")
+  target_compile_options(${name} PRIVATE -Wall -Wextra -Werror -O1)
+  target_compile_definitions(${name} PRIVATE DEVICE_ENV_PREFIX="${DEVICE_ENV_PREFIX}")
+  set_target_properties(${name} PROPERTIES CXX_VISIBILITY_PRESET hidden LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
+endfunction()
+
+file(GLOB testing_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/testing/*.cpp")
+add_test_module(_device ${testing_sources})
+if(EXISTS "${DEVICE_DIR}/testing.cpp")
+  add_test_module(_simulator "${DEVICE_DIR}/testing.cpp")
+endif()

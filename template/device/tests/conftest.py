@@ -1,0 +1,159 @@
+"""Fixtures of the device's conformance tests, which need neither PyTorch nor the built package."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import device_library
+
+
+@pytest.fixture(scope="session")
+def api() -> ModuleType:
+    """The module `_device`: both headers as Python functions."""
+    return device_library.load()
+
+
+@pytest.fixture
+def simulator(api: ModuleType) -> Iterator[ModuleType]:
+    """The simulator's knobs; a device without them skips the tests that need them."""
+    knobs = pytest.importorskip("_simulator", reason="only the simulator fails on request")
+    total = [api.memory_info(device).total for device in range(api.device_count())]
+    yield knobs
+    knobs.clear_faults()
+    for device, memory in enumerate(total):
+        knobs.set_memory_limit(device, memory)
+
+
+@pytest.fixture
+def second_device(api: ModuleType) -> int:
+    """The index of another device than 0."""
+    if api.device_count() < 2:
+        pytest.skip("needs two devices")
+    return 1
+
+
+@pytest.fixture
+def make_stream(api: ModuleType) -> Iterator[Callable[..., Any]]:
+    """Creates streams that are destroyed after the test, if the test has not done so."""
+    streams = []
+
+    def make(device: int = 0, priority: int = 0) -> Any:
+        streams.append(api.create_stream(device, priority))
+        return streams[-1]
+
+    yield make
+    for stream in streams:
+        api.destroy_stream(stream)
+
+
+@pytest.fixture
+def stream(make_stream: Callable[..., Any]) -> Any:
+    """A stream of device 0."""
+    return make_stream()
+
+
+@pytest.fixture
+def make_event(api: ModuleType) -> Iterator[Callable[..., Any]]:
+    """Creates events that are destroyed after the test."""
+    events = []
+
+    def make(device: int = 0, timing: bool = False) -> Any:
+        events.append(api.create_event(device, timing))
+        return events[-1]
+
+    yield make
+    for event in events:
+        api.destroy_event(event)
+
+
+class Gate:
+    """Holds streams back until it is opened: ordering without sleeping."""
+
+    def __init__(self, api: ModuleType) -> None:
+        self._api = api
+        self._opened = threading.Event()
+        self._reached = threading.Event()
+
+    def hold(self, stream: Any) -> None:
+        """Work enqueued on the stream from now on waits for the gate."""
+
+        def wait() -> None:
+            self._reached.set()
+            self._opened.wait()
+
+        self._api.launch_host(stream, wait)
+
+    def wait_until_reached(self) -> None:
+        """Returns when a stream stands at the gate."""
+        assert self._reached.wait(timeout=60)
+
+    def open(self) -> None:
+        """Lets the streams go on."""
+        self._opened.set()
+
+
+@pytest.fixture
+def make_gate(
+    api: ModuleType, make_stream: object, make_event: object
+) -> Iterator[Callable[[], Gate]]:
+    """Makes gates that the end of the test opens, before its streams are destroyed."""
+    if not api.properties(0).host_functions:
+        pytest.skip("needs host functions to hold a stream back")
+    gates = []
+
+    def make() -> Gate:
+        gates.append(Gate(api))
+        return gates[-1]
+
+    yield make
+    for gate in gates:
+        gate.open()
+
+
+@pytest.fixture
+def gate(make_gate: Callable[[], Gate]) -> Gate:
+    """One gate."""
+    return make_gate()
+
+
+@pytest.fixture
+def make_pinned(api: ModuleType) -> Iterator[Callable[[int], int]]:
+    """Allocates page-locked host memory that is given back after the test."""
+    addresses = []
+
+    def make(size: int) -> int:
+        addresses.append(api.allocate_host(size))
+        return int(addresses[-1])
+
+    yield make
+    for address in addresses:
+        api.deallocate_host(address)
+
+
+@pytest.fixture
+def run_child(api: ModuleType) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs Python code in a process of its own, in which `import _device` works."""
+    module_folder = str(Path(api.__file__ or "").parent)
+
+    def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        path = os.pathsep.join([module_folder, os.environ.get("PYTHONPATH", "")])
+        return subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONPATH": path, **environment},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+
+    return run

@@ -1,0 +1,191 @@
+"""The attributes that PyTorch looks up on a device module, and the current device."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+import torch
+from backend import DEVICE, backend
+from support import needs_two_devices, supported_dtypes
+
+LAST = backend.device_count() - 1
+
+
+def test_is_available_decides_for_torch_accelerator(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert torch.accelerator.is_available()
+    monkeypatch.setattr(backend, "is_available", lambda: False)
+    assert not torch.accelerator.is_available()
+
+
+def test_device_count_is_what_torch_accelerator_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert torch.accelerator.device_count() == backend.device_count() >= 1
+    monkeypatch.setattr(backend, "device_count", lambda: 7)
+    assert torch.accelerator.device_count() == 7
+
+
+@needs_two_devices
+def test_set_device_chooses_where_tensors_go() -> None:
+    backend.set_device(1)
+    assert backend.current_device() == 1
+    assert torch.accelerator.current_device_index() == 1
+    assert torch.ones(1, device=DEVICE).device == torch.device(DEVICE, 1)
+    assert getattr(torch.ones(1), DEVICE)().device.index == 1
+
+
+@needs_two_devices
+@pytest.mark.parametrize("device", [1, f"{DEVICE}:1", torch.device(DEVICE, 1)])
+def test_set_device_takes_an_index_a_string_or_a_device(device: Any) -> None:
+    backend.set_device(device)
+    assert backend.current_device() == 1
+
+
+@needs_two_devices
+def test_torch_accelerator_sets_the_same_current_device() -> None:
+    torch.accelerator.set_device_index(1)
+    assert backend.current_device() == 1
+    with torch.accelerator.device_index(0):
+        assert backend.current_device() == 0
+    assert backend.current_device() == 1
+
+
+@needs_two_devices
+@pytest.mark.parametrize("device", [1, f"{DEVICE}:1", torch.device(DEVICE, 1)])
+def test_device_changes_the_current_device_for_a_while(device: Any) -> None:
+    with backend.device(device):
+        assert backend.current_device() == 1
+        assert torch.empty(1, device=DEVICE).device.index == 1
+    assert backend.current_device() == 0
+
+
+@pytest.mark.parametrize("device", [None, -1])
+def test_device_changes_nothing_for_none_and_minus_one(device: Any) -> None:
+    backend.set_device(LAST)
+    with backend.device(device):
+        assert backend.current_device() == LAST
+    assert backend.current_device() == LAST
+
+
+@needs_two_devices
+def test_device_restores_after_an_exception() -> None:
+    with pytest.raises(KeyError), backend.device(1):
+        raise KeyError
+    assert backend.current_device() == 0
+
+
+@needs_two_devices
+def test_device_of_follows_a_tensor_and_ignores_other_devices() -> None:
+    with backend.device_of(torch.ones(1, device=f"{DEVICE}:1")):
+        assert backend.current_device() == 1
+        with backend.device_of(torch.ones(1)):
+            assert backend.current_device() == 1
+    assert backend.current_device() == 0
+
+
+@needs_two_devices
+def test_current_device_belongs_to_the_thread() -> None:
+    backend.set_device(1)
+    seen: list[int] = []
+    thread = threading.Thread(target=lambda: seen.append(backend.current_device()))
+    thread.start()
+    thread.join()
+    assert seen == [0]
+
+
+@pytest.mark.parametrize("index", [backend.device_count(), 99, 1000])
+def test_an_index_that_is_no_device_is_refused_everywhere(index: int) -> None:
+    uses = [
+        lambda: backend.set_device(index),
+        lambda: backend.synchronize(index),
+        lambda: backend.get_device_properties(index),
+        lambda: backend.mem_get_info(index),
+        lambda: backend.current_stream(index),
+        lambda: backend.device(index).__enter__(),
+    ]
+    for use in uses:
+        with pytest.raises(RuntimeError, match=rf"(?i)device"):
+            use()
+    assert backend.current_device() == 0
+
+
+def test_a_tensor_on_an_index_that_is_no_device_is_refused() -> None:
+    uses = [
+        lambda: torch.ones(1, device=f"{DEVICE}:99"),
+        lambda: torch.empty(1, device=f"{DEVICE}:99"),
+        lambda: torch.empty_strided((2,), (1,), device=f"{DEVICE}:99"),
+        lambda: torch.tensor([1.0], device=f"{DEVICE}:99"),
+        lambda: torch.ones(1).to(f"{DEVICE}:99"),
+        lambda: getattr(torch.ones(1), DEVICE)(99),
+        lambda: torch.ones(1, device=DEVICE).to(f"{DEVICE}:99"),
+    ]
+    for use in uses:
+        with pytest.raises(RuntimeError, match=rf"{DEVICE}:99.*{backend.device_count()}"):
+            use()
+
+
+def test_a_device_of_another_type_is_refused() -> None:
+    for use in (backend.set_device, backend.device, backend.synchronize, backend.memory_allocated):
+        for other in ("cpu", torch.device("cpu")):
+            with pytest.raises(ValueError, match=f"expected a {DEVICE} device"):
+                use(other)
+
+
+def test_synchronize_takes_every_way_to_name_a_device() -> None:
+    for device in (None, 0, DEVICE, f"{DEVICE}:{LAST}", torch.device(DEVICE), torch.device(DEVICE, LAST)):
+        backend.synchronize(device)
+    torch.accelerator.synchronize()
+
+
+def test_device_properties_describe_the_device() -> None:
+    properties = backend.get_device_properties(0)
+    assert properties.name == backend.get_device_name(0) != ""
+    assert properties.total_memory == backend.mem_get_info(0)[1] > 0
+    assert properties.highest_priority <= properties.lowest_priority
+    assert properties.name in repr(properties)
+
+
+def test_capability_holds_exactly_the_dtypes_of_the_backend() -> None:
+    capability = backend.get_device_capability()
+    assert capability["supported_dtypes"] == set(supported_dtypes())
+    assert torch.accelerator.get_device_capability() == capability
+
+
+def test_peer_access_is_answered_for_every_pair() -> None:
+    for one in range(backend.device_count()):
+        for other in range(backend.device_count()):
+            assert isinstance(backend.can_device_access_peer(one, other), bool)
+
+
+def test_initialized_is_true_once_a_device_was_used() -> None:
+    torch.ones(1, device=DEVICE)
+    assert backend.is_initialized() is True
+    assert backend._initialized is True
+    assert backend._is_in_bad_fork() is False
+    backend.init()
+    backend._lazy_init()
+
+
+def test_default_device_can_be_this_one() -> None:
+    with torch.device(DEVICE):
+        assert torch.ones(2).device.type == DEVICE
+    torch.set_default_device(f"{DEVICE}:{LAST}")
+    try:
+        assert torch.zeros(2).device == torch.device(DEVICE, LAST)
+    finally:
+        torch.set_default_device(None)
+
+
+def test_an_integer_stands_for_this_device() -> None:
+    assert torch.device(LAST) == torch.device(DEVICE, LAST)
+    assert torch.ones(1, device=LAST).device == torch.device(DEVICE, LAST)
+
+
+def test_fake_tensors_know_the_current_device() -> None:
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    backend.set_device(LAST)
+    with FakeTensorMode():
+        fake = torch.empty(2, 3, device=DEVICE)
+        assert fake.device == torch.device(DEVICE, LAST)
+        assert (fake + 1).mT.shape == (3, 2)

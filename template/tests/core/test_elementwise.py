@@ -1,0 +1,283 @@
+"""Elementwise operators against the CPU: dtypes, promotion, layouts, out=, in place, scalars."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from backend import DEVICE
+from support import (
+    COMPLEX,
+    FLOATING,
+    INTEGERS,
+    assert_same,
+    needs,
+    needs_two_devices,
+    sample,
+    supported,
+)
+
+REFUSED = (RuntimeError, NotImplementedError, TypeError)
+
+UNARY = """
+    abs neg sign sgn reciprocal sqrt rsqrt exp expm1 exp2 log log2 log10 log1p sin cos tan asin acos
+    atan sinh cosh tanh asinh acosh atanh erf erfc sigmoid floor ceil trunc round frac relu square
+    logical_not bitwise_not isnan isinf isfinite isneginf signbit
+""".split()
+BINARY = """
+    add sub mul div floor_divide remainder fmod pow atan2 maximum minimum fmax fmin hypot copysign
+    eq ne lt le gt ge logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor
+""".split()
+IN_PLACE = "add_ sub_ mul_ div_ pow_ fmod_ remainder_ eq_ lt_ logical_and_ atan2_".split()
+LAYOUTS: list[Callable[[torch.Tensor], torch.Tensor]] = [
+    lambda x: x,
+    lambda x: x.T,
+    lambda x: x[1:, ::2],
+    lambda x: x[:1].expand(6, -1),
+    lambda x: x[2],
+    lambda x: x[3, 4],
+    lambda x: x[:0],
+]
+
+
+def compare(
+    function: Callable[..., torch.Tensor], *arguments: torch.Tensor, **keywords: Any
+) -> None:
+    """Run on both; what the CPU refuses the device must refuse."""
+    on_device = [argument.to(DEVICE) for argument in arguments]
+    try:
+        expected = function(*arguments, **keywords)
+    except REFUSED:
+        with pytest.raises(REFUSED):
+            function(*on_device, **keywords)
+        return
+    if expected.dtype not in supported():
+        with pytest.raises(TypeError, match="does not support"):
+            function(*on_device, **keywords)
+        return
+    assert_same(function(*on_device, **keywords), expected)
+
+
+@pytest.mark.parametrize("dtype", supported(), ids=str)
+@pytest.mark.parametrize("name", UNARY)
+def test_unary(name: str, dtype: torch.dtype) -> None:
+    function = getattr(torch, name)
+    values = sample(6, 7, dtype=dtype)
+    for layout in LAYOUTS:
+        compare(function, layout(values))
+    if dtype.is_floating_point:
+        special = [0.0, -0.0, 1.0, -1.0, float("inf"), float("-inf"), float("nan")]
+        compare(function, torch.tensor(special, dtype=dtype))
+
+
+@pytest.mark.parametrize("dtype", supported(), ids=str)
+@pytest.mark.parametrize("name", BINARY)
+def test_binary_with_promotion(name: str, dtype: torch.dtype) -> None:
+    function = getattr(torch, name)
+    one = sample(4, 5, dtype=dtype, low=1)
+    for other in supported():
+        compare(function, one, sample(4, 5, dtype=other, low=1, seed=1))
+
+
+@needs(torch.float32)
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "maximum", "lt", "pow"])
+def test_binary_with_broadcasting_and_layouts(name: str) -> None:
+    function = getattr(torch, name)
+    one, other = sample(6, 7, low=0.5), sample(6, 7, low=0.5, seed=1)
+    for left in LAYOUTS:
+        for right in LAYOUTS:
+            compare(function, left(one), right(other))
+
+
+@pytest.mark.parametrize("dtype", supported(FLOATING, INTEGERS), ids=str)
+def test_python_scalars_promote_as_on_the_cpu(dtype: torch.dtype) -> None:
+    values = sample(5, dtype=dtype, low=1)
+    for scalar in (2, 2.5, True, 0, 2**40, -3, 1.5 + 2j):
+        for function in (
+            lambda x, s=scalar: x + s,
+            lambda x, s=scalar: s - x,
+            lambda x, s=scalar: x * s,
+            lambda x, s=scalar: s / x,
+            lambda x, s=scalar: x == s,
+        ):
+            compare(function, values)
+
+
+@pytest.mark.parametrize("dtype", supported(FLOATING, COMPLEX, INTEGERS), ids=str)
+def test_alpha_of_add_and_sub(dtype: torch.dtype) -> None:
+    one, other = sample(5, dtype=dtype), sample(5, dtype=dtype, seed=1)
+    compare(torch.add, one, other, alpha=3)
+    compare(torch.sub, one, other, alpha=2)
+
+
+@pytest.mark.parametrize("dtype", supported(FLOATING, INTEGERS), ids=str)
+@pytest.mark.parametrize("rounding", [None, "trunc", "floor"])
+def test_division_rounds(dtype: torch.dtype, rounding: str | None) -> None:
+    one = sample(50, dtype=dtype, low=-20, high=20)
+    other = sample(50, dtype=dtype, low=1, high=5, seed=1)
+    compare(torch.div, one, other, rounding_mode=rounding)
+
+
+@needs(torch.float32)
+def test_large_integers_stay_exact() -> None:
+    for dtype in supported(torch.int64):
+        values = torch.tensor([2**62, -(2**62), 2**53 + 1], dtype=dtype)
+        compare(lambda x: x + 1, values)
+        compare(lambda x: x // 3, values)
+        compare(lambda x: x == 2**53 + 1, values)
+        compare(lambda x: x.clamp(max=2**53), values)
+
+
+@pytest.mark.parametrize("dtype", supported(FLOATING, INTEGERS), ids=str)
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_in_place(name: str, dtype: torch.dtype) -> None:
+    one, other = sample(4, 5, dtype=dtype, low=1), sample(4, 5, dtype=dtype, low=1, seed=1)
+
+    def run(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        base = x.clone()
+        result = getattr(base.T[1:], name)(y.T[1:])
+        assert result.data_ptr() == base.T[1:].data_ptr()
+        return base
+
+    compare(run, one, other)
+
+
+@needs(torch.float32, torch.int64)
+def test_in_place_result_that_cannot_be_held_is_refused() -> None:
+    with pytest.raises(RuntimeError, match="can't be cast"):
+        torch.ones(2, dtype=torch.int64, device=DEVICE).add_(1.5)
+
+
+@needs(torch.float32)
+def test_out_receives_the_result_and_is_resized() -> None:
+    one, other = sample(3, 4), sample(3, 4, seed=1)
+    expected = one + other
+    on_device = one.to(DEVICE), other.to(DEVICE)
+    empty = torch.empty(0, device=DEVICE)
+    assert torch.add(*on_device, out=empty) is empty
+    assert_same(empty, expected)
+    base = torch.zeros(4, 6, device=DEVICE)
+    torch.add(*on_device, out=base.T[:3, :])
+    assert_same(base.T[:3, :].contiguous(), expected)
+    assert base[:, 3:].eq(0).all().item()
+
+
+@needs(torch.float32, torch.float64)
+def test_out_of_another_dtype_receives_a_cast() -> None:
+    one = sample(5)
+    out = torch.empty(5, dtype=torch.float64, device=DEVICE)
+    torch.mul(one.to(DEVICE), 3, out=out)
+    assert_same(out, torch.mul(one, 3, out=torch.empty(5, dtype=torch.float64)))
+
+
+@needs(torch.float32)
+def test_out_on_another_device_is_refused() -> None:
+    one = torch.ones(2, device=DEVICE)
+    with pytest.raises(RuntimeError):
+        torch.add(one, one, out=torch.empty(2))
+
+
+@needs(torch.float32)
+def test_output_may_be_an_input() -> None:
+    value = sample(4, 4)
+    on_device = value.to(DEVICE)
+    torch.mul(on_device, on_device, out=on_device)
+    assert_same(on_device, value * value)
+    with pytest.raises(RuntimeError, match="overlap"):
+        torch.add(on_device[1:], 1, out=on_device[:-1])
+
+
+@needs(torch.float32)
+def test_zero_dimensional_cpu_tensors_act_as_scalars() -> None:
+    scalar = torch.tensor(2.5)
+    values = sample(4)
+    on_device = values.to(DEVICE)
+    for function in (
+        lambda x: x + scalar,
+        lambda x: scalar - x,
+        lambda x: x * scalar,
+        lambda x: torch.maximum(x, scalar),
+        lambda x: scalar // x,
+        lambda x: torch.atan2(scalar, x),
+    ):
+        assert_same(function(on_device), function(values))
+    on_device *= scalar
+    assert_same(on_device, values * scalar)
+
+
+@needs(torch.float64, torch.float32)
+def test_zero_dimensional_cpu_tensor_does_not_promote() -> None:
+    result = torch.ones(2, device=DEVICE) + torch.tensor(1.0, dtype=torch.float64)
+    assert result.dtype is torch.float32
+
+
+@needs(torch.float32)
+def test_cpu_tensor_with_dimensions_is_refused() -> None:
+    on_device, on_cpu = torch.ones(2, device=DEVICE), torch.ones(2)
+    uses: list[Callable[[], object]] = [
+        lambda: on_device + on_cpu,
+        lambda: on_cpu * on_device,
+        lambda: on_device.add_(on_cpu),
+        lambda: torch.maximum(on_device, on_cpu),
+        lambda: torch.where(on_device > 0, on_device, on_cpu),
+    ]
+    for use in uses:
+        with pytest.raises(RuntimeError, match="same device"):
+            use()
+
+
+@needs_two_devices
+@needs(torch.float32)
+def test_tensors_of_two_devices_are_refused() -> None:
+    one, other = torch.ones(2, device=f"{DEVICE}:0"), torch.ones(2, device=f"{DEVICE}:1")
+    for use in (torch.add, torch.mul, torch.eq, torch.maximum):
+        with pytest.raises(RuntimeError, match=f"{DEVICE}:1"):
+            use(one, other)
+
+
+@needs_two_devices
+@needs(torch.float32)
+def test_result_is_on_the_device_of_the_inputs_not_the_current_one() -> None:
+    value = torch.ones(2, device=f"{DEVICE}:1")
+    for result in (value + 1, value * value, value.sum(), value.relu(), torch.zeros_like(value)):
+        assert result.device == value.device
+
+
+@needs(torch.float32)
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, y: torch.where(x > 0, x, y),
+        lambda x, y: torch.clamp(x, -1, 2),
+        lambda x, y: torch.clamp(x, y, y + 1),
+        lambda x, y: torch.lerp(x, y, 0.3),
+        lambda x, y: torch.addcmul(x, x, y, value=0.5),
+        lambda x, y: torch.addcdiv(x, x, y.abs() + 1, value=2),
+        lambda x, y: torch.nan_to_num(x / 0),
+        lambda x, y: torch.nn.functional.gelu(x),
+        lambda x, y: torch.nn.functional.silu(x),
+        lambda x, y: torch.nn.functional.leaky_relu(x, 0.1),
+        lambda x, y: torch.nn.functional.elu(x),
+        lambda x, y: torch.nn.functional.softplus(x),
+        lambda x, y: torch.nn.functional.hardtanh(x),
+        lambda x, y: torch.special.erfinv(x / 10),
+        lambda x, y: torch.lgamma(x.abs() + 0.5),
+    ],
+)
+def test_other_elementwise_functions(function: Callable[..., torch.Tensor]) -> None:
+    for layout in LAYOUTS:
+        compare(function, layout(sample(6, 7)), layout(sample(6, 7, seed=1)))
+
+
+@needs(torch.float32)
+def test_more_dimensions_than_a_kernel_takes() -> None:
+    values = sample(*([1, 2] * 9))
+    compare(lambda x: x.transpose(1, 17) + x, values)
+    compare(torch.exp, values.transpose(3, 15))
+
+
+@needs(torch.float32)
+def test_large_tensors() -> None:
+    compare(lambda x, y: x * y + x, sample(1025, 1031), sample(1025, 1031, seed=1))

@@ -1,0 +1,145 @@
+"""Making tensors on the device, and the dtypes that they may have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from backend import DEVICE
+from support import NEVER_OFFERED, assert_same, needs, sample, supported, unsupported_dtype
+
+
+
+def numeric() -> list[torch.dtype]:
+    return [dtype for dtype in supported() if dtype is not torch.bool]
+
+
+@pytest.mark.parametrize("dtype", supported(), ids=str)
+def test_filled_tensors(dtype: torch.dtype) -> None:
+    for make in (torch.zeros, torch.ones, lambda *s, **k: torch.full(s, 1, **k)):
+        assert_same(make(2, 3, dtype=dtype, device=DEVICE), make(2, 3, dtype=dtype))
+    like = sample(2, 3, dtype=dtype).T
+    for make_like in (torch.zeros_like, torch.ones_like):
+        made = make_like(like, device=DEVICE)
+        assert made.stride() == like.stride()
+        assert_same(made, make_like(like))
+    assert torch.empty_like(like, device=DEVICE).stride() == like.stride()
+
+
+@pytest.mark.parametrize("dtype", numeric(), ids=str)
+def test_ranges(dtype: torch.dtype) -> None:
+    if not dtype.is_complex:
+        assert_same(torch.arange(10, dtype=dtype, device=DEVICE), torch.arange(10, dtype=dtype))
+        assert_same(
+            torch.arange(2, 20, 3, dtype=dtype, device=DEVICE), torch.arange(2, 20, 3, dtype=dtype)
+        )
+    if dtype.is_floating_point:
+        assert_same(
+            torch.linspace(0, 1, 7, dtype=dtype, device=DEVICE),
+            torch.linspace(0, 1, 7, dtype=dtype),
+        )
+    assert_same(torch.eye(3, 4, dtype=dtype, device=DEVICE), torch.eye(3, 4, dtype=dtype))
+
+
+@pytest.mark.parametrize("dtype", supported(), ids=str)
+def test_tensor_of_python_values(dtype: torch.dtype) -> None:
+    values = [[1, 0], [0, 1]]
+    assert_same(torch.tensor(values, dtype=dtype, device=DEVICE), torch.tensor(values, dtype=dtype))
+    assert_same(torch.as_tensor(values, dtype=dtype, device=DEVICE), torch.tensor(values, dtype=dtype))
+
+
+@pytest.mark.parametrize("dtype", supported(), ids=str)
+def test_new_methods_stay_on_the_device(dtype: torch.dtype) -> None:
+    tensor = torch.empty(0, dtype=dtype, device=DEVICE)
+    assert_same(tensor.new_zeros(2), torch.zeros(2, dtype=dtype))
+    assert_same(tensor.new_full((2,), 1), torch.ones(2, dtype=dtype))
+    assert tensor.new_empty(3, 4).shape == (3, 4)
+    assert tensor.new_empty_strided((2, 3), (1, 2)).stride() == (1, 2)
+
+
+@needs(torch.float32)
+@pytest.mark.parametrize("value", [0, 3, -2.5, True, float("inf")])
+def test_fill_writes_every_layout(value: float) -> None:
+    on_cpu, on_device = sample(4, 6), sample(4, 6).to(DEVICE)
+    for tensor in (on_cpu, on_device):
+        tensor[1:3, ::2].fill_(value)
+        tensor.T[5].fill_(torch.tensor(value))
+    assert_same(on_device, on_cpu)
+    assert on_device.zero_().cpu().eq(0).all()
+
+
+@needs(torch.float32)
+def test_empty_strided_and_memory_formats() -> None:
+    assert torch.empty_strided((2, 3), (1, 2), device=DEVICE).stride() == (1, 2)
+    nhwc = torch.empty(2, 3, 4, 5, device=DEVICE, memory_format=torch.channels_last)
+    assert nhwc.is_contiguous(memory_format=torch.channels_last)
+    assert torch.empty(0, 3, device=DEVICE).numel() == 0
+
+
+@needs(torch.float32)
+def test_impossible_sizes_are_refused() -> None:
+    with pytest.raises(RuntimeError, match="negative"):
+        torch.empty(-1, device=DEVICE)
+    with pytest.raises(RuntimeError):
+        torch.empty(2**62, 8, device=DEVICE)
+
+
+@needs(torch.float32)
+def test_uninitialised_memory_is_filled_when_algorithms_must_be_deterministic() -> None:
+    torch.use_deterministic_algorithms(True)
+    try:
+        assert torch.empty(5, device=DEVICE).isnan().all().item()
+        assert torch.empty_strided((2, 2), (2, 1), device=DEVICE).isnan().all().item()
+        assert torch.ones(2, device=DEVICE).resize_(4)[2:].isnan().all().item()
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
+@needs(torch.float32, torch.bool, torch.int64)
+def test_triangles_grids_and_joins() -> None:
+    on_cpu = sample(4, 5)
+    on_device = on_cpu.to(DEVICE)
+    functions: list[Callable[[torch.Tensor], torch.Tensor]] = [
+        torch.tril,
+        lambda x: torch.triu(x, 1),
+        lambda x: torch.cat([x, x[:1], x[1:3]]),
+        lambda x: torch.stack([x, x + 1], 1),
+        lambda x: x.repeat(2, 3),
+        lambda x: x.flip(0),
+        lambda x: x.roll(1, 1),
+        lambda x: torch.nn.functional.pad(x, (1, 2)),
+        lambda x: torch.meshgrid(x[0], x[:, 0], indexing="ij")[0],
+        lambda x: torch.nn.functional.one_hot(torch.arange(3, device=x.device)).to(x.dtype),
+    ]
+    for function in functions:
+        assert_same(function(on_device), function(on_cpu))
+
+
+def test_dtype_that_was_left_out_is_refused_wherever_a_tensor_would_get_it() -> None:
+    dtype = unsupported_dtype()
+    kept = next(dtype for dtype in supported() if dtype is not torch.bool)
+    on_cpu = torch.ones(2).to(dtype)
+    on_device = torch.ones(2, dtype=kept, device=DEVICE)
+    uses: list[Callable[[], object]] = [
+        lambda: torch.empty(2, dtype=dtype, device=DEVICE),
+        lambda: torch.zeros(2, dtype=dtype, device=DEVICE),
+        lambda: torch.empty_strided((2,), (1,), dtype=dtype, device=DEVICE),
+        lambda: torch.empty_like(on_device, dtype=dtype),
+        lambda: torch.tensor([1.0], dtype=dtype, device=DEVICE),
+        lambda: on_device.to(dtype),
+        lambda: on_cpu.to(DEVICE),
+        lambda: getattr(on_cpu, DEVICE)(),
+        lambda: on_device.new_zeros(2, dtype=dtype),
+    ]
+    name = str(dtype)
+    for use in uses:
+        with pytest.raises(TypeError, match=f"{DEVICE} does not support {name}"):
+            use()
+
+
+@needs(torch.float32)
+def test_message_of_a_refused_dtype_lists_those_that_work() -> None:
+    with pytest.raises(TypeError) as error:
+        torch.empty(2, dtype=NEVER_OFFERED, device=DEVICE)
+    assert all(str(dtype) in str(error.value) for dtype in supported())

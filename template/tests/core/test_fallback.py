@@ -1,0 +1,258 @@
+"""Operators without a kernel of their own: they run on the CPU and must look as if they did not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+import torch
+from backend import DEVICE, ENV_PREFIX, backend
+from support import assert_same, needs, needs_two_devices, run_python, sample, unsupported_dtype
+
+pytestmark = needs(torch.float32)
+
+# Operators that no family of the device API covers.
+bessel = torch.special.bessel_j0
+zeta = torch.special.zeta
+
+
+def has_kernel(operator: str) -> bool:
+    return torch._C._dispatch_has_kernel_for_dispatch_key(operator, "PrivateUse1")
+
+
+def count(operator: str) -> int:
+    stats: dict[str, int] = backend.fallback_stats()
+    return sum(number for name, number in stats.items() if operator in name)
+
+
+@pytest.fixture(autouse=True)
+def fresh_counts() -> None:
+    backend.reset_fallback_stats()
+
+
+def test_the_operators_of_this_file_have_no_kernel() -> None:
+    for operator in ("special_bessel_j0", "special_bessel_j0.out", "special_zeta"):
+        assert not has_kernel(f"aten::{operator}")
+
+
+def test_result_is_on_the_device_and_right() -> None:
+    values = sample(4, 5)
+    assert_same(bessel(values.to(DEVICE)), bessel(values))
+
+
+def test_stats_count_each_operator() -> None:
+    values = torch.ones(2, device=DEVICE)
+    for _ in range(3):
+        bessel(values)
+    assert count("special_bessel_j0") == 3
+    backend.reset_fallback_stats()
+    assert count("special_bessel_j0") == 0
+
+
+def test_native_operators_are_not_counted() -> None:
+    torch.ones(2, device=DEVICE) + 1
+    assert count("add") == 0
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        lambda x: x,
+        lambda x: x.T,
+        lambda x: x[1:, ::2],
+        lambda x: x[:1].expand(4, -1),
+        lambda x: x[2, 3],
+        lambda x: x[:0],
+        lambda x: torch._neg_view(x),
+    ],
+)
+def test_every_layout(layout: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    values = sample(6, 7)
+    assert_same(bessel(layout(values.to(DEVICE))), bessel(layout(values)))
+
+
+@needs_two_devices
+def test_result_is_on_the_device_of_the_inputs_not_the_current_one() -> None:
+    values = torch.ones(3, device=f"{DEVICE}:1")
+    assert bessel(values).device == values.device
+    assert torch.linalg.inv(torch.eye(3, device=f"{DEVICE}:1")).device == values.device
+
+
+def test_zero_dimensional_cpu_tensor_first_leaves_the_result_on_the_device() -> None:
+    scalar, values = torch.tensor(2.5), sample(4, low=1)
+    for function in (
+        lambda x: zeta(scalar, x),
+        lambda x: torch.where(torch.tensor(True), scalar, x),
+        lambda x: scalar // x,
+        lambda x: 2 // x,
+        lambda x: torch.logical_and(scalar, x),
+        lambda x: torch.hypot(scalar, x),
+        lambda x: torch.xlogy(scalar, x),
+    ):
+        assert_same(function(values.to(DEVICE)), function(values))
+
+
+def test_cpu_tensor_with_dimensions_is_refused() -> None:
+    on_device, on_cpu = torch.ones(2, device=DEVICE), torch.ones(2)
+    for use in (
+        lambda: zeta(on_device, on_cpu),
+        lambda: zeta(on_cpu, on_device),
+        lambda: torch.gather(on_device, 0, torch.zeros(2, dtype=torch.int64)),
+        lambda: torch.nn.functional.embedding(torch.zeros(2, dtype=torch.int64), torch.ones(2, 2, device=DEVICE)),
+        lambda: torch.cat([on_device, on_cpu]),
+        lambda: torch.linalg.solve(torch.eye(2, device=DEVICE), on_cpu),
+    ):
+        with pytest.raises(RuntimeError, match=r"(?i)device"):
+            use()
+
+
+@needs_two_devices
+def test_tensors_of_two_devices_are_refused() -> None:
+    one, other = torch.ones(2, device=f"{DEVICE}:0"), torch.ones(2, device=f"{DEVICE}:1")
+    with pytest.raises(RuntimeError, match=r"(?i)device"):
+        zeta(one, other)
+    with pytest.raises(RuntimeError, match=r"(?i)device"):
+        torch.cat([one, other])
+
+
+def test_out_is_resized_and_keeps_its_identity() -> None:
+    values = sample(3, 4)
+    out = torch.empty(0, device=DEVICE)
+    assert bessel(values.to(DEVICE), out=out) is out
+    assert_same(out, bessel(values))
+    base = torch.zeros(4, 6, device=DEVICE)
+    bessel(values.to(DEVICE), out=base.T[:3])
+    assert_same(base.T[:3].contiguous(), bessel(values))
+    assert base[:, 3:].eq(0).all().item()
+
+
+def test_out_on_the_cpu_is_refused() -> None:
+    with pytest.raises(RuntimeError, match=r"(?i)device"):
+        bessel(torch.ones(2, device=DEVICE), out=torch.empty(2))
+
+
+def test_shape_of_abs_is_that_of_its_input() -> None:
+    values = sample(2, 3)
+    assert_same(values.to(DEVICE).abs(), values.abs())
+
+
+def test_mutated_arguments_are_written_back() -> None:
+    on_cpu = sample(3, 4, low=0.1, high=0.9)
+    base = on_cpu.clone()
+    on_device = base.to(DEVICE)
+    for tensor in (base, on_device):
+        tensor.T[1:].digamma_()
+        tensor[:, 1].igamma_(tensor[:, 1].clone().abs())
+    assert_same(on_device, base)
+
+
+@needs(torch.int64)
+def test_lists_of_tensors_and_optional_tensors() -> None:
+    values = sample(4, 3)
+    on_device = values.to(DEVICE)
+    index = torch.tensor([2, 0])
+    assert_same(
+        torch.block_diag(on_device, on_device), torch.block_diag(values, values)
+    )
+    assert_same(
+        torch.index_put(on_device, (index.to(DEVICE),), torch.tensor(7.0, device=DEVICE)),
+        torch.index_put(values, (index,), torch.tensor(7.0)),
+    )
+    assert_same(
+        torch.bincount(index.to(DEVICE), minlength=5), torch.bincount(index, minlength=5)
+    )
+
+
+def test_several_results() -> None:
+    matrix = sample(4, 4)
+    for mine, theirs in zip(
+        torch.linalg.slogdet(matrix.to(DEVICE)), torch.linalg.slogdet(matrix), strict=True
+    ):
+        assert_same(mine, theirs)
+
+
+def test_results_of_the_wrong_dtype_are_refused() -> None:
+    if unsupported_dtype() is not torch.float64:
+        pytest.skip("only a backend without float64 can be asked for it")
+    with pytest.raises(TypeError, match="does not support torch.float64"):
+        torch.linalg.norm(torch.ones(2, device=DEVICE), dtype=torch.float64)
+
+
+def test_random_operators_follow_the_seed() -> None:
+    def draw() -> torch.Tensor:
+        torch.manual_seed(3)
+        return torch.empty(100, device=DEVICE).cauchy_().cpu()
+
+    assert draw().equal(draw())
+    assert not draw().equal(torch.empty(100, device=DEVICE).cauchy_().cpu())
+
+
+def test_results_share_no_memory_with_inputs_that_are_not_mutated() -> None:
+    values = torch.ones(4, device=DEVICE)
+    result = bessel(values)
+    values.fill_(0)
+    assert_same(result, bessel(torch.ones(4)))
+
+
+def test_work_that_is_still_queued_is_seen() -> None:
+    value = torch.zeros(2000, device=DEVICE)
+    for _ in range(50):
+        value += 1
+    assert_same(bessel(value), bessel(torch.full((2000,), 50.0)))
+    stream = backend.Stream()
+    stream.wait_stream(backend.current_stream())
+    with backend.stream(stream):
+        value += 1
+        assert_same(bessel(value), bessel(torch.full((2000,), 51.0)))
+
+
+@pytest.fixture
+def library() -> Iterator[torch.library.Library]:
+    with torch.library._scoped_library("fallback_test", "FRAGMENT") as scoped:
+        yield scoped
+
+
+def test_view_without_a_kernel_aliases_or_raises(library: torch.library.Library) -> None:
+    library.define("first_row(Tensor(a) x) -> Tensor(a)")
+    library.impl("first_row", lambda x: x.as_strided((2,), (1,)), "CPU")
+    base = torch.zeros(3, 2, device=DEVICE)
+    try:
+        view = torch.ops.fallback_test.first_row(base)
+    except RuntimeError as error:
+        assert "first_row" in str(error)
+        return
+    view.fill_(5)
+    assert base[0].eq(5).all().item()
+
+
+def test_custom_operator_runs_and_mutates(library: torch.library.Library) -> None:
+    library.define("double(Tensor x) -> Tensor")
+    library.impl("double", lambda x: x * 2, "CPU")
+    library.define("triple_(Tensor(a!) x) -> Tensor(a!)")
+    library.impl("triple_", lambda x: x.mul_(3), "CPU")
+    value = torch.ones(3, device=DEVICE)
+    assert_same(torch.ops.fallback_test.double(value), torch.full((3,), 2.0))
+    assert torch.ops.fallback_test.triple_(value).data_ptr() == value.data_ptr()
+    assert_same(value, torch.full((3,), 3.0))
+    assert count("fallback_test::double") == 1
+
+
+def test_error_of_the_cpu_reaches_the_caller() -> None:
+    with pytest.raises(RuntimeError, match="singular"):
+        torch.linalg.inv(torch.zeros(2, 2, device=DEVICE))
+
+
+def test_fallback_can_be_made_an_error() -> None:
+    result = run_python(
+        f"""
+        import torch
+        value = torch.ones(2, device="{DEVICE}") + 1
+        try:
+            torch.special.bessel_j0(value)
+        except RuntimeError as error:
+            print("refused:", error)
+        """,
+        **{f"{ENV_PREFIX}_FALLBACK": "error"},
+    )
+    assert "refused:" in result.stdout
+    assert "special_bessel_j0" in result.stdout

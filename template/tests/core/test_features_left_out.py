@@ -1,0 +1,56 @@
+"""What the device module says of features that this project was generated without."""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+from backend import DEVICE, PACKAGE, backend
+
+FEATURES = importlib.import_module(f"{PACKAGE}._features").FEATURES
+ABSENT = importlib.import_module(f"{PACKAGE}._absent")
+
+
+def names_of(enabled: bool) -> list[tuple[str, str]]:
+    return [
+        (feature, name)
+        for feature, row in FEATURES.items()
+        for name in row.provides
+        if row.enabled is enabled
+    ]
+
+
+def test_names_of_enabled_features_are_there() -> None:
+    missing = [name for _, name in names_of(enabled=True) if not hasattr(backend, name)]
+    assert not missing
+
+
+def test_a_name_of_a_feature_left_out_says_how_to_add_it() -> None:
+    for feature, name in names_of(enabled=False):
+        if name in dir(backend):
+            continue  # The core has a version of its own.
+        assert not hasattr(backend, name)
+        with pytest.raises(AttributeError) as error:
+            getattr(backend, name)
+        message = str(error.value)
+        assert message.startswith(f"{DEVICE} was generated without {feature}, which brings {name};")
+        assert "copier update --vcs-ref=:current:" in message
+
+
+def test_the_command_keeps_the_features_that_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = type(next(iter(FEATURES.values())))
+    rows = {
+        "one": row(enabled=True, provides=("first",)),
+        "two": row(enabled=False, provides=("second",)),
+        "three": row(enabled=False, provides=("third",)),
+    }
+    monkeypatch.setattr(ABSENT, "FEATURES", rows)
+    with pytest.raises(AttributeError, match=r"--data 'features=\[one, three\]'"):
+        _ = backend.third
+
+
+def test_a_feature_that_is_there_is_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = type(next(iter(FEATURES.values())))
+    monkeypatch.setattr(ABSENT, "FEATURES", {"one": row(enabled=True, provides=("first",))})
+    with pytest.raises(AttributeError, match="has no attribute 'first'"):
+        _ = backend.first

@@ -1,0 +1,124 @@
+"""Importing: either order, automatically, in child processes, and what can be wrong."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from pathlib import Path
+
+import pytest
+from backend import DEVICE, PACKAGE
+from support import run_python
+
+USE = f"assert torch.ones(2, device='{DEVICE}').sum().item() == 2"
+
+
+def test_import_torch_alone_is_enough() -> None:
+    run_python(f"import torch\n{USE}")
+
+
+def test_the_package_can_come_first() -> None:
+    run_python(f"import {PACKAGE}, torch\n{USE}\nassert torch.{DEVICE} is {PACKAGE}")
+
+
+def test_the_package_can_come_second() -> None:
+    run_python(f"import torch, {PACKAGE}\n{USE}\nassert torch.{DEVICE} is {PACKAGE}")
+
+
+@pytest.mark.parametrize("order", [f"torch, {PACKAGE}", f"{PACKAGE}, torch"])
+def test_importing_works_without_autoload(order: str) -> None:
+    run_python(f"import {order}\n{USE}", TORCH_DEVICE_BACKEND_AUTOLOAD="0")
+
+
+def test_torch_stays_without_the_device_when_autoload_is_off() -> None:
+    run_python(
+        f"import torch\nassert not hasattr(torch, '{DEVICE}')",
+        TORCH_DEVICE_BACKEND_AUTOLOAD="0",
+    )
+
+
+def test_entry_point_names_the_backend() -> None:
+    points = {point.name: point for point in importlib.metadata.entry_points(group="torch.backends")}
+    assert points[DEVICE].value == f"{PACKAGE}:_autoload"
+
+
+def test_importing_touches_no_device() -> None:
+    run_python(
+        f"""
+        import torch
+        assert not torch.{DEVICE}.is_initialized()
+        assert torch.{DEVICE}._initialized is False
+        assert torch.{DEVICE}.is_available() and torch.{DEVICE}.device_count() > 0
+        torch.manual_seed(1)
+        assert not torch.{DEVICE}.is_initialized()
+        torch.ones(1, device="{DEVICE}")
+        assert torch.{DEVICE}.is_initialized() and torch.{DEVICE}._initialized is True
+        """
+    )
+
+
+@pytest.mark.parametrize("first", ["torch", PACKAGE])
+def test_spawned_child_finds_the_device(tmp_path: Path, first: str) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        f"import {first}\n"
+        "import torch, torch.multiprocessing as mp\n"
+        "def work(queue):\n"
+        f"    queue.put(torch.arange(3, device='{DEVICE}:0').sum().item())\n"
+        "if __name__ == '__main__':\n"
+        f"    torch.ones(1, device='{DEVICE}')\n"
+        "    context = mp.get_context('spawn')\n"
+        "    queue = context.Queue()\n"
+        "    child = context.Process(target=work, args=(queue,))\n"
+        "    child.start()\n"
+        "    print('sum', queue.get(timeout=60))\n"
+        "    child.join()\n"
+        "    assert child.exitcode == 0\n"
+    )
+    result = run_python(f"import runpy; runpy.run_path({str(script)!r}, run_name='__main__')")
+    assert "sum 3" in result.stdout
+
+
+def test_another_torch_version_is_refused_in_one_sentence() -> None:
+    result = run_python(
+        f"""
+        import torch
+        torch.__version__ = "2.99.1"
+        import {PACKAGE}
+        """,
+        check=False,
+        TORCH_DEVICE_BACKEND_AUTOLOAD="0",
+    )
+    assert result.returncode != 0
+    message = result.stderr.strip().splitlines()[-1]
+    assert message.startswith(f"ImportError: {PACKAGE} was built for PyTorch 2.")
+    assert "but PyTorch 2.99.1 is installed" in message
+    assert "pip install --no-build-isolation" in message
+
+
+def test_refused_version_names_the_backend_when_it_is_loaded_automatically() -> None:
+    result = run_python(
+        f"""
+        import sys, types
+        build = types.ModuleType("{PACKAGE}._build")
+        build.NAME, build.TORCH_VERSION = "{DEVICE}", "2.1.0"
+        sys.modules["{PACKAGE}._build"] = build
+        import torch
+        """,
+        check=False,
+    )
+    assert result.returncode != 0
+    assert f"{PACKAGE} was built for PyTorch 2.1 but" in result.stderr
+    assert f"Failed to load the backend extension: {DEVICE}" in result.stderr
+
+
+def test_interpreter_ends_quietly_with_live_tensors() -> None:
+    result = run_python(
+        f"""
+        import torch
+        kept = [torch.ones(4, device="{DEVICE}:" + str(i)) for i in range(torch.{DEVICE}.device_count())]
+        stream = torch.{DEVICE}.Stream()
+        with torch.{DEVICE}.stream(stream):
+            kept.append(kept[0] * 2)
+        """
+    )
+    assert result.stderr == ""

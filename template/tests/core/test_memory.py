@@ -1,0 +1,160 @@
+"""The allocator's figures, its cache, running out of memory, and leaks."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+import torch
+from backend import DEVICE, backend
+from support import needs_two_devices
+
+MIB = 2**20
+
+
+@pytest.fixture(autouse=True)
+def quiet_allocator() -> None:
+    gc.collect()
+    backend.synchronize()
+    backend.empty_cache()
+    backend.reset_peak_memory_stats()
+    backend.reset_accumulated_memory_stats()
+
+
+def test_tensor_counts_as_allocated_while_it_lives() -> None:
+    before = backend.memory_allocated()
+    tensor = torch.empty(8 * MIB, dtype=torch.uint8, device=DEVICE)
+    assert backend.memory_allocated() == before + 8 * MIB
+    del tensor
+    assert backend.memory_allocated() == before
+
+
+def test_freed_memory_stays_reserved_until_the_cache_is_emptied() -> None:
+    before = backend.memory_reserved()
+    tensor = torch.empty(8 * MIB, dtype=torch.uint8, device=DEVICE)
+    del tensor
+    assert backend.memory_reserved() >= before + 8 * MIB
+    backend.empty_cache()
+    assert backend.memory_reserved() == before
+
+
+def test_freed_memory_is_used_again() -> None:
+    first = torch.empty(8 * MIB, dtype=torch.uint8, device=DEVICE)
+    address = first.data_ptr()
+    reserved = backend.memory_reserved()
+    del first
+    second = torch.empty(8 * MIB, dtype=torch.uint8, device=DEVICE)
+    assert second.data_ptr() == address
+    assert backend.memory_reserved() == reserved
+
+
+def test_peak_is_the_largest_value_since_the_reset() -> None:
+    before = backend.memory_allocated()
+    tensor = torch.empty(16 * MIB, dtype=torch.uint8, device=DEVICE)
+    del tensor
+    assert backend.max_memory_allocated() == before + 16 * MIB
+    assert backend.max_memory_reserved() >= before + 16 * MIB
+    backend.reset_peak_memory_stats()
+    assert backend.max_memory_allocated() == before
+
+
+def test_accumulated_figures_start_again_after_the_reset() -> None:
+    torch.empty(MIB, dtype=torch.uint8, device=DEVICE)
+    stats = backend.memory_stats()
+    assert stats["allocation.all.allocated"] == stats["allocation.all.freed"] == 1
+    assert stats["allocated_bytes.all.allocated"] >= MIB
+    backend.reset_accumulated_memory_stats()
+    assert backend.memory_stats()["allocation.all.allocated"] == 0
+
+
+def test_torch_accelerator_gives_the_same_figures() -> None:
+    tensor = torch.empty(MIB, dtype=torch.uint8, device=DEVICE)
+    assert torch.accelerator.memory_allocated() == backend.memory_allocated() >= tensor.nbytes
+    assert torch.accelerator.memory_reserved() == backend.memory_reserved()
+    assert torch.accelerator.max_memory_allocated() == backend.max_memory_allocated()
+    assert dict(torch.accelerator.memory_stats()) == backend.memory_stats()
+
+
+def test_device_reports_free_and_total_memory() -> None:
+    free, total = backend.mem_get_info()
+    assert 0 < free <= total == backend.get_device_properties(0).total_memory
+    tensor = torch.empty(32 * MIB, dtype=torch.uint8, device=DEVICE)
+    assert backend.mem_get_info()[0] <= free - tensor.nbytes
+    assert torch.accelerator.get_memory_info() == backend.mem_get_info()
+
+
+@needs_two_devices
+def test_figures_belong_to_one_device() -> None:
+    before = backend.memory_allocated(0), backend.memory_allocated(1)
+    tensor = torch.empty(4 * MIB, dtype=torch.uint8, device=f"{DEVICE}:1")
+    assert backend.memory_allocated(0) == before[0]
+    assert backend.memory_allocated(f"{DEVICE}:1") == before[1] + tensor.nbytes
+    with backend.device(1):
+        assert backend.memory_allocated() == before[1] + tensor.nbytes
+
+
+def test_summary_shows_the_figures() -> None:
+    tensor = torch.empty(3 * MIB, dtype=torch.uint8, device=DEVICE)
+    summary = backend.memory_summary()
+    assert "MiB" in summary
+    assert "current" in summary and "freed" in summary
+    assert "freed" not in backend.memory_summary(0, abbreviated=True)
+    assert tensor.nbytes == 3 * MIB
+
+
+def test_empty_tensors_take_no_memory() -> None:
+    before = backend.memory_stats()["allocation.all.current"]
+    tensor = torch.empty(0, 5, device=DEVICE)
+    assert backend.memory_stats()["allocation.all.current"] == before
+    assert (tensor + 1).sum().item() == 0
+
+
+def test_running_out_of_memory_raises_with_figures() -> None:
+    _, total = backend.mem_get_info()
+    ooms = backend.memory_stats()["num_ooms"]
+    with pytest.raises(torch.OutOfMemoryError) as error:
+        torch.empty(2 * total, dtype=torch.uint8, device=DEVICE)
+    message = str(error.value)
+    assert f"{DEVICE} out of memory" in message
+    assert f"{DEVICE}:0" in message
+    for figure in (2 * total, total):
+        assert f"{figure // MIB}" in message
+    assert backend.memory_stats()["num_ooms"] == ooms + 1
+    assert torch.ones(2, device=DEVICE).sum().item() == 2
+
+
+def test_cache_is_emptied_before_memory_runs_out() -> None:
+    free, _ = backend.mem_get_info()
+    retries = backend.memory_stats()["num_alloc_retries"]
+    first = torch.empty(int(free * 0.5), dtype=torch.uint8, device=DEVICE)
+    del first
+    second = torch.empty(int(free * 0.75), dtype=torch.uint8, device=DEVICE)
+    assert backend.memory_stats()["num_alloc_retries"] == retries + 1
+    del second
+    backend.empty_cache()
+
+
+def test_operators_leak_nothing() -> None:
+    def step() -> None:
+        value = torch.ones(64, 64, device=DEVICE, requires_grad=True)
+        (value @ value).relu().sum().backward()
+        torch.special.bessel_j0(value.detach())
+        value.detach().cpu()
+
+    step()
+    gc.collect()
+    before = backend.memory_allocated()
+    for _ in range(20):
+        step()
+    gc.collect()
+    backend.synchronize()
+    assert backend.memory_allocated() == before
+
+
+def test_repeated_sizes_do_not_grow_the_cache() -> None:
+    for _ in range(3):
+        torch.ones(1000, device=DEVICE) + 1
+    reserved = backend.memory_reserved()
+    for _ in range(200):
+        torch.ones(1000, device=DEVICE) + 1
+    assert backend.memory_reserved() == reserved

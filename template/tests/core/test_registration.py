@@ -1,0 +1,106 @@
+"""How the package introduces itself to PyTorch. Registering anew happens in another process."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import pytest
+import torch
+from backend import DEVICE, PACKAGE, backend
+from support import run_python
+from torch.utils import backend_registration
+
+
+def test_device_module_is_the_package() -> None:
+    assert getattr(torch, DEVICE) is importlib.import_module(PACKAGE)
+    assert sys.modules[f"torch.{DEVICE}"] is backend
+    assert torch.get_device_module(DEVICE) is backend
+    assert torch.get_device_module(torch.device(DEVICE, 0)) is backend
+
+
+def test_device_module_is_that_of_the_accelerator() -> None:
+    assert torch.get_device_module() is backend
+    accelerator = torch.accelerator.current_accelerator()
+    assert accelerator is not None
+    assert accelerator.type == DEVICE
+
+
+def test_submodules_are_loaded_once_under_both_names() -> None:
+    assert importlib.import_module(f"torch.{DEVICE}.streams") is sys.modules[f"{PACKAGE}.streams"]
+
+
+def test_renaming_to_the_same_name_changes_nothing() -> None:
+    torch.utils.rename_privateuse1_backend(DEVICE)
+    assert torch.device(DEVICE, 0).type == DEVICE
+
+
+def test_renaming_to_another_name_is_refused() -> None:
+    with pytest.raises(RuntimeError, match=f"already been set! Current backend: {DEVICE}"):
+        torch.utils.rename_privateuse1_backend("another")
+
+
+def test_a_second_device_module_is_refused() -> None:
+    with pytest.raises(RuntimeError, match="already been registered"):
+        torch._register_device_module(DEVICE, object())  # type: ignore[no-untyped-call]
+
+
+def test_generating_methods_again_is_refused() -> None:
+    with pytest.raises(RuntimeError, match="already been registered"):
+        torch.utils.generate_methods_for_privateuse1_backend()
+
+
+def test_device_string_is_case_sensitive() -> None:
+    with pytest.raises(RuntimeError, match=DEVICE):
+        torch.device(DEVICE.upper())
+
+
+def test_an_unknown_device_name_is_refused() -> None:
+    with pytest.raises(RuntimeError, match="device"):
+        torch.ones(1, device="nosuchdevice")
+
+
+def test_profiler_activity_has_the_name() -> None:
+    activity = torch.profiler.ProfilerActivity
+    assert getattr(activity, DEVICE.upper()) == activity.PrivateUse1
+
+
+def test_get_custom_mod_func_finds_the_functions() -> None:
+    function = backend_registration._get_custom_mod_func("device_count")  # type: ignore[no-untyped-call]
+    assert function() == backend.device_count()
+
+
+def test_get_custom_mod_func_explains_what_is_missing() -> None:
+    with pytest.raises(RuntimeError, match=f"torch.{DEVICE}.no_such_function"):
+        backend_registration._get_custom_mod_func("no_such_function")  # type: ignore[no-untyped-call]
+
+
+def test_another_backend_that_came_first_is_reported() -> None:
+    result = run_python(
+        f"""
+        import torch
+        torch.utils.rename_privateuse1_backend("first")
+        import {PACKAGE}
+        """,
+        check=False,
+        TORCH_DEVICE_BACKEND_AUTOLOAD="0",
+    )
+    assert result.returncode != 0
+    assert "already been set! Current backend: first" in result.stderr
+
+
+def test_unknown_attribute_has_the_usual_message() -> None:
+    with pytest.raises(AttributeError, match=f"module '{PACKAGE}' has no attribute 'nonsense'"):
+        _ = backend.nonsense
+    assert not hasattr(backend, "nonsense")
+
+
+def test_dir_lists_what_is_public_and_nothing_else() -> None:
+    names = [name for name in dir(backend) if not name.startswith("_")]
+    assert {"Stream", "device", "current_device", "memory_allocated", "streams"} <= set(names)
+    assert not {"sys", "torch", "annotations"} & set(names)
+    assert all(hasattr(backend, name) for name in dir(backend))
+
+
+def test_version_is_that_of_the_distribution() -> None:
+    assert backend.__version__.split(".")[0].isdigit()

@@ -1,0 +1,156 @@
+"""torch.save and torch.load, pickle and deepcopy."""
+
+from __future__ import annotations
+
+import copy
+import io
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from backend import DEVICE, backend
+from support import COMPLEX, assert_same, needs, needs_two_devices, sample, supported
+from torch import nn
+
+LAST = torch.device(DEVICE, backend.device_count() - 1)
+
+
+def save_and_load(value: Any, **keywords: Any) -> Any:
+    buffer = io.BytesIO()
+    torch.save(value, buffer)
+    buffer.seek(0)
+    return torch.load(buffer, **keywords)
+
+
+@pytest.mark.parametrize("dtype", supported(), ids=str)
+def test_tensor_comes_back_on_its_device(dtype: torch.dtype) -> None:
+    values = sample(3, 4, dtype=dtype)
+    loaded = save_and_load(values.to(LAST))
+    assert loaded.device == LAST
+    assert_same(loaded, values)
+
+
+@needs(torch.float32)
+def test_views_come_back_sharing_their_storage() -> None:
+    base = torch.arange(6.0, device=DEVICE)
+    loaded, view = save_and_load((base, base[2:].view(2, 2)))
+    view.fill_(9)
+    assert loaded.tolist() == [0, 1, 9, 9, 9, 9]
+
+
+@pytest.mark.parametrize("dtype", supported(COMPLEX), ids=str)
+def test_conjugate_tensor_comes_back(dtype: torch.dtype) -> None:
+    values = sample(3, dtype=dtype)
+    assert_same(save_and_load(values.to(DEVICE).conj()), values.conj())
+
+
+@needs(torch.float32)
+@pytest.mark.parametrize("location", ["cpu", torch.device("cpu"), {f"{DEVICE}:0": "cpu"}])
+def test_map_location_brings_tensors_to_the_cpu(location: Any) -> None:
+    loaded = save_and_load(torch.arange(3.0, device=DEVICE), map_location=location)
+    assert loaded.device.type == "cpu"
+    assert loaded.tolist() == [0, 1, 2]
+
+
+@needs(torch.float32)
+def test_map_location_brings_tensors_here() -> None:
+    for location in (DEVICE, f"{DEVICE}:{LAST.index}", LAST):
+        loaded = save_and_load(torch.arange(3.0), map_location=location)
+        assert_same(loaded, torch.arange(3.0))
+    assert loaded.device == LAST
+
+
+@needs_two_devices
+@needs(torch.float32)
+def test_map_location_moves_between_devices() -> None:
+    loaded = save_and_load(
+        torch.ones(2, device=f"{DEVICE}:0"), map_location={f"{DEVICE}:0": f"{DEVICE}:1"}
+    )
+    assert loaded.device == torch.device(DEVICE, 1)
+
+
+@needs(torch.float32)
+def test_file_can_be_mapped(tmp_path: Path) -> None:
+    path = tmp_path / "tensors.pt"
+    torch.save({"a": torch.arange(5.0, device=DEVICE)}, path)
+    loaded = torch.load(path, mmap=True)
+    assert_same(loaded["a"], torch.arange(5.0))
+
+
+@needs(torch.float32)
+def test_device_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    location = f"{DEVICE}:{backend.device_count()}"
+    with pytest.raises(RuntimeError, match=r"device_count\(\) is"):
+        save_and_load(torch.ones(1), map_location=location)
+    buffer = io.BytesIO()
+    torch.save(torch.ones(1, device=DEVICE), buffer)
+    buffer.seek(0)
+    monkeypatch.setattr(backend, "is_available", lambda: False)
+    with pytest.raises(RuntimeError, match=r"is_available\(\) is False"):
+        torch.load(buffer)
+
+
+@needs(torch.float32)
+def test_module_and_optimizer_state_come_back() -> None:
+    model = nn.Linear(3, 2, device=DEVICE)
+    optimizer = torch.optim.Adam(model.parameters())
+    model(torch.ones(1, 3, device=DEVICE)).sum().backward()
+    optimizer.step()
+    model_state, optimizer_state = save_and_load((model.state_dict(), optimizer.state_dict()))
+    other = nn.Linear(3, 2, device=DEVICE)
+    other.load_state_dict(model_state)
+    assert_same(other.weight, model.weight)
+    second = torch.optim.Adam(other.parameters())
+    second.load_state_dict(optimizer_state)
+    moments = second.state[other.weight]["exp_avg"]
+    assert_same(moments, optimizer.state[model.weight]["exp_avg"])
+
+
+@needs(torch.float32)
+def test_parameter_keeps_its_class_and_gradient_flag() -> None:
+    loaded = save_and_load(nn.Parameter(torch.ones(2, device=DEVICE)), weights_only=False)
+    assert isinstance(loaded, nn.Parameter)
+    assert loaded.requires_grad
+
+
+@needs(torch.float32)
+def test_pickle_keeps_values_and_device() -> None:
+    tensor = torch.arange(4.0, device=LAST)
+    loaded = pickle.loads(pickle.dumps(tensor))
+    assert loaded.device == LAST
+    assert_same(loaded, torch.arange(4.0))
+
+
+@needs(torch.float32)
+def test_deepcopy_is_independent_and_keeps_sharing() -> None:
+    base = torch.arange(4.0, device=DEVICE)
+    copied, view = copy.deepcopy([base, base[1:]])
+    base.fill_(0)
+    assert copied.tolist() == [0, 1, 2, 3]
+    view.fill_(8)
+    assert copied.tolist() == [0, 8, 8, 8]
+    model = nn.Linear(2, 2, device=DEVICE)
+    assert_same(copy.deepcopy(model).weight, model.weight)
+
+
+@needs(torch.uint8)
+def test_storage_shows_its_bytes() -> None:
+    storage = torch.tensor([1, 2, 3], dtype=torch.uint8, device=DEVICE).untyped_storage()
+    assert storage.device == torch.device(DEVICE, 0)
+    assert storage.nbytes() == 3
+    assert list(storage.cpu()) == [1, 2, 3]
+    assert copy.deepcopy(storage).data_ptr() != storage.data_ptr()
+
+
+@needs(torch.uint8)
+def test_storage_can_be_resized_both_ways() -> None:
+    tensor = torch.tensor([1, 2, 3, 4], dtype=torch.uint8, device=DEVICE)
+    storage = tensor.untyped_storage()
+    storage.resize_(2)
+    storage.resize_(8)
+    assert storage.nbytes() == 8
+    assert list(storage.cpu())[:2] == [1, 2]
+    storage.resize_(0)
+    assert storage.nbytes() == 0

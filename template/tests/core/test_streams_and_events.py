@@ -1,0 +1,309 @@
+"""Streams and events: the classes, which stream is current, ordering and timing."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+import torch
+from backend import DEVICE, backend
+from support import needs_two_devices
+
+LAST = backend.device_count() - 1
+
+
+def work(size: int = 256) -> torch.Tensor:
+    """Enqueue enough that it is not over at once, and return its result: ``size`` everywhere."""
+    ones = torch.ones(size, size, device=DEVICE)
+    for _ in range(4):
+        result = ones @ ones
+    return result
+
+
+def test_stream_is_a_torch_stream_of_this_device() -> None:
+    stream = backend.Stream()
+    assert isinstance(stream, torch.Stream)
+    assert stream.device == torch.device(DEVICE, 0)
+    assert isinstance(torch.Stream(), torch.Stream)
+    assert torch.Stream().device.type == DEVICE
+
+
+@pytest.mark.parametrize("device", [LAST, f"{DEVICE}:{LAST}", torch.device(DEVICE, LAST)])
+def test_stream_takes_a_device(device: Any) -> None:
+    assert backend.Stream(device).device == torch.device(DEVICE, LAST)
+
+
+def test_stream_without_an_index_is_on_the_current_device() -> None:
+    backend.set_device(LAST)
+    for stream in (backend.Stream(), backend.Stream(DEVICE), torch.Stream(DEVICE)):
+        assert stream.device == torch.device(DEVICE, LAST)
+
+
+@pytest.mark.parametrize("priority", [-100, -1, 0, 1, 100])
+def test_stream_takes_any_priority(priority: int) -> None:
+    stream = backend.Stream(priority=priority)
+    with backend.stream(stream):
+        assert torch.ones(2, device=DEVICE).sum().item() == 2
+
+
+def test_stream_of_another_device_type_is_refused() -> None:
+    with pytest.raises(ValueError, match=f"expected a {DEVICE} device"):
+        backend.Stream("cpu")
+
+
+def test_two_streams_differ_and_one_is_found_again_by_its_id() -> None:
+    one, other = backend.Stream(), backend.Stream()
+    assert one != other
+    again = backend.Stream(
+        stream_id=one.stream_id, device_index=one.device_index, device_type=one.device_type
+    )
+    assert again == one
+    assert hash(again) == hash(one)
+
+
+def test_default_stream_is_current_at_first() -> None:
+    assert backend.current_stream() == backend.default_stream()
+    assert isinstance(backend.current_stream(), backend.Stream)
+    assert torch.accelerator.current_stream() == backend.default_stream()
+
+
+def test_stream_context_makes_the_stream_current_for_a_while() -> None:
+    stream = backend.Stream()
+    with backend.stream(stream):
+        assert backend.current_stream() == stream
+        assert torch.accelerator.current_stream() == stream
+    assert backend.current_stream() == backend.default_stream()
+
+
+def test_stream_context_nests_and_can_be_entered_again() -> None:
+    outer, inner = backend.Stream(), backend.Stream()
+    context = backend.stream(outer)
+    with context, backend.stream(inner), context:
+        assert backend.current_stream() == outer
+    assert backend.current_stream() == backend.default_stream()
+
+
+def test_stream_context_of_none_changes_nothing() -> None:
+    stream = backend.Stream()
+    with backend.stream(stream), backend.stream(None):
+        assert backend.current_stream() == stream
+
+
+@needs_two_devices
+def test_stream_context_changes_the_device_and_restores_both() -> None:
+    stream = backend.Stream(1)
+    with backend.stream(stream):
+        assert backend.current_device() == 1
+        assert backend.current_stream() == stream
+        assert backend.current_stream(0) == backend.default_stream(0)
+    assert backend.current_device() == 0
+    assert backend.current_stream(1) == backend.default_stream(1)
+
+
+def test_a_torch_stream_is_a_context_as_well() -> None:
+    stream = torch.Stream(DEVICE)
+    with stream:
+        assert backend.current_stream() == stream
+    assert backend.current_stream() == backend.default_stream()
+
+
+@needs_two_devices
+def test_set_stream_makes_stream_and_device_current() -> None:
+    stream = backend.Stream(1)
+    backend.set_stream(stream)
+    assert backend.current_stream(1) == stream
+    assert backend.current_device() == 1
+
+
+def test_current_stream_belongs_to_the_thread() -> None:
+    seen: list[torch.Stream] = []
+    with backend.stream(backend.Stream()):
+        thread = threading.Thread(target=lambda: seen.append(backend.current_stream()))
+        thread.start()
+        thread.join()
+    assert seen == [backend.default_stream()]
+
+
+def test_synchronised_stream_is_idle_and_its_work_done() -> None:
+    stream = backend.Stream()
+    with backend.stream(stream):
+        result = work()
+    stream.synchronize()
+    assert stream.query()
+    assert result.cpu().eq(256).all()
+
+
+def test_device_synchronisation_covers_every_stream() -> None:
+    streams = [backend.Stream() for _ in range(3)]
+    for stream in streams:
+        with backend.stream(stream):
+            work()
+    backend.synchronize()
+    assert all(stream.query() for stream in streams)
+
+
+def test_wait_stream_orders_work() -> None:
+    producer, consumer = backend.Stream(), backend.Stream()
+    for _ in range(20):
+        with backend.stream(producer):
+            data = work(128)
+        consumer.wait_stream(producer)
+        with backend.stream(consumer):
+            result = data + 1
+        data.record_stream(consumer)
+        consumer.synchronize()
+        assert result.cpu().eq(129).all()
+
+
+def test_wait_event_orders_work() -> None:
+    producer, consumer = backend.Stream(), backend.Stream()
+    with backend.stream(producer):
+        data = work()
+    event = producer.record_event()
+    assert isinstance(event, backend.Event)
+    consumer.wait_event(event)
+    with backend.stream(consumer):
+        result = data * 2
+    consumer.synchronize()
+    assert result.cpu().eq(512).all()
+
+
+def test_event_is_a_torch_event_of_this_device() -> None:
+    event = backend.Event()
+    assert isinstance(event, torch.Event)
+    assert event.device.type == DEVICE
+    assert torch.Event().device.type == DEVICE
+
+
+def test_event_that_was_never_recorded_is_complete() -> None:
+    event = backend.Event()
+    assert event.query()
+    event.synchronize()
+    event.wait()
+    backend.Stream().wait_event(event)
+
+
+def test_recorded_event_completes() -> None:
+    event = backend.Event()
+    result = work()
+    event.record()
+    event.synchronize()
+    assert event.query()
+    assert result.cpu().eq(256).all()
+
+
+def test_event_can_be_recorded_again() -> None:
+    event, stream = backend.Event(), backend.Stream()
+    event.record()
+    with backend.stream(stream):
+        result = work()
+        event.record()
+    event.synchronize()
+    assert stream.query()
+    assert result.cpu().eq(256).all()
+
+
+def test_record_event_takes_an_event() -> None:
+    event, stream = backend.Event(), backend.Stream()
+    assert stream.record_event(event) is event
+    event.synchronize()
+
+
+@pytest.mark.skipif(
+    not backend.get_device_properties(0).event_timing, reason="the device does not time events"
+)
+def test_events_measure_time_in_milliseconds() -> None:
+    start, middle, end = (backend.Event(enable_timing=True) for _ in range(3))
+    start.record()
+    work(512)
+    middle.record()
+    work(512)
+    end.record()
+    end.synchronize()
+    first, second, both = (
+        start.elapsed_time(middle),
+        middle.elapsed_time(end),
+        start.elapsed_time(end),
+    )
+    assert first > 0
+    assert second > 0
+    assert both == pytest.approx(first + second, rel=1e-3, abs=1e-3)
+
+
+def test_time_of_events_made_without_timing_is_refused() -> None:
+    start, end = backend.Event(), backend.Event()
+    start.record()
+    end.record()
+    backend.synchronize()
+    with pytest.raises(ValueError, match="enable_timing"):
+        start.elapsed_time(end)
+
+
+def test_event_of_another_device_type_is_refused() -> None:
+    with pytest.raises(ValueError, match=f"expected a {DEVICE} device"):
+        backend.Event("cpu")
+
+
+@needs_two_devices
+def test_event_orders_streams_of_two_devices() -> None:
+    producer, consumer = backend.Stream(0), backend.Stream(1)
+    with backend.stream(producer):
+        data = work()
+        event = producer.record_event()
+    consumer.wait_event(event)
+    with backend.stream(consumer):
+        result = data.to(f"{DEVICE}:1")
+    consumer.synchronize()
+    assert result.cpu().eq(256).all()
+
+
+@needs_two_devices
+def test_event_of_one_device_is_refused_by_a_stream_of_another() -> None:
+    event = backend.Event(0)
+    event.record(backend.Stream(0))
+    with pytest.raises(RuntimeError, match="device"):
+        event.record(backend.Stream(1))
+
+
+def test_memory_freed_while_another_stream_uses_it_is_not_handed_out() -> None:
+    stream = backend.Stream()
+    for _ in range(20):
+        data = torch.full((512, 512), 3.0, device=DEVICE)
+        stream.wait_stream(backend.current_stream())
+        with backend.stream(stream):
+            work(128)
+            result = data * 2
+        data.record_stream(stream)
+        del data
+        overwriting = torch.full((512, 512), -1.0, device=DEVICE)
+        stream.synchronize()
+        assert result.cpu().eq(6).all()
+        assert overwriting.cpu().eq(-1).all()
+
+
+def test_backward_uses_the_stream_of_the_forward() -> None:
+    stream = backend.Stream()
+    with backend.stream(stream):
+        value = torch.ones(4, device=DEVICE, requires_grad=True)
+        (value * 3).sum().backward()
+        assert value.grad is not None
+        assert value.grad.cpu().eq(3).all()
+
+
+def test_work_of_many_threads_does_not_mix() -> None:
+    results: dict[int, float] = {}
+
+    def run(number: int) -> None:
+        with backend.stream(backend.Stream()):
+            value = torch.full((1000,), float(number), device=DEVICE)
+            for _ in range(20):
+                value = value + number
+            results[number] = value.sum().item()
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == {number: 21_000.0 * number for number in range(4)}

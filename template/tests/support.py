@@ -1,0 +1,97 @@
+"""Helpers of the tests: which dtypes there are, another process, and one comparison."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+import torch
+from backend import DEVICE, backend
+
+FLOATING = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+COMPLEX = (torch.complex64, torch.complex128)
+NEVER_OFFERED = torch.float8_e4m3fnuz
+"""A dtype that no answer of the template contains."""
+
+
+def supported_dtypes() -> tuple[torch.dtype, ...]:
+    """Return the dtypes that the backend was generated for."""
+    dtypes: tuple[torch.dtype, ...] = backend.supported_dtypes()
+    return dtypes
+
+
+def supported(*dtypes: torch.dtype | Sequence[torch.dtype]) -> list[torch.dtype]:
+    """Return those of ``dtypes`` that the backend was generated for; all of them without any."""
+    wanted: list[torch.dtype] = []
+    for item in dtypes:
+        wanted.extend([item] if isinstance(item, torch.dtype) else item)
+    offered = supported_dtypes()
+    return [dtype for dtype in wanted or offered if dtype in offered]
+
+
+def unsupported_dtype() -> torch.dtype:
+    """Return a dtype that the backend was not generated for."""
+    for dtype in (torch.float64, torch.complex64, torch.float16, torch.complex128):
+        if dtype not in supported_dtypes():
+            return dtype
+    return NEVER_OFFERED
+
+
+def needs(*dtypes: torch.dtype) -> pytest.MarkDecorator:
+    """Mark a test that cannot run without ``dtypes``."""
+    missing = [str(dtype) for dtype in dtypes if dtype not in supported_dtypes()]
+    return pytest.mark.skipif(bool(missing), reason=f"generated without {', '.join(missing)}")
+
+
+needs_two_devices = pytest.mark.skipif(
+    backend.device_count() < 2, reason="there is only one device"
+)
+
+
+def sample(
+    *shape: int, dtype: torch.dtype = torch.float32, low: float = -5, high: float = 5, seed: int = 0
+) -> torch.Tensor:
+    """Return a CPU tensor of repeatable values that ``dtype`` can hold."""
+    generator = torch.Generator().manual_seed(seed)
+    if dtype is torch.bool:
+        return torch.randint(0, 2, shape, generator=generator).to(torch.bool)
+    if dtype.is_complex:
+        real = torch.rand(*shape, 2, generator=generator, dtype=torch.float64) * (high - low) + low
+        return torch.view_as_complex(real).to(dtype)
+    if dtype.is_floating_point:
+        values = torch.rand(shape, generator=generator, dtype=torch.float64) * (high - low) + low
+        return values.to(dtype)
+    least = max(int(low), torch.iinfo(dtype).min)
+    return torch.randint(least, int(high) + 1, shape, generator=generator).to(dtype)
+
+
+def assert_same(actual: torch.Tensor, expected: torch.Tensor, **tolerances: Any) -> None:
+    """Compare a tensor of the device with one of the CPU: device, dtype, shape and values."""
+    assert actual.device.type == DEVICE
+    torch.testing.assert_close(actual.cpu(), expected.cpu(), equal_nan=True, **tolerances)
+
+
+def run_python(
+    code: str, *, check: bool = True, timeout: float = 120, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run ``code`` in a new interpreter, with ``environment`` added, and return its output.
+
+    With ``check`` a failing child fails the test and shows what the child wrote.
+    """
+    result = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+    if check and result.returncode != 0:
+        pytest.fail(f"the child ended with {result.returncode}\n{result.stdout}{result.stderr}")
+    return result

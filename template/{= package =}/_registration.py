@@ -1,0 +1,39 @@
+"""Introduces the package to PyTorch."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch.utils.backend_registration import (
+    generate_methods_for_privateuse1_backend,
+    rename_privateuse1_backend,
+)
+
+from ._build import NAME
+from ._discovery import Extension, generated_methods
+
+
+def register(package: ModuleType, extensions: Sequence[Extension]) -> None:
+    """Give the backend its name, its device module and its methods on PyTorch's classes.
+
+    Runs once per process. No device is touched.
+
+    Raises:
+        RuntimeError: another backend has taken PyTorch's one place for such devices.
+    """
+    rename_privateuse1_backend(NAME)
+    register_device_module: Any = torch._register_device_module
+    register_device_module(NAME, package)
+    for extension in extensions:
+        # Otherwise `import torch.<name>.streams` would load the file a second time.
+        sys.modules[f"torch.{NAME}.{extension.name}"] = extension.module
+    methods: dict[str, Any] = {"for_tensor": True, "for_module": True, "for_packed_sequence": True}
+    methods.update(generated_methods(extensions))
+    generate_methods_for_privateuse1_backend(**methods)
+    for extension in extensions:
+        if extension.setup is not None:
+            extension.setup()

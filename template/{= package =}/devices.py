@@ -1,0 +1,179 @@
+"""Which devices there are, which one is current, and what they can do."""
+
+from __future__ import annotations
+
+from typing import TypeAlias, cast
+
+import torch
+
+from . import _C
+from ._build import NAME
+
+__all__ = [
+    "can_device_access_peer",
+    "current_device",
+    "device",
+    "device_count",
+    "device_of",
+    "get_device_capability",
+    "get_device_name",
+    "get_device_properties",
+    "init",
+    "is_available",
+    "is_initialized",
+    "set_device",
+    "supported_dtypes",
+    "synchronize",
+]
+
+DeviceLike: TypeAlias = "int | str | torch.device | None"
+"""An index, a device string, a :class:`torch.device`, or None for the current device."""
+
+
+def device_index(device: DeviceLike = None) -> int:
+    """Return the index that ``device`` stands for.
+
+    None, a device without an index and a negative index stand for the current device. Whether
+    there is a device of that index is checked where it is used.
+
+    Raises:
+        ValueError: ``device`` is of another type.
+    """
+    if isinstance(device, int) and not isinstance(device, bool):
+        return device if device >= 0 else _C.current_device()
+    if device is None:
+        return _C.current_device()
+    if isinstance(device, str):
+        device = torch.device(device)
+    if not isinstance(device, torch.device) or device.type != NAME:
+        raise ValueError(f"expected a {NAME} device or its index, got {device!r}")
+    return _C.current_device() if device.index is None else device.index
+
+
+def is_available() -> bool:
+    """Return whether there is a device. Does not start the runtime, so it is safe before a fork."""
+    return _C.device_count() > 0
+
+
+def device_count() -> int:
+    """Return how many devices there are. Does not start the runtime."""
+    return _C.device_count()
+
+
+def current_device() -> int:
+    """Return the index of this thread's current device."""
+    return _C.current_device()
+
+
+def set_device(device: DeviceLike) -> None:
+    """Make ``device`` this thread's current device.
+
+    Raises:
+        RuntimeError: there is no device of that index.
+        ValueError: ``device`` is of another type.
+    """
+    _C.set_device(device_index(device))
+
+
+class device:  # noqa: N801  PyTorch looks the context manager up under this name.
+    """Context manager that changes this thread's current device.
+
+    None and -1 change nothing.
+
+    Raises:
+        RuntimeError: on entry, there is no device of that index.
+        ValueError: ``device`` is of another type.
+    """
+
+    def __init__(self, device: DeviceLike) -> None:
+        self.idx = -1 if device is None or device == -1 else device_index(device)
+        self.prev_idx = -1
+
+    def __enter__(self) -> None:
+        if self.idx >= 0:
+                    self.prev_idx = _C.exchange_device(self.idx)
+
+    def __exit__(self, *exc_info: object) -> None:
+        if self.idx >= 0:
+            _C.exchange_device(self.prev_idx)
+
+
+class device_of(device):  # noqa: N801  The name that other device modules use.
+    """Context manager that changes the current device to that of a tensor or storage.
+
+    An object on a device of another type changes nothing.
+    """
+
+    def __init__(self, obj: torch.Tensor | torch.UntypedStorage | torch.TypedStorage) -> None:
+        super().__init__(obj.device if obj.device.type == NAME else None)
+
+
+def synchronize(device: DeviceLike = None) -> None:
+    """Wait until all streams of ``device`` are idle.
+
+    Raises:
+        RuntimeError: work on the device failed since the last time anybody waited for it.
+        ValueError: ``device`` is of another type.
+    """
+    _C.synchronize(device_index(device))
+
+
+def get_device_properties(device: DeviceLike = None) -> _C.DeviceProperties:
+    """Return the name, the memory in bytes and the abilities of ``device``."""
+    return _C.device_properties(device_index(device))
+
+
+def get_device_name(device: DeviceLike = None) -> str:
+    """Return the name that the device library gives ``device``."""
+    return get_device_properties(device).name
+
+
+def get_device_capability(device: DeviceLike = None) -> dict[str, set[torch.dtype]]:
+    """Return what ``torch.accelerator.get_device_capability`` says of ``device``.
+
+    The key ``supported_dtypes`` holds the dtypes that a tensor on the device can have.
+    """
+    return torch._C._accelerator_getDeviceCapability(device_index(device))
+
+
+def can_device_access_peer(device: DeviceLike, peer_device: DeviceLike) -> bool:
+    """Return whether kernels on ``device`` can address the memory of ``peer_device``."""
+    return _C.can_access_peer(device_index(device), device_index(peer_device))
+
+
+def supported_dtypes() -> tuple[torch.dtype, ...]:
+    """Return the dtypes that this backend was generated for."""
+    return tuple(cast("torch.dtype", getattr(torch, name)) for name in _C.supported_dtypes())
+
+
+def is_initialized() -> bool:
+    """Return whether the runtime has been started in this process."""
+    return _C.is_initialized()
+
+
+def init() -> None:
+    """Start the runtime now instead of at the first use of a device.
+
+    Raises:
+        RuntimeError: this process was forked from one that had started it, or there is no device.
+    """
+    _C.init()
+
+
+def _is_in_bad_fork() -> bool:
+    """Return whether this process was forked from one that had started the runtime.
+
+    PyTorch asks before it seeds the devices.
+    """
+    return _C.is_in_bad_fork()
+
+
+def _lazy_init() -> None:
+    """Start the runtime once; PyTorch calls this before its first use of a device from Python.
+
+    What does not come through Python starts it as well, below this.
+
+    Raises:
+        RuntimeError: this process was forked from one that had started it, or there is no device.
+    """
+    _C.init()

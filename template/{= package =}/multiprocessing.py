@@ -1,0 +1,69 @@
+"""Sends this device's tensors to other processes, by way of the CPU.
+
+Device memory cannot be shared between processes, so a tensor that goes through a queue or a pipe
+arrives as a copy on the device of the same index. Two views of one storage arrive as two storages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from multiprocessing.reduction import ForkingPickler
+from typing import Any
+
+import torch
+from torch.multiprocessing import reductions
+
+from ._build import NAME
+
+__all__: list[str] = []
+
+Reduction = tuple[Callable[..., Any], tuple[Any, ...]]
+
+_reduce_other_tensor: Callable[[torch.Tensor], Reduction] = reductions.reduce_tensor
+_reduce_other_storage: Callable[[torch.UntypedStorage], Reduction] = reductions.reduce_storage
+
+
+def setup() -> None:
+    """Register the pickling of tensors and storages with :mod:`torch.multiprocessing`.
+
+    PyTorch's own asks the storage for shared CPU memory, which this device has none of. This can
+    go once PyTorch asks the backend instead (RFC pytorch#192099).
+    """
+    ForkingPickler.register(torch.Tensor, _reduce_tensor)
+    ForkingPickler.register(torch.nn.Parameter, _reduce_tensor)
+    ForkingPickler.register(torch.UntypedStorage, _reduce_storage)
+
+
+def _reduce_tensor(tensor: torch.Tensor) -> Reduction:
+    plain = tensor.layout is torch.strided and not tensor.is_nested
+    if tensor.device.type != NAME or not plain:
+        return _reduce_other_tensor(tensor)
+    if tensor.requires_grad and not tensor.is_leaf:
+        raise RuntimeError(
+            "cannot send a tensor that autograd computed to another process; send "
+            "tensor.detach() instead"
+        )
+    torch.utils.hooks.warn_if_has_hooks(tensor)
+    arguments = (tensor.detach().cpu(), tensor.device, type(tensor), tensor.requires_grad)
+    return _rebuild_tensor, arguments
+
+
+def _rebuild_tensor(
+    data: torch.Tensor, device: torch.device, kind: type[torch.Tensor], requires_grad: bool
+) -> torch.Tensor:
+    moved = data.to(device)
+    if issubclass(kind, torch.nn.Parameter):
+        return kind(moved, requires_grad)
+    return moved.requires_grad_(requires_grad)
+
+
+def _reduce_storage(storage: torch.UntypedStorage) -> Reduction:
+    if storage.device.type != NAME:
+        return _reduce_other_storage(storage)
+    untyped: Any = storage
+    return _rebuild_storage, (untyped.cpu(), storage.device)
+
+
+def _rebuild_storage(data: torch.UntypedStorage, device: torch.device) -> torch.UntypedStorage:
+    moved: torch.UntypedStorage = data.to(device=device)
+    return moved

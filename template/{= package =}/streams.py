@@ -1,0 +1,123 @@
+"""Streams, events, and which stream is current.
+
+A stream is a queue of work on one device; work in different streams is ordered only by events.
+``torch.Stream`` and ``torch.Event`` serve as well: the classes here differ in that they always
+mean this backend's devices.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from typing_extensions import Self
+
+from . import _C
+from ._build import NAME
+from .devices import DeviceLike, device_index
+
+__all__ = ["Event", "Stream", "current_stream", "default_stream", "set_stream", "stream"]
+
+
+class Stream(torch.Stream):
+    """A queue of work on one device.
+
+    Args:
+        device: where the stream lives.
+        priority: smaller numbers run first; the device's range is in ``get_device_properties``,
+            values outside it are moved to its nearest end.
+
+    Raises:
+        ValueError: ``device`` is of another type.
+    """
+
+    def __new__(cls, device: DeviceLike = None, priority: int = 0, **kwargs: Any) -> Self:
+        if "stream_id" in kwargs:
+            return super().__new__(cls, priority=priority, **kwargs)
+        return super().__new__(cls, torch.device(NAME, device_index(device)), priority=priority)
+
+    def record_event(self, event: torch.Event | None = None) -> torch.Event:
+        """Record ``event``, or a new one, at the end of the work that is queued now."""
+        if event is None:
+            event = Event(self.device)
+        event.record(self)
+        return event
+
+
+class Event(torch.Event):
+    """A mark in a stream, to wait for and to measure time with.
+
+    Args:
+        device: where the event may be recorded.
+        enable_timing: whether ``elapsed_time`` (milliseconds) will be asked.
+        blocking: accepted for compatibility; waiting never spins for long.
+        interprocess: not supported by any device of this kind.
+
+    Raises:
+        ValueError: ``device`` is of another type.
+    """
+
+    def __new__(
+        cls,
+        device: DeviceLike = None,
+        *,
+        enable_timing: bool = False,
+        blocking: bool = False,
+        interprocess: bool = False,
+    ) -> Self:
+        return super().__new__(
+            cls,
+            torch.device(NAME, device_index(device)),
+            enable_timing=enable_timing,
+            blocking=blocking,
+            interprocess=interprocess,
+        )
+
+
+def current_stream(device: DeviceLike = None) -> Stream:
+    """Return the stream of ``device`` that this thread's operators go to."""
+    return _wrap(torch._C._accelerator_getStream(device_index(device)))
+
+
+def default_stream(device: DeviceLike = None) -> Stream:
+    """Return the stream of ``device`` that is current unless another one was chosen."""
+    current = current_stream(device)
+    return Stream(stream_id=0, device_index=current.device_index, device_type=current.device_type)
+
+
+def set_stream(stream: torch.Stream | None) -> None:
+    """Make ``stream`` current on its device, and its device current. None changes nothing."""
+    if stream is not None:
+        torch._C._accelerator_setStream(stream)
+
+
+class stream:  # noqa: N801  PyTorch looks the context manager up under this name.
+    """Context manager in which operators go to ``stream``, on the stream's device.
+
+    On exit the device and its stream are what they were. None changes nothing. Entering neither
+    waits for other streams nor leaves work behind that others wait for: order streams with
+    ``wait_stream`` or events.
+    """
+
+    def __init__(self, stream: torch.Stream | None) -> None:
+        self.stream = stream
+        self._previous: list[tuple[int, Stream]] = []
+
+    def __enter__(self) -> None:
+        if self.stream is not None:
+            self._previous.append((_C.current_device(), current_stream(self.stream.device)))
+            set_stream(self.stream)
+
+    def __exit__(self, *exc_info: object) -> None:
+        if self.stream is not None:
+            index, previous = self._previous.pop()
+            set_stream(previous)
+            _C.set_device(index)
+
+
+def _wrap(value: torch.Stream) -> Stream:
+    return Stream(
+        stream_id=value.stream_id,
+        device_index=value.device_index,
+        device_type=value.device_type,
+    )

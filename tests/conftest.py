@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from rendering import GIT_ENVIRONMENT, Renderer, snapshot
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _isolated() -> None:
+    """Keep the machine's git and copier settings, and installed backends, out of every test."""
+    os.environ.update(GIT_ENVIRONMENT)
+    os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
+
+
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """A folder that all processes of this run share."""
+    base = tmp_path_factory.getbasetemp()
+    return base if worker_id == "master" else base.parent
+
+
+@pytest.fixture(scope="session")
+def render(shared: Path, _isolated: None) -> Renderer:
+    """Renders of the template as it stands in the working tree."""
+    template = shared / "template"
+    with FileLock(shared / "template.lock"):
+        if not template.exists():
+            snapshot(template.with_suffix(".part")).rename(template)
+    cache = shared / "renders"
+    cache.mkdir(exist_ok=True)
+    return Renderer(template, cache)

@@ -1,0 +1,124 @@
+"""Renders for the tests: the working tree's template, rendered once per set of answers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import copier
+from filelock import FileLock
+
+ROOT = Path(__file__).parents[1]
+
+# Git must not see the machine's configuration, and commits must come out the same everywhere.
+GIT_ENVIRONMENT = {
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_SYSTEM": os.devnull,
+    "GIT_AUTHOR_NAME": "tests",
+    "GIT_AUTHOR_EMAIL": "tests@localhost",
+    "GIT_AUTHOR_DATE": "2001-01-01T00:00:00Z",
+    "GIT_COMMITTER_NAME": "tests",
+    "GIT_COMMITTER_EMAIL": "tests@localhost",
+    "GIT_COMMITTER_DATE": "2001-01-01T00:00:00Z",
+}
+
+# Legal answers that break whatever forgets to quote or relies on the length of a name.
+HOSTILE: dict[str, Any] = {
+    "backend_name": "zq_a_rather_long_but_legal_device_name",
+    "display_name": 'Ünïcode "Quoted" {Braces} & Co',
+    "vendor": "O'Neill \\ Söhne <x> #1: {{ no }} %(s)s",
+    "description": "A \"device\" with \\n, {braces}, [brackets], # `ticks`, $HOME: 漢字 'quotes'",
+    "license": "mit",
+    "dtypes": ["float32"],
+}
+
+
+def git(folder: Path, *arguments: str) -> str:
+    """Run git in ``folder`` and return what it prints."""
+    done = subprocess.run(
+        ["git", *arguments],
+        cwd=folder,
+        env={**os.environ, **GIT_ENVIRONMENT},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return done.stdout
+
+
+def commit(folder: Path, message: str, tag: str | None = None) -> None:
+    """Commit everything in ``folder``, which becomes a repository if it is none."""
+    if not (folder / ".git").exists():
+        git(folder, "init", "--quiet", "--initial-branch=main")
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--message", message)
+    if tag:
+        git(folder, "tag", tag)
+
+
+def snapshot(folder: Path) -> Path:
+    """Copy the template to ``folder``, as release v1.0.0 in a repository of its own."""
+    listed = git(
+        ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate",
+        "--", "copier.yml", "generator/catalog", "template",
+    )  # fmt: skip
+    for name in filter(None, listed.split("\0")):
+        source, target = ROOT / name, folder / name
+        if source.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source, target)
+    commit(folder, "release", tag="v1.0.0")
+    return folder
+
+
+class Renderer:
+    """Renders a template; equal answers share one folder, which nobody may change."""
+
+    def __init__(self, template: Path, cache: Path) -> None:
+        """Render ``template`` into folders under ``cache``, which several processes may share."""
+        self.template = template
+        self.cache = cache
+
+    def __call__(self, **answers: Any) -> Path:
+        """Return the folder rendered from ``answers``; features=… implies preset=custom."""
+        if "features" in answers:
+            answers = {"preset": "custom", **answers, "features": sorted(answers["features"])}
+        key = hashlib.sha256(json.dumps(answers, sort_keys=True).encode()).hexdigest()[:12]
+        destination = self.cache / key
+        with FileLock(self.cache / f"{key}.lock"):
+            if not destination.exists():
+                self.fresh(destination.with_suffix(".part"), **answers)
+                destination.with_suffix(".part").rename(destination)
+        return destination
+
+    def fresh(self, destination: Path, **answers: Any) -> Path:
+        """Render into ``destination``, for tests that change it."""
+        copier.run_copy(
+            str(self.template),
+            destination,
+            data=answers,
+            vcs_ref="HEAD",
+            defaults=True,
+            quiet=True,
+            settings=copier.Settings(),
+        )
+        return destination
+
+
+def files(folder: Path) -> Iterator[PurePosixPath]:
+    """Yield the files under ``folder``, relative to it, in order."""
+    for path in sorted(folder.rglob("*")):
+        relative = path.relative_to(folder)
+        if not path.is_dir() and relative.parts[0] != ".git":
+            yield PurePosixPath(relative)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return every file under ``folder`` with its bytes."""
+    return {str(path): (folder / path).read_bytes() for path in files(folder)}

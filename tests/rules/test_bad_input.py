@@ -1,0 +1,187 @@
+"""Mistakes: one sentence each, through copier and through our command, and nothing is written."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import copier
+import pytest
+
+from generator import cli
+from generator.render import InputError, read_answers
+from generator.render import render as render_for_cli
+from rendering import ROOT, Renderer, contents
+
+MISTAKES = {
+    "upper case": ({"backend_name": "Foo"}, "not a device name", "try 'foo'"),
+    "clashing name": ({"backend_name": "cuda"}, "device type of PyTorch", "try 'my_cuda'"),
+    "name of an attribute": ({"backend_name": "matmul"}, "torch.matmul", "try 'matmul_chip'"),
+    "long name": ({"backend_name": "x" * 51}, "longer than 50 letters", "try 'xxx'"),
+    "boolean typo": ({"amp": "flase"}, "there is no question 'amp'", "features=[amp]"),
+    "unknown question": ({"color": "red"}, "there is no question 'color'", "backend_name"),
+    "computed value": ({"package": "evil"}, "there is no question 'package'", "backend_name"),
+    "unknown feature": ({"features": "[ampp]"}, "no feature 'ampp'", "amp, rng, storage"),
+    "feature without a list": ({"features": "amp"}, "features is a list", "features=[amp]"),
+    "features beside a preset": (
+        {"preset": "full", "features": ["amp"]},
+        "preset=custom only",
+        "add preset=custom",
+    ),
+    "no dtypes": ({"dtypes": []}, "dtypes is empty", "dtypes=[float32]"),
+    "no dtypes in words": ({"dtypes": ""}, "dtypes is a list", "dtypes=[bool]"),
+    "unknown dtype": ({"dtypes": "[float33]"}, "no dtype 'float33'", "float32"),
+    "dtypes without a list": ({"dtypes": "float32"}, "dtypes is a list", "dtypes=[bool]"),
+    "unknown preset": ({"preset": "medium"}, "'medium' is not in", "minimal"),
+    "unknown licence": ({"license": "gpl"}, "'gpl' is not in", "apache-2.0"),
+    "unknown provider": ({"ci_provider": "jenkins"}, "'jenkins' is not in", "gitlab"),
+    "empty vendor": ({"vendor": " "}, "vendor is empty", ""),
+    "two lines": ({"description": "one\ntwo"}, "description must be one line", ""),
+    "long text": ({"display_name": "x" * 41}, "longer than 40 characters", ""),
+}
+
+
+@pytest.fixture(params=MISTAKES.values(), ids=MISTAKES)
+def mistake(request: pytest.FixtureRequest) -> tuple[dict[str, object], str, str]:
+    return request.param
+
+
+def test_copier_says_so_and_writes_nothing(mistake, render: Renderer, tmp_path: Path) -> None:
+    answers, problem, remedy = mistake
+    with pytest.raises(ValueError, match=re.escape(problem)) as caught:
+        render.fresh(tmp_path / "new", **answers)
+    said = str(caught.value)
+    assert remedy in said
+    assert "\n" not in said
+    assert not list(tmp_path.iterdir())
+
+
+def test_our_command_says_the_same_sentence(mistake, render: Renderer, tmp_path: Path) -> None:
+    answers, problem, remedy = mistake
+    with pytest.raises(InputError) as caught:
+        render_for_cli(tmp_path / "new", answers, source=str(render.template))
+    said = str(caught.value)
+    assert problem in said
+    assert remedy in said
+    assert "\n" not in said
+    assert "Validation error" not in said
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("entry", ["README.md", ".hidden", "src/main.c", "a/b/c", ".config/file"])
+def test_copier_refuses_a_destination_with_files(
+    entry: str, render: Renderer, tmp_path: Path
+) -> None:
+    occupied = tmp_path / "odd [name]*"
+    file = occupied / entry
+    file.parent.mkdir(parents=True)
+    file.write_text("mine")
+    with pytest.raises(ValueError, match="is not empty: name a new folder"):
+        render.fresh(occupied)
+    assert contents(occupied) == {entry: b"mine"}
+
+
+@pytest.mark.parametrize("entry", ["README.md", "a/b/c/d/e", "empty/"])
+def test_our_command_refuses_a_destination_with_anything(entry: str, tmp_path: Path) -> None:
+    if entry.endswith("/"):
+        (tmp_path / entry).mkdir()
+    else:
+        (tmp_path / entry).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / entry).write_text("mine")
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(InputError, match="is not empty: name a new folder"):
+        render_for_cli(tmp_path, {})
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_an_empty_repository_is_a_good_destination(render: Renderer, tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "--quiet", str(tmp_path / "new")], check=True)
+    assert (render.fresh(tmp_path / "new") / "LICENSE").exists()
+
+
+def test_a_rendered_project_can_be_copied_over(render: Renderer, tmp_path: Path) -> None:
+    project = render.fresh(tmp_path / "new", preset="minimal")
+    before = contents(project)
+    render.fresh(project)
+    assert contents(project) == before
+
+
+def test_features_alone_mean_custom(render: Renderer, tmp_path: Path) -> None:
+    project = render.fresh(tmp_path / "new", features="[rng]")
+    answers = read_answers(project / ".copier-answers.yml")
+    assert (answers["preset"], answers["features"]) == ("custom", ["rng"])
+
+
+def torchsmith(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "generator.cli", *arguments],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+def test_the_command_renders_and_says_what_to_do_next(tmp_path: Path) -> None:
+    done = torchsmith("new", "out", "-d", "backend_name=nova", "-d", "preset=minimal", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out" / "torch_nova" / "_features.py").exists()
+    assert "pip install --no-build-isolation" in done.stderr
+
+
+def test_the_command_reads_an_answers_file_and_options_go_before_it(tmp_path: Path) -> None:
+    (tmp_path / "answers.yml").write_text("backend_name: nova\npreset: minimal\nvendor: Acme\n")
+    done = torchsmith(
+        "new", "out", "--answers", "answers.yml", "-d", "vendor=Bolt", cwd=tmp_path
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    answers = read_answers(tmp_path / "out" / ".copier-answers.yml")
+    assert (answers["backend_name"], answers["vendor"]) == ("nova", "Bolt")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (
+            ["out", "-d", "amp=flase"],
+            "there is no question 'amp': features are chosen by name, with features=[amp]",
+        ),
+        (["out", "-d", "vendor"], "'vendor' is not an answer, which is written key=value"),
+        (
+            ["out", "--answers", "none.yml"],
+            "none.yml cannot be read: No such file or directory",
+        ),
+        (["out", "--answers", "list.yml"], "list.yml does not hold answers, which are lines"),
+        (["out", "--answers", "broken.yml"], "broken.yml is not YAML"),
+        (["out", "--ref", "v99"], "Unknown revision: 'v99'"),
+        (["list.yml"], "'list.yml' is a file: name a new folder"),
+        (["."], "'.' is not empty: name a new folder"),
+    ],
+)
+def test_a_mistake_is_one_line_and_status_2(
+    arguments: list[str], sentence: str, tmp_path: Path
+) -> None:
+    (tmp_path / "list.yml").write_text("- 1\n")
+    (tmp_path / "broken.yml").write_text("a: [\n")
+    done = torchsmith("new", *arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"torchsmith: {sentence}")
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["broken.yml", "list.yml"]
+
+
+def test_a_failure_that_is_no_mistake_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hiding our own defects would help nobody."""
+
+    def defect(*_: object, **__: object) -> None:
+        raise AssertionError("defect")
+
+    monkeypatch.setattr(copier, "run_copy", defect)
+    monkeypatch.setattr(sys, "argv", ["torchsmith", "new", "does-not-exist-yet", "--defaults"])
+    with pytest.raises(AssertionError, match="defect"):
+        cli.main()

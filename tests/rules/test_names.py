@@ -1,0 +1,126 @@
+"""The check of the backend's name, over every reserved word."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import jinja2
+import pytest
+from jinja2_ansible_filters import AnsibleCoreFiltersExtension
+
+from generator import tables
+from rendering import ROOT
+
+RESERVED = tables.load("reserved")
+GROUPS = RESERVED["reserved"]["default"]
+WORDS = [(word, group["reason"]) for group in GROUPS for word in group["names"].split()]
+
+
+@pytest.fixture(scope="module")
+def check() -> object:
+    """What the validator says to a name: the macro as copier runs it, less copier."""
+    options = {**tables.load("settings")["_envops"], "undefined": jinja2.StrictUndefined}
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(ROOT), extensions=[AnsibleCoreFiltersExtension], **options
+    )
+    source = (
+        "#% import 'generator/catalog/names.jinja' as names with context\n"
+        "{= names.name_problem(name) | trim =}"
+    )
+    template = environment.from_string(source)
+    prefixes = RESERVED["reserved_prefixes"]["default"]
+    return lambda name: template.render(name=name, reserved=GROUPS, reserved_prefixes=prefixes)
+
+
+@pytest.mark.parametrize("name", ["foo", "acme", "zq", "my_chip", "a_b_c", "npu", "x"])
+def test_a_good_name_passes(check, name: str) -> None:
+    assert check(name) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "idea"),
+    [
+        ("Foo", "foo"),
+        ("foo2", "foo"),
+        ("foo-bar", "foo_bar"),
+        ("foo bar", "foo_bar"),
+        ("_foo", "foo"),
+        ("foo_", "foo"),
+        ("foo__bar", "foo_bar"),
+        ("42", "foo"),
+        ("föö", "f"),
+        ("foo\n", "foo"),
+        ("CUDA", "my_cuda"),
+        ("", "foo"),
+    ],
+)
+def test_a_name_of_other_characters_is_refused_with_an_idea(check, name: str, idea: str) -> None:
+    assert check(name).endswith(f": try '{idea}'")
+
+
+def test_every_reserved_word_is_refused_for_its_reason_with_an_idea_that_passes(check) -> None:
+    assert len(WORDS) > 1000
+    for word, reason in WORDS:
+        said = check(word)
+        expected = f"'{word}' {reason.replace('NAME', word)}: try '"
+        assert said.startswith(expected)
+        assert check(said.removeprefix(expected).removesuffix("'")) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "prefix"), [("cpu_like", "cpu"), ("cudax", "cuda"), ("mps_two", "mps")]
+)
+def test_a_prefix_of_pytorchs_own_devices_is_refused(check, name: str, prefix: str) -> None:
+    reason = "by which PyTorch recognises its own devices"
+    assert check(name) == f"'{name}' begins with '{prefix}', {reason}: try 'my_{name}'"
+
+
+@pytest.mark.parametrize(
+    ("name", "owner"),
+    [
+        ("privateuseone", "device type"),
+        ("nn", "torch.nn"),
+        ("matmul", "torch.matmul"),
+        ("backward", "torch.Tensor.backward"),
+        ("zero_grad", "torch.nn.Module.zero_grad"),
+        ("resizable", "torch.UntypedStorage.resizable"),
+        ("leaf", "torch.Tensor.is_leaf"),
+        ("lambda", "keyword of Python"),
+        ("namespace", "keyword of C++"),
+        ("python", "libtorch_python.so"),
+        ("geometric", "another package"),
+    ],
+)
+def test_the_clash_is_named(check, name: str, owner: str) -> None:
+    assert owner in check(name)
+
+
+def test_the_list_is_that_of_the_installed_pytorch() -> None:
+    """Stale? `make reserved` writes it anew."""
+    pytest.importorskip("torch", reason="the list is read from PyTorch")
+    done = subprocess.run(
+        [sys.executable, "-m", "generator.reserved", "--check"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_renaming_fails_or_misleads_for_words_on_the_list_and_works_for_others() -> None:
+    """PyTorch itself, asked: an oracle that does not come from the list."""
+    script = (
+        "import sys, torch\n"
+        "taken = hasattr(torch, sys.argv[1]) or hasattr(torch.Tensor, sys.argv[1])\n"
+        "torch.utils.rename_privateuse1_backend(sys.argv[1])\n"
+        "assert str(torch.device(sys.argv[1] + ':1')) == sys.argv[1] + ':1'\n"
+        "sys.exit(7 if taken else 0)\n"
+    )
+
+    def ask(name: str) -> int:
+        command = [sys.executable, "-c", script, name]
+        return subprocess.run(command, capture_output=True).returncode
+
+    assert [ask(name) for name in ("foo", "my_chip")] == [0, 0]
+    assert all(ask(name) for name in ("abs", "Foo", "foo2", "cuda", "t"))

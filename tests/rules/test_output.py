@@ -1,0 +1,157 @@
+"""Rules for what is rendered: every combination of features, and the hostile answers."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from generator import tables
+from rendering import HOSTILE, Renderer, contents, files
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+COMBINATIONS = tables.valid_combinations()
+# What may differ between two combinations besides the features' own files.
+WHITELIST = {".copier-answers.yml", "README.md", "torch_foo/_features.py"}
+
+
+def name(combination: frozenset[str]) -> str:
+    return "+".join(sorted(combination)) or "none"
+
+
+@pytest.fixture(
+    params=[*COMBINATIONS, HOSTILE],
+    ids=lambda value: "hostile" if value is HOSTILE else name(value),
+)
+def project(request: pytest.FixtureRequest, render: Renderer) -> Path:
+    if request.param is HOSTILE:
+        return render(**HOSTILE)
+    return render(features=request.param)
+
+
+def test_every_combination_is_counted() -> None:
+    assert len(COMBINATIONS) == len(set(COMBINATIONS)) == 2 ** len(tables.features())
+
+
+def test_text_is_clean(project: Path) -> None:
+    """No placeholder is left, no line ends in blanks, every file ends in one newline."""
+    wrong = []
+    for path, data in contents(project).items():
+        text = data.decode("utf-8")
+        body = text.replace(HOSTILE["vendor"], "")
+        if re.search(r"\{=|=\}|^\s*#%", body, re.M):
+            wrong.append(f"{path}: template syntax")
+        if re.search(r"[ \t]+$", text, re.M) or "\r" in text:
+            wrong.append(f"{path}: blanks at the end of a line")
+        if data and (not text.endswith("\n") or text.endswith("\n\n")):
+            wrong.append(f"{path}: end of file")
+    assert not wrong
+
+
+def test_no_folder_is_empty(project: Path) -> None:
+    assert not [
+        folder for folder in project.rglob("*") if folder.is_dir() and not any(folder.iterdir())
+    ]
+
+
+def test_data_files_parse(project: Path) -> None:
+    for path in files(project):
+        text = (project / path).read_text("utf-8")
+        if path.suffix == ".toml":
+            tomllib.loads(text)
+        elif path.suffix in (".yml", ".yaml") and path.name != "mkdocs.yml":
+            assert yaml.safe_load(text)
+
+
+@pytest.mark.parametrize("combination", COMBINATIONS, ids=name)
+def test_a_feature_is_whole_files(combination: frozenset[str], render: Renderer) -> None:
+    """What is rendered equals the full render less the files of the features that are off."""
+    off = [feature for id, feature in tables.features().items() if id not in combination]
+    full = contents(render(preset="full"))
+    expected = {
+        path: data
+        for path, data in full.items()
+        if not any(feature.owns(Path(path), "torch_foo") for feature in off)
+    }
+    actual = contents(render(features=combination))
+    assert sorted(actual) == sorted(expected)
+    assert {path for path in actual if actual[path] != expected[path]} <= WHITELIST
+
+
+def test_presets_are_the_combinations_that_they_name(render: Renderer) -> None:
+    for preset, combination in (
+        ("minimal", frozenset[str]()),
+        ("full", frozenset(tables.features())),
+    ):
+        preset_files, custom_files = (
+            contents(render(preset=preset)),
+            contents(render(features=combination)),
+        )
+        preset_files.pop(".copier-answers.yml"), custom_files.pop(".copier-answers.yml")
+        assert preset_files == custom_files
+
+
+@pytest.mark.parametrize("feature", tables.features().values(), ids=lambda feature: feature.id)
+def test_the_core_leaves_the_names_of_a_feature_to_it(
+    feature: tables.Feature, render: Renderer
+) -> None:
+    project = render(preset="minimal")
+    found = []
+    for path in files(project):
+        if path.parts[0] in ("csrc", "torch_foo") and path.name not in ("_features.py",):
+            text = (project / path).read_text("utf-8")
+            found += [
+                f"{path}: {word}"
+                for word in feature.provides
+                if re.search(rf"\b(def {word}|{word} =)", text)
+            ]
+    assert not found
+
+
+@pytest.mark.parametrize("feature", tables.features().values(), ids=lambda feature: feature.id)
+def test_a_feature_defines_what_the_catalog_says_it_provides(
+    feature: tables.Feature, render: Renderer
+) -> None:
+    package = render(preset="full") / "torch_foo"
+    modules = [
+        package / Path(path).name for path in feature.paths if path.startswith("/{package}/")
+    ]
+    text = "".join(module.read_text("utf-8") for module in modules)
+    assert modules
+    assert not [
+        word
+        for word in feature.provides
+        if not re.search(rf"^(def {word}\(|{word}\b.*=)", text, re.M)
+    ]
+
+
+def test_the_licence_follows_the_answer(render: Renderer) -> None:
+    first_lines = {
+        "apache-2.0": "Apache License",
+        "bsd-3-clause": "BSD 3-Clause",
+        "mit": "MIT License",
+        "proprietary": "All rights reserved",
+    }
+    for license, words in first_lines.items():
+        text = (render(preset="full", license=license, vendor="Acme & Sons") / "LICENSE").read_text(
+            "utf-8"
+        )
+        assert words in text
+        assert "Copyright" in text
+        assert "Acme & Sons" in text
+
+
+def test_hostile_answers_arrive_unharmed(render: Renderer) -> None:
+    project = render(**HOSTILE)
+    metadata = tomllib.loads((project / "pyproject.toml").read_text("utf-8"))["project"]
+    assert metadata["description"] == HOSTILE["description"]
+    assert metadata["name"] == "torch-" + HOSTILE["backend_name"].replace("_", "-")
+    answers = yaml.safe_load((project / ".copier-answers.yml").read_text("utf-8"))
+    assert {key: answers[key] for key in HOSTILE} == HOSTILE

@@ -1,0 +1,68 @@
+"""Rule: every path belongs to the core or to exactly one feature."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+import pytest
+
+from generator import tables
+from rendering import Renderer, files
+
+PACKAGE = "torch_foo"
+
+
+@pytest.fixture(scope="module", params=["github", "gitlab"])
+def paths(request: pytest.FixtureRequest, render: Renderer) -> list[PurePosixPath]:
+    return list(files(render(preset="full", ci_provider=request.param)))
+
+
+def owners(path: PurePosixPath) -> Iterator[str]:
+    found = [id for id, feature in tables.features().items() if feature.owns(path, PACKAGE)]
+    if tables.ci_owns(path):
+        found.append("ci")
+    yield from found or (["core"] if tables.core_owns(path, PACKAGE) else [])
+
+
+def test_every_file_has_exactly_one_owner(paths: list[PurePosixPath]) -> None:
+    wrong = {str(path): list(owners(path)) for path in paths if len(list(owners(path))) != 1}
+    assert not wrong, "declare these in generator/catalog/features.yml"
+
+
+@pytest.mark.parametrize("feature", tables.features())
+def test_every_path_of_a_feature_exists(feature: str, render: Renderer) -> None:
+    project = render(preset="full")
+    declared = [path.replace("{package}", PACKAGE) for path in tables.features()[feature].paths]
+    assert not [path for path in declared if not (project / path.lstrip("/")).exists()]
+
+
+def test_every_path_of_the_core_exists(render: Renderer) -> None:
+    project = render(preset="minimal")
+    declared = [
+        path.replace("{package}", PACKAGE)
+        for path in tables.load("features")["core_paths"]["default"]
+    ]
+    assert not [path for path in declared if not (project / path.lstrip("/")).exists()]
+
+
+def test_paths_of_features_end_without_a_slash() -> None:
+    """Copier leaves an empty folder behind where the pattern ends in one."""
+    for feature in tables.features().values():
+        assert not [path for path in feature.paths if path.endswith("/") or path[0] != "/"]
+
+
+def test_requirements_are_features_and_have_no_cycle() -> None:
+    rows = tables.features()
+    for id, feature in rows.items():
+        assert set(feature.requires) <= set(rows)
+        beyond = [tables.closure(frozenset(rows[needed].requires)) for needed in feature.requires]
+        assert id not in set().union(*beyond)
+
+
+def test_only_the_chosen_provider_has_its_files(render: Renderer) -> None:
+    for chosen, other in (("github", ".gitlab-ci.yml"), ("gitlab", ".github")):
+        assert not (render(preset="full", ci_provider=chosen) / other).exists()
+    assert not [
+        path for path in files(render(preset="full", ci_provider="none")) if tables.ci_owns(path)
+    ]

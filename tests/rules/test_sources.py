@@ -1,0 +1,162 @@
+"""Rules for the files under template/, which hold however they are rendered."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from generator import tables
+from rendering import Renderer, files
+
+CXX = (".h", ".cpp")
+MACHINE_ONLY = "|".join(
+    (
+        r"strftime|expandvars|fileglob|\bnow\b|make_secret",
+        r"ans_random|shuffle|random_mac",
+        r"_copier_python|_copier_conf\.(os|sep|src_path|dst_path)",
+    )
+)
+
+
+@pytest.fixture(scope="module")
+def template(render: Renderer) -> Path:
+    return render.template / "template"
+
+
+def sources(template: Path, *suffixes: str) -> list[PurePosixPath]:
+    return [path for path in files(template) if str(path).removesuffix(".jinja").endswith(suffixes)]
+
+
+def offenders(template: Path, paths: list[PurePosixPath], pattern: str) -> list[str]:
+    """Every line that matches, as path:line: text."""
+    assert paths, "nothing to check"
+    found = []
+    for path in paths:
+        for number, line in enumerate((template / path).read_text("utf-8").splitlines(), 1):
+            if re.search(pattern, line):
+                found.append(f"{path}:{number}: {line.strip()}")
+    return found
+
+
+def test_no_jinja_logic_in_code(template: Path) -> None:
+    assert not offenders(
+        template, sources(template, *CXX, ".py", ".pyi"), r"^\s*#%|\{%|\{#|\{=[^=]*\|"
+    )
+
+
+def test_placeholders_in_cxx_stand_in_includes_and_namespaces_only(template: Path) -> None:
+    allowed = re.compile(
+        r"#include <\{= backend_name =\}/device/\w+\.h>"
+        r"|(namespace|using namespace) \{= package =\}(::\w+)*( \{|;)"
+        r"|namespace \w+ = \{= package =\}(::\w+)*;"
+        r"|\}  // namespace \{= package =\}(::\w+)*"
+    )
+    found = offenders(template, sources(template, *CXX), r"\{=")
+    assert found
+    assert not [line for line in found if not allowed.fullmatch(line.split(": ", 1)[1])]
+
+
+def test_only_files_with_placeholders_are_rendered(template: Path) -> None:
+    """A file without a variable is plain: any tool can read it, and copier need not compile it."""
+    rendered = [path for path in files(template) if path.suffix == ".jinja"]
+    idle = [
+        path
+        for path in rendered
+        if not re.search(r"\{=|^\s*#%", (template / path).read_text("utf-8"), re.M)
+    ]
+    assert rendered
+    assert not idle
+
+
+def test_placeholders_name_answers_or_computed_values(template: Path) -> None:
+    known = set(tables.questions()) | set(tables.load("computed")) | {
+        "torch_window", "dtype_catalog", "catalog", "_copier_answers", "_copier_conf",
+    }  # fmt: skip
+    used = set()
+    for path in files(template):
+        text = str(path) + ((template / path).read_text("utf-8") if path.suffix == ".jinja" else "")
+        used |= set(re.findall(r"\{=\s*(\w+)", text))
+    assert used
+    assert used <= known
+
+
+def test_nothing_depends_on_the_machine_or_the_clock(render: Renderer, template: Path) -> None:
+    catalog = render.template / "generator" / "catalog"
+    # names.jinja looks at the destination and messages.yml names it: neither reaches a file.
+    tables_only = [
+        path
+        for path in files(catalog)
+        if path.name not in ("names.jinja", "messages.yml", "reserved.yml")
+    ]
+    assert not offenders(catalog, tables_only, MACHINE_ONLY)
+    rendered = [path for path in files(template) if path.suffix == ".jinja"]
+    assert not offenders(template, rendered, r"\{=.*(" + MACHINE_ONLY + ")")
+
+
+def test_no_header_that_pulls_in_every_operator(template: Path) -> None:
+    assert not offenders(
+        template,
+        sources(template, *CXX),
+        r"#\s*include\s*[<\"](torch/extension|torch/all|torch/torch|ATen/ATen|ATen/Functions)\.h",
+    )
+
+
+def test_nothing_below_the_seam_includes_pytorch(template: Path) -> None:
+    below = [path for path in sources(template, *CXX) if path.parts[0] == "device"]
+    assert not offenders(template, below, r"#\s*include\s*[<\"](torch|ATen|c10|caffe2)/")
+
+
+def test_nothing_above_the_seam_knows_the_simulator(template: Path) -> None:
+    above = [path for path in sources(template, *CXX) if path.parts[0] == "csrc"]
+    assert not offenders(template, above, r"(?i)simulator")
+
+
+def test_no_unfinished_business(template: Path) -> None:
+    assert not offenders(template, list(files(template)), r"\bTODO\b|\bFIXME\b|\bXXX\b|\bHACK\b")
+
+
+def test_files_are_short(template: Path) -> None:
+    paths = sources(template, *CXX, ".py", ".pyi")
+    long = {
+        str(path): count
+        for path in paths
+        if (count := (template / path).read_text("utf-8").count("\n")) > 400
+    }
+    assert not long
+
+
+def test_names_are_legal_on_every_system(template: Path) -> None:
+    reserved = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\.|$)")
+    for path in files(template):
+        plain = re.sub(r"\{= [\w.]+ =\}", "name", str(path))
+        assert re.fullmatch(r"[\w./-]+", plain), path
+        assert len(plain) < 120, path
+        assert not [
+            part
+            for part in PurePosixPath(plain).parts
+            if reserved.match(part) or part.endswith(".")
+        ], path
+
+
+def test_names_differ_by_more_than_case(template: Path) -> None:
+    paths = [str(path).lower() for path in files(template)]
+    assert len(paths) == len(set(paths))
+
+
+def test_no_plain_file_stands_beside_its_template(template: Path) -> None:
+    """Copier drops the plain one of the two without a word."""
+    paths = {str(path) for path in files(template)}
+    assert not [path for path in paths if f"{path}.jinja" in paths]
+
+
+def test_the_template_needs_no_trust(render: Renderer) -> None:
+    topics = [
+        path.stem
+        for path in files(render.template / "generator" / "catalog")
+        if path.suffix == ".yml"
+    ]
+    keys = set().union(*(tables.load(topic) for topic in topics))
+    assert len(topics) > 5
+    assert not keys & {"_tasks", "_jinja_extensions", "_migrations", "_external_data"}

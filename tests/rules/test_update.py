@@ -1,0 +1,105 @@
+"""A rendered project stays connected to the template: updates, toggles, edits kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import copier
+import pytest
+
+from generator import tables
+from rendering import Renderer, commit, contents, files, git, snapshot
+
+# Toggling is the user's documented command line: --vcs-ref=:current:.
+CURRENT = copier.VcsRef.CURRENT
+
+
+def update(project: Path, **options: object) -> None:
+    settings = copier.Settings()
+    copier.run_update(
+        project, defaults=True, overwrite=True, quiet=True, settings=settings, **options
+    )
+
+
+@pytest.fixture
+def project(render: Renderer, tmp_path: Path) -> Path:
+    """A project with amp alone, under git."""
+    path = render.fresh(tmp_path / "project", preset="custom", features=["amp"])
+    commit(path, "rendered")
+    return path
+
+
+def edit(file: Path, old: str, new: str) -> None:
+    text = file.read_text("utf-8")
+    assert old in text
+    file.write_text(text.replace(old, new, 1), "utf-8")
+
+
+def test_the_same_version_changes_nothing(project: Path) -> None:
+    update(project)
+    assert git(project, "status", "--porcelain") == ""
+
+
+def test_toggling_adds_and_deletes_whole_files_and_keeps_edits(
+    project: Path, render: Renderer
+) -> None:
+    edit(project / "README.md", "\n", "\nOur own words.\n")
+    (project / "device" / "acme").mkdir()
+    (project / "device" / "acme" / "runtime.cpp").write_text("// ours\n")
+    commit(project, "edited")
+    update(project, vcs_ref=CURRENT, data={"preset": "custom", "features": ["rng", "storage"]})
+
+    fresh = contents(render(features=["rng", "storage"]))
+    actual = contents(project)
+    assert actual.pop("device/acme/runtime.cpp") == b"// ours\n"
+    readme = actual.pop("README.md").decode()
+    assert "Our own words." in readme
+    assert "<<<<<<<" not in readme
+    assert sorted(actual) == sorted(path for path in fresh if path != "README.md")
+    assert [path for path in actual if actual[path] != fresh[path]] == []
+    gone = tables.features()["amp"]
+    assert not [path for path in files(project) if gone.owns(path, "torch_foo")]
+
+
+def test_a_preset_can_take_the_place_of_a_choice(project: Path, render: Renderer) -> None:
+    update(project, vcs_ref=CURRENT, data={"preset": "full"})
+    assert contents(project) == contents(render(preset="full"))
+
+
+def test_features_beside_a_preset_are_refused_at_an_update_too(
+    render: Renderer, tmp_path: Path
+) -> None:
+    path = render.fresh(tmp_path / "project", preset="full")
+    commit(path, "rendered")
+    with pytest.raises(ValueError, match="features is read with preset=custom only"):
+        update(path, vcs_ref=CURRENT, data={"features": ["amp"]})
+    assert git(path, "status", "--porcelain") == ""
+
+
+def test_a_release_arrives_without_touching_edits(tmp_path: Path) -> None:
+    """The next release changes a file, adds one and drops a question; the user changed others."""
+    template = snapshot(tmp_path / "template")
+    releases = Renderer(template, tmp_path)
+    project = releases.fresh(tmp_path / "project", preset="minimal", vendor="Acme")
+    commit(project, "rendered")
+    edit(project / "LICENSE", "Apache License", "Apache License (ours)")
+    edit(project / "CHANGELOG.md", "\n", "\nOur own words.\n")
+    commit(project, "edited")
+
+    questions = template / "generator" / "catalog" / "questions.yml"
+    edit(questions, "    - ci_provider\n", "")
+    edit(questions, "retired_answers:\n  when: false\n  type: yaml\n  default: []",
+         "retired_answers:\n  when: false\n  type: yaml\n  default: [ci_provider]")  # fmt: skip
+    edit(questions, "ci_provider:\n  type: str", "ci_provider:\n  when: false\n  type: str")
+    edit(template / "template" / ".gitignore", "\n", "\n/new-in-this-release\n")
+    (template / "template" / "docs" / "news.md").write_text("# News\n")
+    commit(template, "release", tag="v1.1.0")
+    update(project)
+
+    fresh = contents(releases.fresh(tmp_path / "fresh", preset="minimal", vendor="Acme"))
+    actual = contents(project)
+    assert b"Apache License (ours)" in actual.pop("LICENSE")
+    assert b"Our own words." in actual.pop("CHANGELOG.md")
+    assert {path: fresh[path] for path in actual} == actual
+    assert set(fresh) - set(actual) == {"LICENSE", "CHANGELOG.md"}
+    assert "/new-in-this-release" in actual[".gitignore"].decode()
