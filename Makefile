@@ -14,7 +14,7 @@ JOBS ?= $(shell nproc)
 export PATH := $(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 
-.PHONY: help venv demo test lint docs bench reserved clean
+.PHONY: help venv demo test lint format docs bench reserved clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z]+:.*  ## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*  ## (.*)/  make \1\t\2/' | expand -t 18
@@ -43,8 +43,13 @@ lint: $(READY)  ## formatting and types of our own Python
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+format: $(READY)  ## format our own code and the template's
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+	$(BIN)/python -m generator.format
+
 docs: $(READY)  ## the documentation, into build/site
-	$(BIN)/python -m generator.pages --check
+	$(BIN)/python -m generator.pages
 	$(BIN)/mkdocs build --strict --site-dir build/site
 
 bench: $(READY)  ## the figures of the README

@@ -11,6 +11,8 @@ import copier
 import yaml
 from copier.errors import CopierError, DirtyLocalWarning, UserMessageError
 
+from generator.speed import fresh_render
+
 TEMPLATE = Path(__file__).parents[1]
 
 
@@ -58,7 +60,7 @@ def render(
     if destination.is_dir() and any(entry.name != ".git" for entry in destination.iterdir()):
         raise InputError(f"'{destination}' is not empty: name a new folder")
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), fresh_render():
             warnings.simplefilter("ignore", DirtyLocalWarning)
             copier.run_copy(
                 source,

@@ -5,7 +5,7 @@ list(JOIN DTYPES "\", \"" DTYPE_NAMES)
 set(DTYPE_NAMES "\"${DTYPE_NAMES}\"")
 
 file(STRINGS "device/include/${BACKEND_NAME}/device/runtime.h" INTERFACE_VERSION REGEX "kInterfaceVersion = ")
-string(REGEX REPLACE ".*= ([0-9]+);.*" "\\1" INTERFACE_VERSION "${INTERFACE_VERSION}")
+string(REGEX MATCH "[0-9]+" INTERFACE_VERSION "${INTERFACE_VERSION}")
 
 configure_file(cmake/build_info.h.in "${CMAKE_CURRENT_BINARY_DIR}/include/core/build_info.h" @ONLY)
 configure_file(cmake/_build.py.in "${CMAKE_CURRENT_BINARY_DIR}/_build.py" @ONLY)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import textwrap
 from collections.abc import Sequence
 from typing import Any
@@ -18,6 +19,11 @@ INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 COMPLEX = (torch.complex64, torch.complex128)
 NEVER_OFFERED = torch.float8_e4m3fnuz
 """A dtype that no answer of the template contains."""
+
+
+def names(text: str) -> list[str]:
+    """Return the words of ``text``."""
+    return text.split()
 
 
 def supported_dtypes() -> tuple[torch.dtype, ...]:
@@ -49,6 +55,9 @@ def needs(*dtypes: torch.dtype) -> pytest.MarkDecorator:
     return pytest.mark.skipif(bool(missing), reason=f"generated without {', '.join(missing)}")
 
 
+WITHOUT_AUTOLOAD = {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
+"""The environment in which ``import torch`` loads no backend."""
+
 needs_two_devices = pytest.mark.skipif(
     backend.device_count() < 2, reason="there is only one device"
 )
@@ -78,20 +87,24 @@ def assert_same(actual: torch.Tensor, expected: torch.Tensor, **tolerances: Any)
 
 
 def run_python(
-    code: str, *, check: bool = True, timeout: float = 120, **environment: str
+    code: str, environment: dict[str, str] | None = None, *, check: bool = True
 ) -> subprocess.CompletedProcess[str]:
     """Run ``code`` in a new interpreter, with ``environment`` added, and return its output.
 
+    The child starts in a folder of its own: in the project's it would find the sources of the
+    package instead of the installed one.
     With ``check`` a failing child fails the test and shows what the child wrote.
     """
-    result = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-    )
+    with tempfile.TemporaryDirectory() as folder:
+        result = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(code)],
+            env={**os.environ, **(environment or {})},
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
     if check and result.returncode != 0:
         pytest.fail(f"the child ended with {result.returncode}\n{result.stdout}{result.stderr}")
     return result

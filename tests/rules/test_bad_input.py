@@ -129,7 +129,7 @@ def torchsmith(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 def test_the_command_renders_and_says_what_to_do_next(tmp_path: Path) -> None:
     done = torchsmith("new", "out", "-d", "backend_name=nova", "-d", "preset=minimal", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "out" / "torch_nova" / "_features.py").exists()
+    assert (tmp_path / "out" / "python" / "torch_nova" / "_features.py").exists()
     assert "pip install --no-build-isolation" in done.stderr
 
 

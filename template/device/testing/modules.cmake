@@ -19,6 +19,6 @@ endfunction()
 
 file(GLOB testing_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/testing/*.cpp")
 add_test_module(_device ${testing_sources})
-if(EXISTS "${DEVICE_DIR}/testing.cpp")
+if(EXISTS "${DEVICE_DIR}/testing.cpp" AND NOT ${DEVICE_ENV_PREFIX}_DEVICE_LIBRARY)
   add_test_module(_simulator "${DEVICE_DIR}/testing.cpp")
 endif()

@@ -44,7 +44,36 @@ def second_device(api: ModuleType) -> int:
 
 
 @pytest.fixture
-def make_stream(api: ModuleType) -> Iterator[Callable[..., Any]]:
+def make_pinned(api: ModuleType) -> Iterator[Callable[[int], int]]:
+    """Allocates page-locked host memory that is given back after the test."""
+    addresses = []
+
+    def make(size: int) -> int:
+        addresses.append(api.allocate_host(size))
+        return int(addresses[-1])
+
+    yield make
+    for address in addresses:
+        api.deallocate_host(address)
+
+
+@pytest.fixture
+def make_buffer(api: ModuleType) -> Iterator[Callable[..., Any]]:
+    """Creates buffers that outlive the test's streams, whatever is still pending on those."""
+    buffers: list[Any] = []
+
+    def make(size: int, device: int = 0) -> Any:
+        buffers.append(api.Buffer(device, size))
+        return buffers[-1]
+
+    yield make
+    buffers.clear()
+
+
+@pytest.fixture
+def make_stream(
+    api: ModuleType, make_pinned: object, make_buffer: object
+) -> Iterator[Callable[..., Any]]:
     """Creates streams that are destroyed after the test, if the test has not done so."""
     streams = []
 
@@ -125,20 +154,6 @@ def make_gate(
 def gate(make_gate: Callable[[], Gate]) -> Gate:
     """One gate."""
     return make_gate()
-
-
-@pytest.fixture
-def make_pinned(api: ModuleType) -> Iterator[Callable[[int], int]]:
-    """Allocates page-locked host memory that is given back after the test."""
-    addresses = []
-
-    def make(size: int) -> int:
-        addresses.append(api.allocate_host(size))
-        return int(addresses[-1])
-
-    yield make
-    for address in addresses:
-        api.deallocate_host(address)
 
 
 @pytest.fixture

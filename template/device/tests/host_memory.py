@@ -17,7 +17,7 @@ def pattern(size: int, seed: int = 0) -> Bytes:
 
 def at(address: int, size: int) -> Bytes:
     """The host memory at an address, as an array without a copy."""
-    return np.frombuffer((ctypes.c_uint8 * size).from_address(address), dtype=np.uint8)
+    return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address))
 
 
 def address_of(array: Bytes) -> int:

@@ -104,7 +104,7 @@ def test_an_index_that_is_no_device_is_refused_everywhere(index: int) -> None:
         lambda: backend.device(index).__enter__(),
     ]
     for use in uses:
-        with pytest.raises(RuntimeError, match=rf"(?i)device"):
+        with pytest.raises(RuntimeError, match=r"(?i)device"):
             use()
     assert backend.current_device() == 0
 
@@ -132,7 +132,14 @@ def test_a_device_of_another_type_is_refused() -> None:
 
 
 def test_synchronize_takes_every_way_to_name_a_device() -> None:
-    for device in (None, 0, DEVICE, f"{DEVICE}:{LAST}", torch.device(DEVICE), torch.device(DEVICE, LAST)):
+    for device in (
+        None,
+        0,
+        DEVICE,
+        f"{DEVICE}:{LAST}",
+        torch.device(DEVICE),
+        torch.device(DEVICE, LAST),
+    ):
         backend.synchronize(device)
     torch.accelerator.synchronize()
 

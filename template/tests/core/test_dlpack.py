@@ -28,7 +28,7 @@ def test_from_dlpack_shares_memory(dtype: torch.dtype) -> None:
 @needs(torch.float32)
 def test_capsules_carry_the_device() -> None:
     tensor = torch.arange(6.0, device=LAST)[2:]
-    imported = torch.utils.dlpack.from_dlpack(to_dlpack(tensor))  # type: ignore[attr-defined]
+    imported = torch.utils.dlpack.from_dlpack(to_dlpack(tensor))
     assert imported.device == LAST
     assert imported.tolist() == [2, 3, 4, 5]
 
@@ -75,7 +75,7 @@ def test_subclass_that_overrides_functions_is_asked() -> None:
             kwargs: dict[str, Any] | None = None,
         ) -> Any:
             seen.append(func)
-            return super().__torch_function__(func, types, args, kwargs or {})  # type: ignore[no-untyped-call]
+            return super().__torch_function__(func, types, args, kwargs or {})
 
     tensor = torch.ones(1, device=DEVICE).as_subclass(Recorder)
     assert tensor.__dlpack_device__()[0] == DLDeviceType.kDLExtDev

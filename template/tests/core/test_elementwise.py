@@ -13,6 +13,7 @@ from support import (
     FLOATING,
     INTEGERS,
     assert_same,
+    names,
     needs,
     needs_two_devices,
     sample,
@@ -21,16 +22,20 @@ from support import (
 
 REFUSED = (RuntimeError, NotImplementedError, TypeError)
 
-UNARY = """
+UNARY = names(
+    """
     abs neg sign sgn reciprocal sqrt rsqrt exp expm1 exp2 log log2 log10 log1p sin cos tan asin acos
     atan sinh cosh tanh asinh acosh atanh erf erfc sigmoid floor ceil trunc round frac relu square
     logical_not bitwise_not isnan isinf isfinite isneginf signbit
-""".split()
-BINARY = """
+    """
+)
+BINARY = names(
+    """
     add sub mul div floor_divide remainder fmod pow atan2 maximum minimum fmax fmin hypot copysign
     eq ne lt le gt ge logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor
-""".split()
-IN_PLACE = "add_ sub_ mul_ div_ pow_ fmod_ remainder_ eq_ lt_ logical_and_ atan2_".split()
+    """
+)
+IN_PLACE = names("add_ sub_ mul_ div_ pow_ fmod_ remainder_ eq_ lt_ logical_and_ atan2_")
 LAYOUTS: list[Callable[[torch.Tensor], torch.Tensor]] = [
     lambda x: x,
     lambda x: x.T,

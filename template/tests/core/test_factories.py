@@ -10,7 +10,6 @@ from backend import DEVICE
 from support import NEVER_OFFERED, assert_same, needs, sample, supported, unsupported_dtype
 
 
-
 def numeric() -> list[torch.dtype]:
     return [dtype for dtype in supported() if dtype is not torch.bool]
 
@@ -46,7 +45,9 @@ def test_ranges(dtype: torch.dtype) -> None:
 def test_tensor_of_python_values(dtype: torch.dtype) -> None:
     values = [[1, 0], [0, 1]]
     assert_same(torch.tensor(values, dtype=dtype, device=DEVICE), torch.tensor(values, dtype=dtype))
-    assert_same(torch.as_tensor(values, dtype=dtype, device=DEVICE), torch.tensor(values, dtype=dtype))
+    assert_same(
+        torch.as_tensor(values, dtype=dtype, device=DEVICE), torch.tensor(values, dtype=dtype)
+    )
 
 
 @pytest.mark.parametrize("dtype", supported(), ids=str)

@@ -64,7 +64,7 @@ def test_torch_function_sees_the_method_and_the_property() -> None:
             kwargs: dict[str, Any] | None = None,
         ) -> Any:
             seen.append(func.__name__)
-            return super().__torch_function__(func, types, args, kwargs or {})  # type: ignore[no-untyped-call]
+            return super().__torch_function__(func, types, args, kwargs or {})
 
     tensor = torch.ones(2).as_subclass(Recorder)
     moved = move(tensor)

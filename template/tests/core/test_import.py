@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from backend import DEVICE, PACKAGE
-from support import run_python
+from support import WITHOUT_AUTOLOAD, run_python
 
 USE = f"assert torch.ones(2, device='{DEVICE}').sum().item() == 2"
 
@@ -26,18 +26,20 @@ def test_the_package_can_come_second() -> None:
 
 @pytest.mark.parametrize("order", [f"torch, {PACKAGE}", f"{PACKAGE}, torch"])
 def test_importing_works_without_autoload(order: str) -> None:
-    run_python(f"import {order}\n{USE}", TORCH_DEVICE_BACKEND_AUTOLOAD="0")
+    run_python(f"import {order}\n{USE}", WITHOUT_AUTOLOAD)
 
 
 def test_torch_stays_without_the_device_when_autoload_is_off() -> None:
     run_python(
         f"import torch\nassert not hasattr(torch, '{DEVICE}')",
-        TORCH_DEVICE_BACKEND_AUTOLOAD="0",
+        WITHOUT_AUTOLOAD,
     )
 
 
 def test_entry_point_names_the_backend() -> None:
-    points = {point.name: point for point in importlib.metadata.entry_points(group="torch.backends")}
+    points = {
+        point.name: point for point in importlib.metadata.entry_points(group="torch.backends")
+    }
     assert points[DEVICE].value == f"{PACKAGE}:_autoload"
 
 
@@ -85,8 +87,8 @@ def test_another_torch_version_is_refused_in_one_sentence() -> None:
         torch.__version__ = "2.99.1"
         import {PACKAGE}
         """,
+        WITHOUT_AUTOLOAD,
         check=False,
-        TORCH_DEVICE_BACKEND_AUTOLOAD="0",
     )
     assert result.returncode != 0
     message = result.stderr.strip().splitlines()[-1]

@@ -7,7 +7,16 @@ from collections.abc import Callable
 import pytest
 import torch
 from backend import DEVICE
-from support import COMPLEX, FLOATING, INTEGERS, assert_same, needs, needs_two_devices, sample, supported
+from support import (
+    COMPLEX,
+    FLOATING,
+    INTEGERS,
+    assert_same,
+    needs,
+    needs_two_devices,
+    sample,
+    supported,
+)
 
 TOLERANCE = {torch.float16: 2e-2, torch.bfloat16: 1e-1, torch.float32: 1e-4, torch.float64: 1e-9}
 
@@ -107,7 +116,9 @@ def test_conjugate_factors() -> None:
 def test_other_products() -> None:
     compare(torch.dot, sample(7), sample(7, seed=1))
     compare(torch.outer, sample(3), sample(4, seed=1))
-    compare(lambda x, y: torch.einsum("bij,bkj->bik", x, y), sample(2, 3, 4), sample(2, 5, 4, seed=1))
+    compare(
+        lambda x, y: torch.einsum("bij,bkj->bik", x, y), sample(2, 3, 4), sample(2, 5, 4, seed=1)
+    )
     compare(torch.nn.functional.linear, sample(2, 3, 4), sample(5, 4, seed=1), sample(5, seed=2))
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 from backend import DEVICE
-from support import FLOATING, INTEGERS, assert_same, needs, sample, supported
+from support import FLOATING, INTEGERS, assert_same, names, needs, sample, supported
 
-REDUCTIONS = "sum prod mean amax amin all any".split()
+REDUCTIONS = names("sum prod mean amax amin all any")
 TOLERANCE = {torch.float16: 5e-3, torch.bfloat16: 4e-2, torch.float32: 1e-5, torch.float64: 1e-10}
 
 
@@ -49,8 +50,8 @@ def test_reduction(name: str, dtype: torch.dtype) -> None:
     for view in (values, values.transpose(0, 2), values[:, ::2], values[:1].expand(4, -1, -1)):
         compare(function, view)
         for dim in (0, 1, -1):
-            compare(lambda x, d=dim: function(x, d), view)
-            compare(lambda x, d=dim: function(x, d, keepdim=True), view)
+            compare(partial(function, dim=dim), view)
+            compare(partial(function, dim=dim, keepdim=True), view)
     if name not in ("prod",):
         compare(lambda x: function(x, (0, 2)), values)
 
@@ -93,7 +94,7 @@ def test_empty_tensors_reduce_as_on_the_cpu(function: Callable[[torch.Tensor], A
         lambda x: x.cumprod(0),
         lambda x: x.cummax(1),
         lambda x: x.sort(1),
-        lambda x: x.sort(0, descending=True, stable=True),
+        lambda x: x.sort(dim=0, descending=True, stable=True),
         lambda x: x.topk(3, 1),
         lambda x: x.argsort(1),
         lambda x: x.softmax(1),

@@ -8,7 +8,7 @@ import sys
 import pytest
 import torch
 from backend import DEVICE, PACKAGE, backend
-from support import run_python
+from support import WITHOUT_AUTOLOAD, run_python
 from torch.utils import backend_registration
 
 
@@ -31,23 +31,23 @@ def test_submodules_are_loaded_once_under_both_names() -> None:
 
 
 def test_renaming_to_the_same_name_changes_nothing() -> None:
-    torch.utils.rename_privateuse1_backend(DEVICE)
+    backend_registration.rename_privateuse1_backend(DEVICE)
     assert torch.device(DEVICE, 0).type == DEVICE
 
 
 def test_renaming_to_another_name_is_refused() -> None:
     with pytest.raises(RuntimeError, match=f"already been set! Current backend: {DEVICE}"):
-        torch.utils.rename_privateuse1_backend("another")
+        backend_registration.rename_privateuse1_backend("another")
 
 
 def test_a_second_device_module_is_refused() -> None:
     with pytest.raises(RuntimeError, match="already been registered"):
-        torch._register_device_module(DEVICE, object())  # type: ignore[no-untyped-call]
+        torch._register_device_module(DEVICE, object())
 
 
 def test_generating_methods_again_is_refused() -> None:
     with pytest.raises(RuntimeError, match="already been registered"):
-        torch.utils.generate_methods_for_privateuse1_backend()
+        backend_registration.generate_methods_for_privateuse1_backend()
 
 
 def test_device_string_is_case_sensitive() -> None:
@@ -66,13 +66,13 @@ def test_profiler_activity_has_the_name() -> None:
 
 
 def test_get_custom_mod_func_finds_the_functions() -> None:
-    function = backend_registration._get_custom_mod_func("device_count")  # type: ignore[no-untyped-call]
+    function = backend_registration._get_custom_mod_func("device_count")
     assert function() == backend.device_count()
 
 
 def test_get_custom_mod_func_explains_what_is_missing() -> None:
     with pytest.raises(RuntimeError, match=f"torch.{DEVICE}.no_such_function"):
-        backend_registration._get_custom_mod_func("no_such_function")  # type: ignore[no-untyped-call]
+        backend_registration._get_custom_mod_func("no_such_function")
 
 
 def test_another_backend_that_came_first_is_reported() -> None:
@@ -82,8 +82,8 @@ def test_another_backend_that_came_first_is_reported() -> None:
         torch.utils.rename_privateuse1_backend("first")
         import {PACKAGE}
         """,
+        WITHOUT_AUTOLOAD,
         check=False,
-        TORCH_DEVICE_BACKEND_AUTOLOAD="0",
     )
     assert result.returncode != 0
     assert "already been set! Current backend: first" in result.stderr

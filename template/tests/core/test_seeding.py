@@ -90,7 +90,11 @@ def test_fork_rng_asks_the_module(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.skipif(not DRAWS_ON_THE_CPU, reason="the device has generators of its own")
 def test_random_operators_draw_from_the_generator_of_the_cpu() -> None:
     torch.manual_seed(4)
-    on_device = [draw(), torch.randn(5, device=DEVICE).cpu(), torch.randperm(9, device=DEVICE).cpu()]
+    on_device = [
+        draw(),
+        torch.randn(5, device=DEVICE).cpu(),
+        torch.randperm(9, device=DEVICE).cpu(),
+    ]
     torch.manual_seed(4)
     on_cpu = [torch.rand(100), torch.randn(5), torch.randperm(9)]
     assert all(one.equal(other) for one, other in zip(on_device, on_cpu, strict=True))

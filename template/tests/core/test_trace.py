@@ -24,7 +24,7 @@ with torch.{DEVICE}.stream(torch.{DEVICE}.Stream()):
 
 
 def trace(categories: str) -> list[str]:
-    return run_python(CODE, **{f"{ENV_PREFIX}_TRACE": categories}).stderr.splitlines()
+    return run_python(CODE, {f"{ENV_PREFIX}_TRACE": categories}).stderr.splitlines()
 
 
 def test_nothing_is_printed_when_it_is_off() -> None:

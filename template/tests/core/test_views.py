@@ -171,7 +171,7 @@ def test_resize_keeps_the_values_that_fit() -> None:
 def test_set_shares_the_storage_of_another_tensor() -> None:
     source = torch.arange(6.0, device=DEVICE)
     target = torch.empty(0, device=DEVICE)
-    target.set_(source)
+    torch.Tensor.set_(target, source)  # type: ignore[call-overload]
     target[0] = 9
     assert source[0].item() == 9
     target.set_(source.untyped_storage(), 2, (2, 2), (2, 1))

@@ -91,7 +91,7 @@ def set_stream(stream: torch.Stream | None) -> None:
         torch._C._accelerator_setStream(stream)
 
 
-class stream:  # noqa: N801  PyTorch looks the context manager up under this name.
+class stream:  # PyTorch looks the context manager up under this name.
     """Context manager in which operators go to ``stream``, on the stream's device.
 
     On exit the device and its stream are what they were. None changes nothing. Entering neither

@@ -75,7 +75,7 @@ def set_device(device: DeviceLike) -> None:
     _C.set_device(device_index(device))
 
 
-class device:  # noqa: N801  PyTorch looks the context manager up under this name.
+class device:  # PyTorch looks the context manager up under this name.
     """Context manager that changes this thread's current device.
 
     None and -1 change nothing.
@@ -91,14 +91,14 @@ class device:  # noqa: N801  PyTorch looks the context manager up under this nam
 
     def __enter__(self) -> None:
         if self.idx >= 0:
-                    self.prev_idx = _C.exchange_device(self.idx)
+            self.prev_idx = _C.exchange_device(self.idx)
 
     def __exit__(self, *exc_info: object) -> None:
         if self.idx >= 0:
             _C.exchange_device(self.prev_idx)
 
 
-class device_of(device):  # noqa: N801  The name that other device modules use.
+class device_of(device):  # The name that other device modules use.
     """Context manager that changes the current device to that of a tensor or storage.
 
     An object on a device of another type changes nothing.

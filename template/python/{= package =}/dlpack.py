@@ -25,7 +25,7 @@ def setup() -> None:
     """
     original = torch.Tensor.__dlpack_device__
 
-    def __dlpack_device__(self: torch.Tensor) -> tuple[enum.IntEnum, int]:  # noqa: N807
+    def __dlpack_device__(self: torch.Tensor) -> tuple[enum.IntEnum, int]:
         # A subclass that overrides functions is asked first, which the original does.
         if has_torch_function_unary(self) or self.device.type != NAME:
             return original(self)

@@ -87,7 +87,7 @@ def memory_summary(device: DeviceLike = None, abbreviated: bool = False) -> str:
     rows: list[tuple[str, str, Callable[[int], str]]] = [
         ("tensors", "allocated_bytes", _size),
         ("reserved", "reserved_bytes", _size),
-        ("allocations", "allocated", str),
+        ("allocations", "allocation", str),
         ("segments", "segment", str),
     ]
     lines = [f"memory of device {index}".ljust(24) + "".join(f"{name:>14}" for name in columns)]

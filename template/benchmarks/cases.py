@@ -1,0 +1,72 @@
+"""What is measured, and the limits that the project has set itself."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+
+from names import DEVICE, ENV_PREFIX, PACKAGE
+from timing import MICROSECONDS, Case, Figure
+
+ONE = "x = torch.ones(1, device=device)"
+LARGE = "x = torch.ones(1 << 20, device=device); y = torch.ones(1 << 20, device=device); sync()"
+COPY = (
+    "host = torch.ones(1 << 24); there = torch.ones(1 << 24, device=device); sync()\n"
+    "other = torch.ones(1 << 24)"
+)
+
+HOST_TIME = [
+    Case("empty", "torch.empty(1, device=device)", limit=1.2),
+    Case("view", "x.view(1, 1)", ONE, limit=1.2),
+    Case("add, 1 element", "x + x", ONE, limit=1.5),
+    Case("add a scalar, 1 element", "x + 2", ONE),
+    Case("mul in place, 1 element", "x.mul_(x)", ONE),
+    Case("sum, 1 element", "x.sum()", ONE),
+    Case("add, 1M elements, with synchronisation", "x + y; sync()", LARGE, calls=1, rounds=200),
+]
+
+# A copy between the devices takes as long as one within the CPU, or 1 / 0.9 of it.
+COPIES = [
+    Case("host to device, 64 MiB", "there.copy_(host); sync()", COPY, 1, 30, limit=1 / 0.9),
+    Case("device to host, 64 MiB", "other.copy_(there); sync()", COPY, 1, 30, limit=1 / 0.9),
+]
+
+FALLBACK_STATEMENT = "torch.special.bessel_j0(x)"
+FALLBACK = {
+    "0": Case("fallback, 1 element, copying", FALLBACK_STATEMENT, ONE, excess_limit=12),
+    "1": Case("fallback, 1 element, host_address", FALLBACK_STATEMENT, ONE, excess_limit=4),
+}
+
+
+def fallback_case() -> Case:
+    """Return the case for the way in which this process reaches the device's memory."""
+    return FALLBACK["1" if os.environ.get(f"{ENV_PREFIX}_SIMULATOR_HOST_ADDRESS") == "1" else "0"]
+
+
+def import_time(runs: int = 7) -> Figure:
+    """Measure importing PyTorch, and importing the package after it, in new processes."""
+    code = (
+        "import time; start = time.perf_counter(); import torch; middle = time.perf_counter()\n"
+        f"import {PACKAGE}; print(middle - start, time.perf_counter() - middle)"
+    )
+    environment = {**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
+    torch_times, package_times = [], []
+    for _ in range(runs):
+        output = subprocess.run(
+            [sys.executable, "-c", code],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        torch_time, package_time = (float(word) * MICROSECONDS for word in output.split())
+        torch_times.append(torch_time)
+        package_times.append(torch_time + package_time)
+    return Figure(
+        f"import torch, with {DEVICE}",
+        statistics.median(torch_times),
+        statistics.median(package_times),
+        excess_limit=50_000,
+    )

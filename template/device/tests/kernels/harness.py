@@ -1,0 +1,246 @@
+"""Runs one case on the device: arrays in any layout, a probe, the launch, and what may not change."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from kernels import layouts, oracle, tolerances
+from kernels.support import Case, Support
+
+DTYPES: dict[str, np.dtype[Any]] = {
+    name: np.dtype(getattr(ml_dtypes, name, None) or name)
+    for name in (
+        *("bool", "uint8", "int8", "int16", "int32", "int64"),
+        *("float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
+    )
+}
+
+Probe = Callable[[bool], "str | None"]
+
+
+def rng(*case: object) -> np.random.Generator:
+    """Random numbers that depend on nothing but the case."""
+    return np.random.default_rng(zlib.crc32(" ".join(map(str, case)).encode()))
+
+
+class Array:
+    """A strided array on the device, between guard bands, and what its storage should hold."""
+
+    def __init__(
+        self, api: ModuleType, dtype: str, shape: tuple[int, ...], place: layouts.Placer
+    ) -> None:
+        self.dtype = dtype
+        self.shape = shape
+        self.placement = place(shape)
+        # All bits set: NaN, -1 or an impossible bool, so that an element nobody wrote is noticed.
+        self.storage = np.frombuffer(
+            bytearray(b"\xff" * (self.placement.extent * DTYPES[dtype].itemsize)), DTYPES[dtype]
+        )
+        self.buffer = api.Buffer(0, self.storage.nbytes)
+        self.view = self.buffer.view(
+            self.placement.offset * DTYPES[dtype].itemsize,
+            api.DType[dtype],
+            list(shape),
+            list(self.placement.strides),
+        )
+        self.upload()
+
+    def upload(self) -> None:
+        """Writes the storage to the device."""
+        self.buffer.write(self.storage.view(np.uint8))
+
+    def _strided(self, storage: NDArray[Any]) -> NDArray[Any]:
+        return np.lib.stride_tricks.as_strided(
+            storage[self.placement.offset :],
+            self.shape,
+            [stride * storage.itemsize for stride in self.placement.strides],
+        )
+
+    def set(self, values: NDArray[Any]) -> Array:
+        """Sets the elements. Where several share their memory, the first one's value counts."""
+        first = tuple(
+            slice(0, 1) if stride == 0 else slice(None) for stride in self.placement.strides
+        )
+        self._strided(self.storage)[first] = values[first] if values.ndim else values
+        self.upload()
+        return self
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """The elements as they were set."""
+        return self._strided(self.storage).copy()
+
+    def read(self) -> NDArray[Any]:
+        """The elements on the device now. Fails if anything else in or around the storage changed."""
+        assert self.buffer.guards_intact(), "bytes outside the array were written"
+        now = np.frombuffer(self.buffer.read(), self.storage.dtype)
+        around = self.storage.copy()
+        self._strided(around)[...] = self._strided(now)
+        same = now.view(np.uint8) == around.view(np.uint8)
+        assert same.all(), f"byte {np.flatnonzero(~same)[0]} between the elements was written"
+        return self._strided(now).copy()
+
+    def unchanged(self) -> bool:
+        """Whether the device still holds what was uploaded."""
+        return bool(self.buffer.read() == self.storage.tobytes())
+
+
+class Device:
+    """The device under test, and the one way to run a case on it."""
+
+    def __init__(self, api: ModuleType, support: Support) -> None:
+        self.api = api
+        self.support = support
+        self.stream = api.default_stream(0)
+        self.flushes_denormals: bool = api.properties(0).flushes_denormals
+
+    def array(
+        self,
+        dtype: str,
+        shape: tuple[int, ...],
+        place: layouts.Placer = layouts.contiguous,
+        values: NDArray[Any] | None = None,
+    ) -> Array:
+        """A new array; without values, every bit of it is set."""
+        array = Array(self.api, dtype, shape, place)
+        if values is None:
+            return array
+        with np.errstate(all="ignore"):
+            return array.set(np.asarray(values).astype(DTYPES[dtype]))
+
+    def run(self, case: Case, outputs: Sequence[Array], call: Probe) -> None:
+        """Calls call(probe=True), then call(probe=False), and waits.
+
+        A declared decline skips the test, any other fails it.
+        """
+        promise = call(True)
+        assert all(out.unchanged() for out in outputs), f"{case}: the probe wrote to the output"
+        answer = call(False)
+        assert promise == answer, f"{case}: the probe said {promise!r}, the launch {answer!r}"
+        self.api.synchronize(self.stream)
+        entry = self.support.declared(case)
+        if answer is None:
+            assert entry is None, f"{case} works, but support.toml declares it unsupported"
+            return
+        assert all(out.unchanged() for out in outputs), f"{case} was declined and yet written"
+        assert entry is not None, f"{case} is declined ({answer}), but support.toml says nothing"
+        pytest.skip(f"{case}: {entry.reason}")
+
+    def check(self, case: Case, verify: Callable[[], None]) -> None:
+        """Calls verify(), which a case that is expected to fail must not pass."""
+        entry = self.support.expected_failure(case)
+        if entry is None:
+            verify()
+            return
+        try:
+            verify()
+        except AssertionError:
+            pytest.xfail(f"{case}: {entry.reason}")
+        pytest.fail(f"{case} is right now: remove it from support.toml's expected_failures")
+
+    def assert_exact(self, case: Case, out: Array, expected: NDArray[Any]) -> None:
+        """The output is `expected`, bit for bit; any NaN is a NaN."""
+        got = out.read()
+        with np.errstate(all="ignore"):
+            wanted = np.broadcast_to(expected, got.shape).astype(got.dtype)
+        self.check(case, lambda: _compare(case, got, wanted, _same_bits(got, wanted)))
+
+    def assert_close(
+        self,
+        case: Case,
+        out: Array,
+        expected: NDArray[Any],
+        scale: NDArray[Any] | float = 0.0,
+        signed_zeros: bool = True,
+    ) -> None:
+        """The output is `expected`, computed in double precision, within the case's tolerance.
+
+        `scale` is the size of the terms that cancel each other in the result, where some do.
+        """
+        got = out.read()
+        expected = np.broadcast_to(expected, got.shape)
+        units = tolerances.ulp(case, self.support)
+        size = np.maximum(np.abs(_finite(expected)), np.abs(_finite(np.asarray(scale))))
+        allowed = units * tolerances.spacing(size, DTYPES[case.dtype])
+        self.assert_within(case, got, expected, allowed, signed_zeros)
+
+    def assert_within(
+        self,
+        case: Case,
+        got: NDArray[Any],
+        expected: NDArray[Any],
+        allowed: NDArray[Any] | float,
+        signed_zeros: bool = True,
+    ) -> None:
+        """Every element is within `allowed` of the expected one; infinities and NaN are themselves."""
+        wide = np.complex128 if np.iscomplexobj(got) else np.float64
+        with np.errstate(all="ignore"):
+            rounded = np.asarray(expected).astype(got.dtype).astype(wide)
+            result = got.astype(wide)
+            error = np.abs(result - expected)
+            good = (error <= allowed) | (result == rounded)
+            good |= np.isnan(result) & np.isnan(rounded)
+            # At the edge of the range an overflow may come one step early or late.
+            limit = tolerances.largest(got.dtype)
+            edge = np.abs(_finite(expected, limit)) + allowed >= limit
+            good |= np.isinf(result) & edge & (np.sign(result.real) == np.sign(expected.real))
+            if self.flushes_denormals:
+                tiny = np.abs(expected) < tolerances.smallest_normal(got.dtype)
+                good |= (result == 0) & tiny
+            if signed_zeros and wide is np.float64:
+                zero = (result == 0) & (expected == 0)
+                good &= ~zero | (np.signbit(result) == np.signbit(expected))
+        self.check(case, lambda: _compare(case, got, rounded, good))
+
+    def verify(
+        self,
+        case: Case,
+        op: oracle.Operation,
+        out: Array,
+        inputs: Sequence[NDArray[Any]],
+        params: dict[str, Any],
+    ) -> None:
+        """The output is what the oracle makes of the inputs."""
+        wide = [oracle.wide(values) for values in inputs]
+        with np.errstate(all="ignore"):
+            expected = np.asarray(op.compute(*wide, **params))
+            scale = op.scale(*wide, **params)
+        if out.dtype in oracle.INTEGERS + oracle.BOOL:
+            self.assert_exact(case, out, expected)
+        else:
+            self.assert_close(case, out, expected, scale, op.signed_zeros)
+
+
+def _finite(values: NDArray[Any], otherwise: float = 0.0) -> NDArray[Any]:
+    return np.where(np.isfinite(values), values, otherwise)
+
+
+def _same_bits(got: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.bool_]:
+    got, wanted = np.ascontiguousarray(got), np.ascontiguousarray(wanted)
+    size = got.dtype.itemsize
+    same = got.reshape(-1).view(np.uint8) == wanted.reshape(-1).view(np.uint8)
+    with np.errstate(invalid="ignore"):
+        both_nan = (got != got) & (wanted != wanted)
+    return same.reshape(-1, size).all(1).reshape(got.shape) | both_nan
+
+
+def _compare(
+    case: Case, got: NDArray[Any], wanted: NDArray[Any], good: NDArray[np.bool_]
+) -> None:
+    if good.all():
+        return
+    bad = np.argwhere(~good)
+    index = tuple(int(i) for i in bad[0])
+    raise AssertionError(
+        f"{case}: {len(bad)} of {good.size} elements differ, first at {index}: "
+        f"got {got[index]!r}, expected {wanted[index]!r}"
+    )
+

@@ -1,0 +1,105 @@
+"""What the device under test says it does not do: its support.toml."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is asked of the device, in the words that support.toml uses."""
+
+    family: str
+    op: str = "-"
+    dtype: str = "-"
+    layout: str = "-"
+
+    def __str__(self) -> str:
+        return f"{self.family} {self.op} {self.dtype} {self.layout}"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of a list in support.toml."""
+
+    family: str
+    op: str
+    dtype: str
+    layout: str
+    reason: str
+    ulp: float | None = None
+
+    def matches(self, case: Case) -> bool:
+        """Whether the entry is about this case."""
+        pairs = [
+            (case.family, self.family),
+            (case.op, self.op),
+            (case.dtype, self.dtype),
+            (case.layout, self.layout),
+        ]
+        return all(fnmatchcase(value, pattern) for value, pattern in pairs)
+
+
+_LISTS = ("unsupported", "expected_failures", "ulp")
+_FIELDS = {"family", "op", "dtype", "layout", "reason", "ulp"}
+
+
+@dataclass(frozen=True)
+class Support:
+    """The whole file."""
+
+    unsupported: list[Entry]
+    expected_failures: list[Entry]
+    ulp: list[Entry]
+    random: str
+
+    @classmethod
+    def load(cls, path: Path) -> Support:
+        """Reads the file; a device without one has no gaps."""
+        return cls.parse(tomllib.loads(path.read_text()) if path.exists() else {})
+
+    @classmethod
+    def parse(cls, data: dict[str, Any]) -> Support:
+        """Checks what the file says: a misspelt key would silently mean nothing."""
+        unknown = set(data) - {*_LISTS, "random"}
+        if unknown:
+            raise ValueError(f"support.toml: unknown keys {sorted(unknown)}")
+        lists = {name: [_entry(name, item) for item in data.get(name, [])] for name in _LISTS}
+        random = data.get("random", "philox")
+        if random not in ("philox", "own"):
+            raise ValueError(f'support.toml: random is "philox" or "own", not {random!r}')
+        return cls(**lists, random=random)
+
+    def declared(self, case: Case) -> Entry | None:
+        """The entry that says that this case is declined."""
+        return next((entry for entry in self.unsupported if entry.matches(case)), None)
+
+    def expected_failure(self, case: Case) -> Entry | None:
+        """The entry that says that this case is known to be wrong."""
+        return next((entry for entry in self.expected_failures if entry.matches(case)), None)
+
+    def tolerance(self, case: Case, otherwise: float) -> float:
+        """The case's tolerance in ulp."""
+        wider = [entry.ulp for entry in self.ulp if entry.ulp is not None and entry.matches(case)]
+        return max([otherwise, *wider])
+
+
+def _entry(name: str, item: dict[str, Any]) -> Entry:
+    unknown = set(item) - _FIELDS
+    if unknown or ("ulp" in item) != (name == "ulp"):
+        raise ValueError(f"support.toml: wrong keys in an entry of {name}: {sorted(item)}")
+    if not item.get("reason") or "family" not in item:
+        raise ValueError(f"support.toml: an entry of {name} lacks its family or its reason: {item}")
+    patterns = {field: item.get(field, "*") for field in ("op", "dtype", "layout")}
+    return Entry(
+        family=item["family"], reason=item["reason"], ulp=item.get("ulp"), **patterns
+    )

@@ -1,0 +1,226 @@
+"""Sums, products, extremes and truth over some dimensions."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from kernels import layouts, oracle, tolerances
+from kernels.harness import DTYPES, Device, rng
+from kernels.support import Case
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """One operation; `values` are elements whose result is exact whatever the order."""
+
+    name: str
+    compute: Callable[..., Any]
+    dtypes: tuple[str, ...]
+    values: list[float]
+    to_bool: bool = False
+
+
+REDUCTIONS = [
+    Reduction("sum", np.sum, oracle.NUMBERS, [-2, -1, 0, 1, 2, 3]),
+    Reduction("prod", np.prod, oracle.FLOATING + oracle.COMPLEX, [-1, 1, 1, 2, 0.5]),
+    Reduction("prod", np.prod, oracle.INTEGERS, [1, 1, 1, 3, 5]),
+    Reduction("mean", np.mean, oracle.FLOATING + oracle.COMPLEX, [-2, -1, 0, 1, 2, 3]),
+    Reduction("max", np.max, oracle.BOOL + oracle.REAL, list(range(-50, 50))),
+    Reduction("min", np.min, oracle.BOOL + oracle.REAL, list(range(-50, 50))),
+    Reduction("all", np.all, oracle.ALL, [0] + [1] * 30, to_bool=True),
+    Reduction("any", np.any, oracle.ALL, [1] + [0] * 30, to_bool=True),
+]
+CASES = [
+    pytest.param(op, dtype, id=f"{op.name}-{dtype}") for op in REDUCTIONS for dtype in op.dtypes
+]
+
+# Shapes and the dimensions to reduce: the inner ones, the outer ones, both, all, none.
+SHAPES: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
+    ((17, 33), (1,)),
+    ((17, 33), (0,)),
+    ((17, 33), (0, 1)),
+    ((17, 33), ()),
+    ((4, 5, 6, 7), (1, 3)),
+    ((4, 5, 6, 7), (0, 2)),
+    ((4, 5, 6, 7), (1,)),
+    ((3, 2050), (1,)),
+    ((2050, 3), (0,)),
+    ((2, 600, 5), (1,)),
+    ((), ()),
+    (layouts.DEEP, (3, 9, 15)),
+]
+PLACES = [layouts.contiguous, layouts.transposed, layouts.stepped, layouts.shuffled]
+
+
+def run(
+    device: Device,
+    name: str,
+    dtype: str,
+    values: NDArray[Any],
+    dims: tuple[int, ...],
+    place: layouts.Placer,
+    out_place: layouts.Placer = layouts.contiguous,
+) -> tuple[Case, Any, Any]:
+    """Launches and returns the case, the output and the input's elements."""
+    case = Case("reduce", name, dtype, place.__name__)
+    given = device.array(dtype, values.shape, place, values)
+    out_shape = tuple(1 if dim in dims else size for dim, size in enumerate(values.shape))
+    out = device.array("bool" if name in ("all", "any") else dtype, out_shape, out_place)
+
+    def call(probe: bool) -> str | None:
+        code = device.api.ReduceOp[name]
+        answer: str | None = device.api.reduce(
+            device.stream, code, out.view, given.view, probe=probe
+        )
+        return answer
+
+    device.run(case, [out], call)
+    return case, out, given.values
+
+
+def check(
+    device: Device,
+    op: Reduction,
+    dtype: str,
+    shape: tuple[int, ...],
+    dims: tuple[int, ...],
+    place: layouts.Placer,
+) -> None:
+    random = rng(op.name, dtype, shape, dims, place.__name__)
+    values = np.asarray(random.choice(op.values, shape)).astype(DTYPES[dtype])
+    out_place = layouts.stepped if place is layouts.stepped else layouts.contiguous
+    case, out, given = run(device, op.name, dtype, values, dims, place, out_place)
+    wide = oracle.wide(given) if dtype != "bool" else given
+    expected = np.asarray(op.compute(wide, axis=dims, keepdims=True))
+    if op.name == "mean" or (dtype in oracle.COMPLEX and not op.to_bool):
+        device.assert_close(case, out, expected)
+    else:
+        device.assert_exact(case, out, expected)
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(("shape", "dims"), SHAPES, ids=str)
+@pytest.mark.parametrize(("op", "dtype"), CASES)
+def test_reduce(
+    device: Device,
+    op: Reduction,
+    dtype: str,
+    shape: tuple[int, ...],
+    dims: tuple[int, ...],
+    place: layouts.Placer,
+) -> None:
+    check(device, op, dtype, shape, dims, place)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("shape", layouts.SHAPES, ids=str)
+@pytest.mark.parametrize(("op", "dtype"), CASES)
+def test_reduce_of_any_size(
+    device: Device, op: Reduction, dtype: str, shape: tuple[int, ...]
+) -> None:
+    for count in range(len(shape) + 1):
+        for dims in itertools.combinations(range(len(shape)), count):
+            check(device, op, dtype, shape, dims, layouts.contiguous)
+
+
+@pytest.mark.parametrize("dims", [(0,), (1,), (0, 1)], ids=str)
+@pytest.mark.parametrize("dtype", oracle.FLOATING + oracle.COMPLEX)
+@pytest.mark.parametrize("name", ["sum", "mean"])
+def test_errors_of_sums_stay_within_their_bound(
+    device: Device, name: str, dtype: str, dims: tuple[int, ...]
+) -> None:
+    shape = (300, 70)
+    random = rng(name, dtype, dims)
+    values = random.normal(size=shape).astype(DTYPES[dtype])
+    case, out, given = run(device, name, dtype, values, dims, layouts.contiguous)
+    wide = oracle.wide(given)
+    expected = getattr(np, name)(wide, axis=dims, keepdims=True)
+    count = values.size // expected.size
+    accumulator = DTYPES["float32" if dtype in ("float16", "bfloat16") else dtype]
+    total = np.sum(np.abs(wide), axis=dims, keepdims=True)
+    bound = count * tolerances.unit_roundoff(accumulator) * total
+    bound /= count if name == "mean" else 1
+    device.assert_within(
+        case, out.read(), expected, bound + tolerances.spacing(expected, DTYPES[dtype])
+    )
+
+
+@pytest.mark.parametrize("name", ["max", "min", "sum", "prod", "mean"])
+@pytest.mark.parametrize("dtype", oracle.FLOATING)
+@pytest.mark.parametrize("dims", [(0,), (1,)], ids=str)
+def test_nan_wins_wherever_it_stands(
+    device: Device, name: str, dtype: str, dims: tuple[int, ...]
+) -> None:
+    values = rng(name, dtype, dims).normal(size=(40, 40))
+    values[np.arange(40), np.arange(40)] = np.nan
+    values[3:7] = 1.0
+    values[:, 3:7] = 1.0
+    case, out, given = run(device, name, dtype, values.astype(DTYPES[dtype]), dims, PLACES[0])
+    expected = np.isnan(oracle.wide(given)).any(axis=dims, keepdims=True)
+    assert (np.isnan(out.read().astype(np.float64)) == expected).all(), case
+
+
+@pytest.mark.parametrize("dtype", oracle.FLOATING)
+@pytest.mark.parametrize(("name", "value"), [("max", -np.inf), ("min", np.inf)])
+def test_extremes_of_infinities_are_infinite(
+    device: Device, name: str, value: float, dtype: str
+) -> None:
+    values = np.full((3, 40), value).astype(DTYPES[dtype])
+    case, out, given = run(device, name, dtype, values, (1,), layouts.contiguous)
+    device.assert_exact(case, out, given[:, :1])
+
+
+@pytest.mark.parametrize("dtype", oracle.INTEGERS)
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_extremes_reach_the_ends_of_integers(device: Device, name: str, dtype: str) -> None:
+    info = np.iinfo(DTYPES[dtype])
+    values = np.asarray([[info.min] * 40, [info.max] * 40, [info.min, info.max] * 20])
+    case, out, given = run(
+        device, name, dtype, values.astype(DTYPES[dtype]), (1,), layouts.contiguous
+    )
+    device.assert_exact(case, out, getattr(np, name)(given, axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "float32", "bfloat16", "bool"])
+@pytest.mark.parametrize(
+    ("name", "value"), [("sum", 0), ("prod", 1), ("all", 1), ("any", 0), ("mean", np.nan)]
+)
+def test_reduction_of_nothing(device: Device, name: str, value: float, dtype: str) -> None:
+    if dtype == "bool" and name not in ("all", "any"):
+        return
+    if name == "mean" and dtype not in oracle.FLOATING:
+        return
+    case, out, _ = run(
+        device, name, dtype, np.zeros((5, 0)).astype(DTYPES[dtype]), (1,), layouts.contiguous
+    )
+    device.assert_exact(case, out, np.full((5, 1), value))
+
+
+@pytest.mark.parametrize("name", ["all", "any"])
+@pytest.mark.parametrize("dtype", oracle.FLOATING)
+def test_nan_and_infinity_are_true_and_negative_zero_is_not(
+    device: Device, name: str, dtype: str
+) -> None:
+    values = np.asarray([[np.nan, np.inf], [-0.0, 0.0], [-0.0, np.nan]]).astype(DTYPES[dtype])
+    case, out, _ = run(device, name, dtype, values, (1,), layouts.contiguous)
+    device.assert_exact(case, out, getattr(np, name)(values != 0, axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize("name", ["sum", "max", "any"])
+def test_expanded_inputs_count_every_time(device: Device, name: str) -> None:
+    values = rng(name).integers(-9, 9, (17, 33)).astype(np.int32)
+    for place in (layouts.expanded_rows, layouts.expanded_columns, layouts.one_element):
+        for dims in ((0,), (1,), (0, 1)):
+            case, out, given = run(device, name, "int32", values, dims, place)
+            device.assert_exact(case, out, getattr(np, name)(given, axis=dims, keepdims=True))
+
+
+def test_every_operation_is_tested(device: Device) -> None:
+    assert {op.name for op in REDUCTIONS} == {op.name for op in device.api.ReduceOp}

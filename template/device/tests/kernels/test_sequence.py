@@ -1,0 +1,56 @@
+"""out[i] = start + i * step"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kernels import layouts, oracle
+from kernels.harness import Device
+from kernels.support import Case
+
+PLACES = [layouts.contiguous, layouts.offset, layouts.stepped]
+INTEGER_STEPS = [(0, 1), (7, -3), (-5, 2)]
+STEPS = [(0.0, 1.0), (-3.5, 0.25), (0.1, 0.3), (1000.0, -1.7)]
+
+
+def run(
+    device: Device, dtype: str, size: int, place: layouts.Placer, start: float, step: float
+) -> None:
+    case = Case("sequence", "sequence", dtype, place.__name__)
+    out = device.array(dtype, (size,), place)
+
+    def call(probe: bool) -> str | None:
+        answer: str | None = device.api.sequence(device.stream, out.view, start, step, probe=probe)
+        return answer
+
+    device.run(case, [out], call)
+    expected = start + np.arange(size) * step
+    if dtype in oracle.INTEGERS:
+        device.assert_exact(case, out, expected)
+    else:
+        device.assert_close(case, out, expected)
+
+
+@pytest.mark.parametrize("size", [1, 33, 2049])
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(("start", "step"), INTEGER_STEPS)
+@pytest.mark.parametrize("dtype", oracle.INTEGERS)
+def test_sequence_of_integers_wraps_around(
+    device: Device, dtype: str, start: int, step: int, place: layouts.Placer, size: int
+) -> None:
+    run(device, dtype, size, place, start, step)
+
+
+@pytest.mark.parametrize("size", [1, 33, 2049])
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(("start", "step"), STEPS)
+@pytest.mark.parametrize("dtype", oracle.FLOATING)
+def test_sequence_is_rounded_once(
+    device: Device, dtype: str, start: float, step: float, place: layouts.Placer, size: int
+) -> None:
+    run(device, dtype, size, place, start, step)
+
+
+def test_large_integers_stay_exact(device: Device) -> None:
+    run(device, "int64", 5, layouts.contiguous, 2**62 + 1, 2**40 + 1)

@@ -1,0 +1,126 @@
+"""How exact each operation must be: one table, four classes.
+
+exact         copies, comparisons, integers, and everything IEEE 754 rounds correctly
+ulp           units in the last place of the element type, from OpenCL's list
+accumulate    sums: bounded by the elements' rounding errors; data with exact sums must be exact
+statistical   random numbers of a device with a generator of its own
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from kernels.support import Case, Support
+
+# Correctly rounded: half a unit off the exact result, plus what the oracle itself may be off.
+EXACT = 0.5
+
+# float32 and float64. What is not listed is exact. OpenCL leaves gelu and its kind open: they are
+# sums and products of a few functions of 4 units.
+ULP = {
+    "rsqrt": 2,
+    "log1p": 2,
+    "exp": 3,
+    "exp2": 3,
+    "expm1": 3,
+    "log": 3,
+    "log2": 3,
+    "log10": 3,
+    "reciprocal": 1,
+    "sin": 4,
+    "cos": 4,
+    "asin": 4,
+    "acos": 4,
+    "asinh": 4,
+    "acosh": 4,
+    "atanh": 5,
+    "sinh": 4,
+    "cosh": 4,
+    "tan": 5,
+    "tanh": 5,
+    "atan": 5,
+    "atan2": 6,
+    "pow": 16,
+    "erf": 16,
+    "erfc": 16,
+    "sigmoid": 6,
+    "silu": 6,
+    "elu": 6,
+    "gelu": 24,
+    "gelu_tanh": 24,
+    "softplus": 6,
+    "leaky_relu": 1,
+    "remainder": 1,
+    "add": 1,
+    "sub": 1,
+    "lerp": 3,
+    "addcmul": 2,
+    "addcdiv": 3,
+    "sigmoid_grad": 4,
+    "tanh_grad": 4,
+    "gelu_grad": 24,
+    "gelu_tanh_grad": 24,
+    "silu_grad": 12,
+    "uniform": 2,
+    "normal": 16,
+    "exponential": 8,
+    "unscale": 1,
+    "sequence": 1,
+}
+
+# Narrower types are computed in float32: one more rounding.
+NARROW_ULP = 1.0
+# Parts of complex results are sums of products of such functions, in units of the whole number.
+COMPLEX_FACTOR = 4.0
+
+FLOATING = ("float16", "bfloat16", "float32", "float64")
+COMPLEX = ("complex64", "complex128")
+INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
+
+
+def ulp(case: Case, support: Support) -> float:
+    """The tolerance of an operation on floating-point or complex numbers."""
+    units = ULP.get(case.op, EXACT)
+    if case.dtype in ("float16", "bfloat16") and units > EXACT:
+        units = NARROW_ULP
+    if case.dtype in COMPLEX:
+        units = max(units, 1.0) * COMPLEX_FACTOR
+    if case.dtype in ("float64", "complex128"):
+        units += 1.0  # the oracle computes in the same type
+    return support.tolerance(case, units)
+
+
+def _info(dtype: np.dtype[Any]) -> Any:
+    real = {"complex64": np.dtype(np.float32), "complex128": np.dtype(np.float64)}
+    return ml_dtypes.finfo(real.get(dtype.name, dtype))
+
+
+def largest(dtype: np.dtype[Any]) -> float:
+    """The largest finite number of a floating or complex type."""
+    return float(_info(dtype).max)
+
+
+def smallest_normal(dtype: np.dtype[Any]) -> float:
+    """The smallest positive number that is not denormal."""
+    return float(_info(dtype).smallest_normal)
+
+
+def unit_roundoff(dtype: np.dtype[Any]) -> float:
+    """Half a unit in the last place of 1."""
+    return float(_info(dtype).eps) / 2
+
+
+def spacing(magnitude: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """One unit in the last place of `dtype`, at these numbers."""
+    magnitude = np.clip(np.abs(magnitude), smallest_normal(dtype), largest(dtype))
+    _, exponent = np.frexp(magnitude)
+    return np.ldexp(1.0, exponent - 1 - int(_info(dtype).nmant))
+
+
+# Integers up to this are exact in the type, sums included.
+EXACT_SUMS = {"float16": 2**11, "bfloat16": 2**8, "float32": 2**24, "float64": 2**53}
+EXACT_SUMS |= {"complex64": 2**24, "complex128": 2**53}

@@ -1,0 +1,169 @@
+"""Copies and fills in every direction, and when they are done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from host_memory import address_of, at, pattern
+
+SIZES = [1, 7, 4096, (1 << 20) + 3]
+
+
+def read(buffer: Any) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    return np.frombuffer(buffer.read(), dtype=np.uint8)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_bytes_survive_the_way_to_the_device_and_back(api: ModuleType, size: int) -> None:
+    buffer = api.Buffer(0, size)
+    expected = pattern(size)
+    buffer.write(expected)
+    assert (read(buffer) == expected).all()
+    assert buffer.guards_intact()
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_bytes_survive_a_copy_within_a_device(api: ModuleType, stream: Any, size: int) -> None:
+    source, target = api.Buffer(0, size), api.Buffer(0, size)
+    expected = pattern(size)
+    source.write(expected)
+    api.copy_bytes(stream, target.address, 0, source.address, 0, size)
+    api.synchronize(stream)
+    assert (read(target) == expected).all()
+    assert target.guards_intact()
+
+
+@pytest.mark.parametrize("on_source", [True, False])
+def test_bytes_survive_a_copy_between_devices_on_either_ones_stream(
+    api: ModuleType, second_device: int, make_stream: Callable[..., Any], on_source: bool
+) -> None:
+    source, target = api.Buffer(0, 4096), api.Buffer(second_device, 4096)
+    expected = pattern(4096)
+    source.write(expected)
+    stream = make_stream(0 if on_source else second_device)
+    api.copy_bytes(stream, target.address, second_device, source.address, 0, 4096)
+    api.synchronize(stream)
+    assert (read(target) == expected).all()
+    assert target.guards_intact()
+
+
+def test_a_copy_touches_only_the_bytes_it_was_given(api: ModuleType, stream: Any) -> None:
+    buffer = api.Buffer(0, 100)
+    before = pattern(100)
+    buffer.write(before)
+    source = pattern(10, seed=1)
+    api.copy_bytes(stream, buffer.address + 33, 0, address_of(source), api.HOST, 10)
+    expected = before.copy()
+    expected[33:43] = source
+    assert (read(buffer) == expected).all()
+
+
+def test_a_copy_from_pageable_memory_is_done_on_return(
+    api: ModuleType, make_buffer: Callable[..., Any], stream: Any
+) -> None:
+    buffer = make_buffer(4096)
+    source = pattern(4096)
+    expected = source.copy()
+    api.copy_bytes(stream, buffer.address, 0, address_of(source), api.HOST, source.size)
+    source[:] = 0
+    assert (read(buffer) == expected).all()
+
+
+def test_a_copy_to_pageable_memory_is_done_on_return_behind_pending_work(
+    api: ModuleType, make_buffer: Callable[..., Any], stream: Any
+) -> None:
+    size = 8 << 20
+    buffer = make_buffer(size)
+    for value in range(1, 5):
+        api.fill_bytes(stream, buffer.address, value, size)
+    target = np.zeros(size, dtype=np.uint8)
+    api.copy_bytes(stream, address_of(target), api.HOST, buffer.address, 0, size)
+    assert (target == 4).all()
+
+
+def test_a_copy_from_pinned_memory_waits_for_its_turn(
+    api: ModuleType,
+    make_pinned: Callable[[int], int],
+    make_buffer: Callable[..., Any],
+    stream: Any,
+    gate: Any,
+) -> None:
+    address = make_pinned(64)
+    source = at(address, 64)
+    source[:] = 1
+    buffer = make_buffer(64)
+    gate.hold(stream)
+    api.copy_bytes(stream, buffer.address, 0, address, api.HOST, 64)  # must not wait for the gate
+    source[:] = 2
+    gate.open()
+    api.synchronize(stream)
+    assert set(buffer.read()) == {2}
+
+
+def test_a_copy_to_pinned_memory_waits_for_its_turn(
+    api: ModuleType,
+    make_pinned: Callable[[int], int],
+    make_buffer: Callable[..., Any],
+    stream: Any,
+    gate: Any,
+) -> None:
+    address = make_pinned(64)
+    target = at(address, 64)
+    target[:] = 0
+    buffer = make_buffer(64)
+    buffer.write(bytes([7]) * 64)
+    gate.hold(stream)
+    api.copy_bytes(stream, address, api.HOST, buffer.address, 0, 64)
+    assert set(target) == {0}
+    gate.open()
+    api.synchronize(stream)
+    assert set(target) == {7}
+
+
+def test_pinned_memory_may_be_used_from_any_byte(
+    api: ModuleType, make_pinned: Callable[[int], int], stream: Any
+) -> None:
+    address = make_pinned(4096)
+    expected = pattern(1000)
+    at(address, 4096)[5:1005] = expected
+    buffer = api.Buffer(0, 1000)
+    api.copy_bytes(stream, buffer.address, 0, address + 5, api.HOST, 1000)
+    api.synchronize(stream)
+    assert (read(buffer) == expected).all()
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_fill_sets_every_byte_and_no_other(api: ModuleType, stream: Any, size: int) -> None:
+    buffer = api.Buffer(0, size + 2)
+    buffer.write(bytes([1]) * (size + 2))
+    api.fill_bytes(stream, buffer.address + 1, 0xEE, size)
+    api.synchronize(stream)
+    result = buffer.read()
+    assert result == bytes([1]) + bytes([0xEE]) * size + bytes([1])
+    assert buffer.guards_intact()
+
+
+def test_copies_and_fills_of_a_stream_run_in_order(
+    api: ModuleType, make_buffer: Callable[..., Any], stream: Any
+) -> None:
+    first, second = make_buffer(1024), make_buffer(1024)
+    for value in range(1, 200):
+        api.fill_bytes(stream, first.address, value, 1024)
+        api.copy_bytes(stream, second.address + value, 0, first.address, 0, 1)
+    api.synchronize(stream)
+    assert second.read(1, 199) == bytes(range(1, 200))
+
+
+def test_an_address_of_another_device_is_refused(
+    api: ModuleType, simulator: ModuleType, second_device: int, stream: Any
+) -> None:
+    buffer = api.Buffer(0, 64)
+    host = pattern(64)
+    with pytest.raises(api.DeviceError, match="is an address of device 0, not of device 1"):
+        api.copy_bytes(stream, buffer.address, 1, address_of(host), api.HOST, 64)
+    with pytest.raises(api.DeviceError, match="is an address of the host, not of device 0"):
+        api.copy_bytes(stream, buffer.address, 0, address_of(host), 0, 64)

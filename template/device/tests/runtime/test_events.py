@@ -1,0 +1,257 @@
+"""Events: what a record stands for, who waits for it, what time it says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture(params=[False, True], ids=["untimed", "timed"])
+def timing(request: pytest.FixtureRequest, api: ModuleType) -> bool:
+    if request.param and not api.properties(0).event_timing:
+        pytest.skip("the device cannot time events")
+    return bool(request.param)
+
+
+def test_an_event_that_was_never_recorded_is_complete(
+    api: ModuleType, make_event: Callable[..., Any], stream: Any, timing: bool
+) -> None:
+    event = make_event(timing=timing)
+    assert api.is_complete(event)
+    api.synchronize(event)
+    api.wait(stream, event)
+    api.synchronize(stream)
+
+
+def test_an_event_is_complete_when_the_work_before_it_has_run(
+    api: ModuleType, make_event: Callable[..., Any], stream: Any, gate: Any, timing: bool
+) -> None:
+    event = make_event(timing=timing)
+    gate.hold(stream)
+    api.record(event, stream)
+    assert not api.is_complete(event)
+    gate.open()
+    api.synchronize(event)
+    assert api.is_complete(event)
+
+
+def test_an_event_does_not_cover_work_after_it(
+    api: ModuleType, make_event: Callable[..., Any], stream: Any, gate: Any, timing: bool
+) -> None:
+    event = make_event(timing=timing)
+    api.launch_host(stream, lambda: None)
+    api.record(event, stream)
+    gate.hold(stream)
+    api.synchronize(event)
+    assert api.is_complete(event)
+    assert not api.is_idle(stream)
+
+
+def test_a_stream_waits_for_the_work_before_an_event(
+    api: ModuleType,
+    make_stream: Callable[..., Any],
+    make_event: Callable[..., Any],
+    gate: Any,
+    timing: bool,
+) -> None:
+    first, second = make_stream(), make_stream()
+    event = make_event(timing=timing)
+    ran: list[str] = []
+    gate.hold(first)
+    api.launch_host(first, lambda: ran.append("first"))
+    api.record(event, first)
+    api.wait(second, event)
+    api.launch_host(second, lambda: ran.append("second"))
+    assert not api.is_idle(second)
+    gate.open()
+    api.synchronize(second)
+    assert ran == ["first", "second"]
+
+
+def test_a_stream_waits_for_another_devices_event(
+    api: ModuleType,
+    second_device: int,
+    make_stream: Callable[..., Any],
+    make_event: Callable[..., Any],
+    gate: Any,
+    timing: bool,
+) -> None:
+    first, second = make_stream(0), make_stream(second_device)
+    event = make_event(0, timing)
+    ran: list[str] = []
+    gate.hold(first)
+    api.launch_host(first, lambda: ran.append("first"))
+    api.record(event, first)
+    api.wait(second, event)
+    api.launch_host(second, lambda: ran.append("second"))
+    gate.open()
+    api.synchronize(second)
+    assert ran == ["first", "second"]
+
+
+def test_wait_sees_the_state_at_the_call_not_later(
+    api: ModuleType,
+    make_stream: Callable[..., Any],
+    make_event: Callable[..., Any],
+    make_gate: Callable[[], Any],
+    timing: bool,
+) -> None:
+    source, waiter = make_stream(), make_stream()
+    event = make_event(timing=timing)
+    early, late = make_gate(), make_gate()
+    early.hold(source)
+    api.record(event, source)
+    api.wait(waiter, event)
+    late.hold(source)
+    api.record(event, source)
+    early.open()
+    api.synchronize(waiter)  # would never return if it waited for the second record
+    assert not api.is_complete(event)
+
+
+def test_wait_before_the_first_record_waits_for_nothing(
+    api: ModuleType,
+    make_stream: Callable[..., Any],
+    make_event: Callable[..., Any],
+    gate: Any,
+    timing: bool,
+) -> None:
+    source, waiter = make_stream(), make_stream()
+    event = make_event(timing=timing)
+    api.wait(waiter, event)
+    gate.hold(source)
+    api.record(event, source)
+    api.synchronize(waiter)
+
+
+def test_rerecorded_event_reports_the_newer_work(
+    api: ModuleType, make_event: Callable[..., Any], stream: Any, gate: Any, timing: bool
+) -> None:
+    event = make_event(timing=timing)
+    api.record(event, stream)
+    api.synchronize(event)
+    gate.hold(stream)
+    api.record(event, stream)
+    assert not api.is_complete(event)
+    gate.open()
+    api.synchronize(event)
+
+
+def test_an_event_can_move_to_another_stream(
+    api: ModuleType,
+    make_stream: Callable[..., Any],
+    make_event: Callable[..., Any],
+    gate: Any,
+    timing: bool,
+) -> None:
+    held, free = make_stream(), make_stream()
+    event = make_event(timing=timing)
+    gate.hold(held)
+    api.record(event, held)
+    api.record(event, free)
+    api.synchronize(event)
+    assert api.is_complete(event)
+    assert not api.is_idle(held)
+
+
+def test_a_stream_does_not_wait_for_itself(
+    api: ModuleType, make_event: Callable[..., Any], stream: Any, gate: Any, timing: bool
+) -> None:
+    event = make_event(timing=timing)
+    gate.hold(stream)
+    api.record(event, stream)
+    api.wait(stream, event)
+    gate.open()
+    api.synchronize(stream)
+
+
+def test_an_event_may_be_destroyed_while_others_wait_for_it(
+    api: ModuleType, make_stream: Callable[..., Any], gate: Any, timing: bool
+) -> None:
+    source, waiter = make_stream(), make_stream()
+    ran: list[str] = []
+    gate.hold(source)
+    api.launch_host(source, lambda: ran.append("source"))
+    event = api.create_event(0, timing)
+    api.record(event, source)
+    api.wait(waiter, event)
+    api.launch_host(waiter, lambda: ran.append("waiter"))
+    api.destroy_event(event)
+    gate.open()
+    api.synchronize(waiter)
+    assert ran == ["source", "waiter"]
+
+
+def test_an_event_outlives_the_stream_it_was_recorded_on(
+    api: ModuleType, make_event: Callable[..., Any], stream: Any, timing: bool
+) -> None:
+    event = make_event(timing=timing)
+    short_lived = api.create_stream(0)
+    api.launch_host(short_lived, lambda: None)
+    api.record(event, short_lived)
+    api.destroy_stream(short_lived)
+    assert api.is_complete(event)
+    api.synchronize(event)
+    api.wait(stream, event)
+    api.synchronize(stream)
+
+
+def test_recording_on_another_devices_stream_is_refused(
+    api: ModuleType,
+    second_device: int,
+    make_stream: Callable[..., Any],
+    make_event: Callable[..., Any],
+    timing: bool,
+) -> None:
+    with pytest.raises(api.DeviceError) as caught:
+        api.record(make_event(0, timing), make_stream(second_device))
+    assert caught.value.code is api.ErrorCode.INVALID_ARGUMENT
+
+
+def test_elapsed_time_is_positive_and_adds_up(
+    api: ModuleType,
+    make_event: Callable[..., Any],
+    make_buffer: Callable[..., Any],
+    stream: Any,
+) -> None:
+    if not api.properties(0).event_timing:
+        pytest.skip("the device cannot time events")
+    buffer = make_buffer(1 << 20)
+    events = [make_event(timing=True) for _ in range(3)]
+    for event in events:
+        for value in range(8):
+            api.fill_bytes(stream, buffer.address, value, 1 << 20)
+        api.record(event, stream)
+    api.synchronize(stream)
+    first, second = api.elapsed_ms(*events[:2]), api.elapsed_ms(*events[1:])
+    assert first > 0
+    assert second > 0
+    assert api.elapsed_ms(events[0], events[2]) == pytest.approx(first + second)
+    assert api.elapsed_ms(events[1], events[0]) == pytest.approx(-first)
+
+
+def test_elapsed_time_needs_timed_and_complete_events(
+    api: ModuleType, make_event: Callable[..., Any], stream: Any, gate: Any, timing: bool
+) -> None:
+    if not api.properties(0).event_timing:
+        pytest.skip("the device cannot time events")
+    done, other = make_event(timing=True), make_event(timing=timing)
+    api.record(done, stream)
+    api.synchronize(done)
+    with pytest.raises(api.DeviceError) as caught:
+        api.elapsed_ms(done, other)  # never recorded
+    assert caught.value.code is api.ErrorCode.INVALID_ARGUMENT
+    gate.hold(stream)
+    api.record(other, stream)
+    with pytest.raises(api.DeviceError):
+        api.elapsed_ms(done, other)  # pending
+    gate.open()
+    api.synchronize(other)
+    if timing:
+        assert api.elapsed_ms(done, other) >= 0
+    else:
+        with pytest.raises(api.DeviceError):
+            api.elapsed_ms(done, other)

@@ -1,0 +1,67 @@
+"""Host functions: called once, in stream order, on some other thread."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import pytest
+from host_memory import at
+
+
+@pytest.fixture(autouse=True)
+def needs_host_functions(api: ModuleType) -> None:
+    if not api.properties(0).host_functions:
+        pytest.skip("the device has no host functions")
+
+
+def test_a_host_function_runs_once(api: ModuleType, stream: Any) -> None:
+    calls: list[int] = []
+    api.launch_host(stream, lambda: calls.append(1))
+    api.synchronize(stream)
+    api.synchronize(stream)
+    assert calls == [1]
+
+
+def test_a_host_function_sees_what_ran_before_it_and_precedes_what_follows(
+    api: ModuleType,
+    make_pinned: Callable[[int], int],
+    make_buffer: Callable[..., Any],
+    stream: Any,
+) -> None:
+    buffer, address = make_buffer(16), make_pinned(16)
+    memory = at(address, 16)
+    memory[:] = 0
+    seen: list[set[int]] = []
+
+    def look_and_change() -> None:
+        seen.append({int(value) for value in memory})
+        memory[:] = 9
+
+    api.fill_bytes(stream, buffer.address, 5, 16)
+    api.copy_bytes(stream, address, api.HOST, buffer.address, 0, 16)
+    api.launch_host(stream, look_and_change)
+    api.copy_bytes(stream, buffer.address, 0, address, api.HOST, 16)
+    api.synchronize(stream)
+    assert seen == [{5}]
+    assert set(buffer.read()) == {9}
+
+
+def test_a_host_function_may_wait_for_another_streams_one(
+    api: ModuleType, make_stream: Callable[..., Any]
+) -> None:
+    first, second = make_stream(), make_stream()
+    reached = threading.Event()
+    api.launch_host(first, reached.wait)
+    api.launch_host(second, reached.set)
+    api.synchronize(first)
+    assert reached.is_set()
+
+
+def test_launching_a_host_function_does_not_wait(api: ModuleType, stream: Any, gate: Any) -> None:
+    gate.hold(stream)
+    gate.wait_until_reached()
+    api.launch_host(stream, lambda: None)
+    assert not api.is_idle(stream)

@@ -1,0 +1,180 @@
+"""Memory: allocating, giving back, describing, running out."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import pytest
+from host_memory import at, pattern
+
+MIB = 1 << 20
+
+
+def test_allocations_are_aligned_and_apart(api: ModuleType) -> None:
+    alignment = api.properties(0).allocation_alignment
+    sizes = [1, 31, 512, 513, 4096, 3 * MIB + 1]
+    blocks = sorted((api.allocate(0, size), size) for size in sizes)
+    assert all(address % alignment == 0 for address, _ in blocks)
+    for (address, size), (next_address, _) in itertools.pairwise(blocks):
+        assert address + size <= next_address
+    for address, _ in blocks:
+        api.deallocate(0, address)
+
+
+def test_free_memory_falls_and_rises_with_allocations(api: ModuleType) -> None:
+    before = api.memory_info(0)
+    address = api.allocate(0, 8 * MIB)
+    during = api.memory_info(0)
+    api.deallocate(0, address)
+    assert before.free - during.free >= 8 * MIB
+    assert during.total == before.total
+    assert api.memory_info(0).free == before.free
+
+
+def test_memory_of_one_device_is_not_taken_from_another(
+    api: ModuleType, second_device: int
+) -> None:
+    before = api.memory_info(second_device).free
+    address = api.allocate(0, 8 * MIB)
+    assert api.memory_info(second_device).free == before
+    api.deallocate(0, address)
+
+
+def test_pieces_given_back_in_any_order_leave_nothing_behind(api: ModuleType) -> None:
+    chance = random.Random(1)
+    before = api.memory_info(0).free
+    live: list[int] = []
+    for _ in range(500):
+        if live and chance.random() < 0.45:
+            api.deallocate(0, live.pop(chance.randrange(len(live))))
+        else:
+            live.append(api.allocate(0, chance.choice([1, 600, 5000, 100_000, 3 * MIB])))
+    for address in live:
+        api.deallocate(0, address)
+    assert api.memory_info(0).free == before
+
+
+def test_describe_knows_every_byte_of_an_allocation(api: ModuleType) -> None:
+    address = api.allocate(0, 1000)
+    for offset in (0, 1, 999):
+        info = api.describe(address + offset)
+        assert info.kind is api.MemoryKind.DEVICE
+        assert info.device == 0
+        assert info.base == address
+        assert info.bytes >= 1000
+    api.deallocate(0, address)
+    assert api.describe(address).kind is api.MemoryKind.UNKNOWN
+
+
+def test_describe_names_the_device_that_owns_the_memory(
+    api: ModuleType, second_device: int
+) -> None:
+    address = api.allocate(second_device, 64)
+    assert api.describe(address).device == second_device
+    api.deallocate(second_device, address)
+
+
+def test_describe_knows_every_byte_of_pinned_memory(
+    api: ModuleType, make_pinned: Callable[[int], int]
+) -> None:
+    address = make_pinned(1000)
+    for offset in (0, 1, 999):
+        info = api.describe(address + offset)
+        assert info.kind is api.MemoryKind.HOST_PINNED
+        assert info.device == api.HOST
+        assert info.base == address
+
+
+def test_describe_does_not_know_other_host_memory(api: ModuleType) -> None:
+    info = api.describe(pattern(64).ctypes.data)
+    assert info.kind is api.MemoryKind.UNKNOWN
+    assert info.device == api.HOST
+    assert api.describe(0).kind is api.MemoryKind.UNKNOWN
+
+
+def test_pinned_memory_is_ordinary_memory_to_the_host(make_pinned: Callable[[int], int]) -> None:
+    memory = at(make_pinned(4096), 4096)
+    expected = pattern(4096)
+    memory[:] = expected
+    assert (memory == expected).all()
+
+
+def test_running_out_of_memory_is_a_memory_error_with_figures(
+    api: ModuleType, simulator: ModuleType
+) -> None:
+    used = api.memory_info(0).total - api.memory_info(0).free
+    simulator.set_memory_limit(0, used + 4 * MIB)
+    first = api.allocate(0, 3 * MIB)
+    with pytest.raises(MemoryError, match=r"device 0 cannot allocate 2\.00 MiB: .* of .* in use"):
+        api.allocate(0, 2 * MIB)
+    second = api.allocate(0, MIB)
+    assert api.memory_info(0).free == 0
+    api.deallocate(0, first)
+    api.deallocate(0, second)
+    assert api.memory_info(0).free == 4 * MIB
+
+
+def test_more_memory_than_there_is_is_refused(api: ModuleType) -> None:
+    total = api.properties(0).total_memory
+    for size in (total + 1, 1 << 60, (1 << 64) - 1):
+        with pytest.raises(MemoryError):
+            api.allocate(0, size)
+
+
+def test_a_limit_below_what_is_in_use_leaves_nothing_free(
+    api: ModuleType, simulator: ModuleType
+) -> None:
+    address = api.allocate(0, 2 * MIB)
+    simulator.set_memory_limit(0, MIB)
+    assert api.memory_info(0).free == 0
+    with pytest.raises(MemoryError):
+        api.allocate(0, 1)
+    api.deallocate(0, address)
+
+
+def test_the_environment_limits_the_simulators_memory(
+    api: ModuleType, simulator: ModuleType, run_child: Callable[..., Any]
+) -> None:
+    environment = {f"{api.ENV_PREFIX}_SIMULATOR_MEMORY": str(64 * MIB)}
+    done = run_child("import _device; print(_device.memory_info(1).total)", **environment)
+    assert done.stdout.strip() == str(64 * MIB), done.stderr
+
+
+def test_a_limit_that_cannot_be_read_is_named(
+    api: ModuleType, simulator: ModuleType, run_child: Callable[..., Any]
+) -> None:
+    environment = {f"{api.ENV_PREFIX}_SIMULATOR_MEMORY": "4 GiB"}
+    done = run_child("import _device; _device.memory_info(0)", **environment)
+    assert f"{api.ENV_PREFIX}_SIMULATOR_MEMORY=4 GiB is not a number of bytes" in done.stderr
+
+
+def test_giving_back_what_was_never_allocated_ends_the_process(
+    simulator: ModuleType, run_child: Callable[..., Any]
+) -> None:
+    done = run_child("import _device; a = _device.allocate(0, 64); _device.deallocate(0, a + 8)")
+    assert done.returncode < 0
+    assert "no allocation begins" in done.stderr
+
+
+def test_memory_given_back_does_not_stay_resident(
+    api: ModuleType, simulator: ModuleType, run_child: Callable[..., Any]
+) -> None:
+    code = """
+import _device
+from pathlib import Path
+def resident():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+stream = _device.default_stream(0)
+address = _device.allocate(0, 256 << 20)
+_device.fill_bytes(stream, address, 1, 256 << 20)
+_device.synchronize(stream)
+used = resident()
+_device.deallocate(0, address)
+assert used - resident() >= 250 << 20, (used, resident())
+"""
+    done = run_child(code)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,176 @@
+"""Streams: order within one, independence of several, their life."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+
+def test_a_stream_knows_its_device(
+    api: ModuleType, second_device: int, make_stream: Callable[..., Any]
+) -> None:
+    assert api.stream_device(make_stream(0)) == 0
+    assert api.stream_device(make_stream(second_device)) == second_device
+
+
+def test_the_default_stream_is_one_per_device(api: ModuleType, second_device: int) -> None:
+    assert api.default_stream(0) == api.default_stream(0)
+    assert api.default_stream(0) != api.default_stream(second_device)
+    assert api.stream_device(api.default_stream(second_device)) == second_device
+
+
+def test_streams_are_distinct(make_stream: Callable[..., Any]) -> None:
+    assert make_stream() != make_stream()
+
+
+def test_a_stream_has_a_native_handle(api: ModuleType, stream: Any) -> None:
+    assert isinstance(api.native_handle(stream), int)
+
+
+def test_a_new_stream_is_idle(api: ModuleType, stream: Any) -> None:
+    assert api.is_idle(stream)
+    api.synchronize(stream)
+
+
+def test_a_stream_is_idle_only_when_its_work_has_run(
+    api: ModuleType, stream: Any, gate: Any
+) -> None:
+    gate.hold(stream)
+    assert not api.is_idle(stream)
+    gate.open()
+    api.synchronize(stream)
+    assert api.is_idle(stream)
+
+
+def test_work_of_a_stream_runs_in_order(api: ModuleType, stream: Any, gate: Any) -> None:
+    ran: list[int] = []
+    gate.hold(stream)
+    for i in range(100):
+        api.launch_host(stream, lambda i=i: ran.append(i))
+    assert ran == []
+    gate.open()
+    api.synchronize(stream)
+    assert ran == list(range(100))
+
+
+def test_a_stream_does_not_wait_for_another(
+    api: ModuleType, make_stream: Callable[..., Any], gate: Any
+) -> None:
+    held, free = make_stream(), make_stream()
+    ran: list[str] = []
+    gate.hold(held)
+    api.launch_host(held, lambda: ran.append("held"))
+    api.launch_host(free, lambda: ran.append("free"))
+    api.synchronize(free)
+    assert ran == ["free"]
+    gate.open()
+    api.synchronize(held)
+    assert ran == ["free", "held"]
+
+
+def test_the_default_stream_orders_with_no_other(api: ModuleType, stream: Any, gate: Any) -> None:
+    gate.hold(stream)
+    api.synchronize(api.default_stream(0))
+    assert not api.is_idle(stream)
+
+
+def test_synchronising_a_device_waits_for_all_its_streams_and_no_others(
+    api: ModuleType, second_device: int, make_stream: Callable[..., Any], gate: Any
+) -> None:
+    gate.hold(make_stream(second_device))
+    ran: list[int] = []
+    streams = [make_stream(0) for _ in range(4)]
+    for i, stream in enumerate(streams):
+        api.launch_host(stream, lambda i=i: ran.append(i))
+    api.synchronize(0)
+    assert sorted(ran) == [0, 1, 2, 3]
+    assert all(api.is_idle(stream) for stream in streams)
+
+
+def test_destroying_a_stream_waits_for_its_work(api: ModuleType) -> None:
+    stream = api.create_stream(0)
+    ran: list[int] = []
+    for i in range(50):
+        api.launch_host(stream, lambda i=i: ran.append(i))
+    api.destroy_stream(stream)
+    assert ran == list(range(50))
+
+
+def test_many_streams_can_come_and_go(api: ModuleType) -> None:
+    ran: list[int] = []
+    for _ in range(5):
+        streams = [api.create_stream(0) for _ in range(16)]
+        for stream in streams:
+            api.launch_host(stream, lambda: ran.append(1))
+        for stream in streams:
+            api.destroy_stream(stream)
+    assert len(ran) == 5 * 16
+
+
+@pytest.mark.parametrize("beyond", [-1000, 1000])
+def test_a_priority_out_of_range_is_clamped(
+    api: ModuleType, make_stream: Callable[..., Any], beyond: int
+) -> None:
+    api.synchronize(make_stream(0, beyond))
+
+
+def test_more_work_than_a_queue_holds_runs_in_order(
+    api: ModuleType, make_buffer: Callable[..., Any], stream: Any
+) -> None:
+    buffer = make_buffer(4)
+    for i in range(30_000):
+        api.fill_bytes(stream, buffer.address, i % 251, 4)
+    api.synchronize(stream)
+    assert set(buffer.read()) == {29_999 % 251}
+
+
+def test_the_process_ends_cleanly_with_work_pending(run_child: Callable[..., Any]) -> None:
+    code = """
+import _device
+for _ in range(4):
+    stream = _device.create_stream(0)
+    address = _device.allocate(0, 64 << 20)
+    for value in range(20):
+        _device.fill_bytes(stream, address, value, 64 << 20)
+"""
+    done = run_child(code)
+    assert done.returncode == 0, done.stderr
+
+
+def test_blocking_launches_have_run_when_they_return(
+    api: ModuleType, simulator: ModuleType, run_child: Callable[..., Any]
+) -> None:
+    code = """
+import _device
+stream = _device.create_stream(0)
+ran = []
+for i in range(100):
+    _device.launch_host(stream, lambda: ran.append(i))
+    assert len(ran) == i + 1
+    assert _device.is_idle(stream)
+"""
+    done = run_child(code, **{f"{api.ENV_PREFIX}_LAUNCH_BLOCKING": "1"})
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_blocking_launch_throws_its_own_failure(
+    api: ModuleType, simulator: ModuleType, run_child: Callable[..., Any]
+) -> None:
+    code = """
+import _device, _simulator
+stream = _device.create_stream(0)
+address = _device.allocate(0, 64)
+_simulator.inject(_simulator.Call.LAUNCH, 1, _device.ErrorCode.INTERNAL, asynchronous=True)
+try:
+    _device.fill_bytes(stream, address, 0, 64)
+except _device.DeviceError:
+    pass
+else:
+    raise AssertionError("nothing was thrown")
+_device.synchronize(stream)
+"""
+    done = run_child(code, **{f"{api.ENV_PREFIX}_LAUNCH_BLOCKING": "1"})
+    assert done.returncode == 0, done.stderr

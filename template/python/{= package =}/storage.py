@@ -1,0 +1,124 @@
+"""Storages on this device, and the private layout that a storage's bytes may have.
+
+PyTorch generates ``UntypedStorage.<name>()``, ``TypedStorage.<name>()`` and ``is_<name>`` from
+``GENERATED_METHODS``.
+
+A layout says what a vendor's own operators must know about a storage's bytes beyond sizes and
+strides. All storages begin with the plain one. The layout follows the bytes: saving and loading a
+tensor keep it, and so do ``copy.deepcopy`` and the methods of a storage (``clone``, ``copy_``, a
+copy to another device of this backend). Operators on tensors do not look at it.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import torch
+
+from . import _C
+from ._build import NAME
+from .devices import supported_dtypes
+
+__all__ = ["StorageLayout", "set_storage_layout", "storage_layout"]
+
+
+def _unsupported_dtypes() -> list[torch.dtype]:
+    known = dict.fromkeys(item for item in vars(torch).values() if isinstance(item, torch.dtype))
+    return [dtype for dtype in known if dtype not in supported_dtypes()]
+
+
+GENERATED_METHODS: dict[str, object] = {
+    "for_storage": True,
+    "unsupported_dtype": _unsupported_dtypes(),
+}
+
+HasStorage: TypeAlias = "torch.Tensor | torch.UntypedStorage | torch.TypedStorage"
+
+
+@dataclass(frozen=True)
+class StorageLayout:
+    """How the bytes of a storage are arranged: a number of the vendor's and what it needs to know.
+
+    ``StorageLayout()`` is the plain layout, in which sizes and strides say where elements are.
+    """
+
+    format: int = 0
+    numbers: tuple[int, ...] = ()
+
+
+def storage_layout(source: HasStorage) -> StorageLayout:
+    """Return the layout of a storage, or of the storage that a tensor views.
+
+    Raises:
+        ValueError: ``source`` is on another type of device.
+    """
+    format_, numbers = _C.storage_layout(_untyped(source)._cdata)
+    return StorageLayout(format_, tuple(numbers))
+
+
+def set_storage_layout(target: HasStorage, layout: StorageLayout) -> None:
+    """Say that the bytes of a storage are arranged as ``layout``; they are not touched.
+
+    Raises:
+        RuntimeError: this backend did not make the storage, so that it has no place for a layout.
+        ValueError: ``target`` is on another type of device.
+    """
+    _C.set_storage_layout(_untyped(target)._cdata, layout.format, list(layout.numbers))
+
+
+def setup() -> None:
+    """Make PyTorch's two ways of copying a storage's bytes take its layout along.
+
+    ``UntypedStorage.copy_``, which clone, deepcopy and moves between devices use, copies through a
+    tensor of bytes, which knows nothing of the two storages. ``Parameter.__deepcopy__`` copies the
+    tensor, by an operator, where that of a tensor copies the storage.
+    """
+    untyped_storage: Any = torch.UntypedStorage
+    untyped_storage.copy_ = _copy_with_layout(untyped_storage.copy_)
+    parameter: Any = torch.nn.Parameter
+    parameter.__deepcopy__ = _deepcopy_with_layout(parameter.__deepcopy__)
+
+
+def _copy_with_layout(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def copy_(self: Any, src: Any, non_blocking: bool | None = None) -> Any:
+        result = original(self, src, non_blocking)
+        if self.device.type == NAME and src.device.type == NAME:
+            set_storage_layout(self, storage_layout(src))
+        return result
+
+    return copy_
+
+
+def _deepcopy_with_layout(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def __deepcopy__(self: Any, memo: dict[int, Any]) -> Any:
+        if id(self) in memo or not _has_private_layout(self):
+            return original(self, memo)
+        result = type(self)(copy.deepcopy(self.data, memo), self.requires_grad)
+        memo[id(self)] = result
+        return result
+
+    return __deepcopy__
+
+
+def _has_private_layout(tensor: torch.Tensor) -> bool:
+    # A fake tensor claims to be on this device, but its storage does not.
+    if tensor.device.type != NAME or tensor.untyped_storage().device.type != NAME:
+        return False
+    return storage_layout(tensor) != StorageLayout()
+
+
+def _untyped(source: HasStorage) -> Any:
+    if isinstance(source, torch.Tensor):
+        storage: Any = source.untyped_storage()
+    else:
+        # TypedStorage warns that it will go, so ask it for as little as possible.
+        storage = getattr(source, "_untyped_storage", source)
+    if storage.device.type != NAME:
+        raise ValueError(f"expected a tensor or storage on {NAME}, got one on {storage.device}")
+    return storage

@@ -1,0 +1,215 @@
+"""The private layout of a storage: where it is kept, and what keeps it."""
+
+from __future__ import annotations
+
+import copy
+import io
+import pickle
+from typing import Any
+
+import pytest
+import torch
+from backend import DEVICE, backend
+from support import needs, needs_two_devices, sample, supported
+
+pytestmark = needs(torch.float32)
+
+PLAIN = backend.StorageLayout()
+TILED = backend.StorageLayout(format=29, numbers=(16, -1, 1 << 40))
+
+
+def tiled(*shape: int, device: str = DEVICE) -> torch.Tensor:
+    tensor = sample(*(shape or (4, 4))).to(device)
+    backend.set_storage_layout(tensor, TILED)
+    return tensor
+
+
+def save(value: Any) -> io.BytesIO:
+    buffer = io.BytesIO()
+    torch.save(value, buffer)
+    buffer.seek(0)
+    return buffer
+
+
+def bytes_of(tensor: torch.Tensor) -> list[int]:
+    return list(tensor.untyped_storage().tolist())
+
+
+def test_every_new_tensor_and_storage_is_plain() -> None:
+    assert backend.storage_layout(torch.ones(3, device=DEVICE)) == PLAIN
+    assert backend.storage_layout(torch.UntypedStorage(8, device=DEVICE)) == PLAIN
+    assert backend.storage_layout(torch.empty(0, device=DEVICE)) == PLAIN
+
+
+def test_a_layout_can_be_set_changed_and_taken_back() -> None:
+    tensor = tiled()
+    before = bytes_of(tensor)
+    assert backend.storage_layout(tensor) == TILED
+    other = backend.StorageLayout(format=3)
+    backend.set_storage_layout(tensor, other)
+    assert backend.storage_layout(tensor) == other
+    backend.set_storage_layout(tensor, PLAIN)
+    assert backend.storage_layout(tensor) == PLAIN
+    assert bytes_of(tensor) == before
+
+
+def test_tensor_untyped_and_typed_storage_tell_the_same() -> None:
+    tensor = tiled()
+    assert backend.storage_layout(tensor.untyped_storage()) == TILED
+    assert backend.storage_layout(tensor._typed_storage()) == TILED
+    backend.set_storage_layout(tensor.untyped_storage(), PLAIN)
+    assert backend.storage_layout(tensor) == PLAIN
+
+
+def test_views_and_aliases_share_it() -> None:
+    tensor = tiled()
+    parameter = torch.nn.Parameter(tensor)
+    for alias in (tensor[1:], tensor.t(), tensor.detach(), parameter, parameter.data):
+        assert backend.storage_layout(alias) == TILED
+
+
+def test_what_operators_make_is_plain() -> None:
+    tensor = tiled()
+    for result in (tensor + 1, tensor.clone(), torch.empty_like(tensor)):
+        assert backend.storage_layout(result) == PLAIN
+
+
+def test_resizing_keeps_it() -> None:
+    tensor = tiled()
+    tensor.untyped_storage().resize_(0)
+    tensor.untyped_storage().resize_(64)
+    assert backend.storage_layout(tensor) == TILED
+
+
+def test_deepcopy_keeps_it() -> None:
+    tensor = tiled()
+    module = torch.nn.Module()
+    module.weight = torch.nn.Parameter(tensor)
+    for other in (copy.deepcopy(tensor), copy.deepcopy(module).weight):
+        assert isinstance(other, torch.Tensor)
+        assert other.data_ptr() != tensor.data_ptr()
+        assert backend.storage_layout(other) == TILED
+        assert bytes_of(other) == bytes_of(tensor)
+
+
+def test_copies_of_a_storage_keep_it() -> None:
+    storage: Any = tiled().untyped_storage()
+    for other in (storage.clone(), copy.copy(storage), copy.deepcopy(storage)):
+        assert backend.storage_layout(other) == TILED
+    target = torch.UntypedStorage(storage.nbytes(), device=DEVICE)
+    assert backend.storage_layout(target.copy_(storage)) == TILED
+    plain = torch.UntypedStorage(storage.nbytes(), device=DEVICE)
+    assert backend.storage_layout(target.copy_(plain)) == PLAIN
+
+
+@needs_two_devices
+def test_copies_of_a_storage_to_another_device_keep_it() -> None:
+    storage: Any = tiled().untyped_storage()
+    for other in (getattr(storage, DEVICE)(1), storage.to(device=f"{DEVICE}:1")):
+        assert other.get_device() == 1
+        assert backend.storage_layout(other) == TILED
+
+
+@pytest.mark.parametrize("weights_only", [False, True])
+def test_it_survives_save_and_load(weights_only: bool) -> None:
+    tensor = tiled()
+    loaded = torch.load(save(tensor), weights_only=weights_only)
+    assert loaded.device == tensor.device
+    assert backend.storage_layout(loaded) == TILED
+    assert bytes_of(loaded) == bytes_of(tensor)
+
+
+@pytest.mark.parametrize("dtype", supported(), ids=str)
+def test_it_survives_save_and_load_for_every_dtype(dtype: torch.dtype) -> None:
+    tensor = sample(6, dtype=dtype).to(DEVICE)
+    backend.set_storage_layout(tensor, TILED)
+    assert backend.storage_layout(torch.load(save(tensor))) == TILED
+
+
+def test_it_survives_pickle() -> None:
+    tensor = tiled()
+    assert backend.storage_layout(pickle.loads(pickle.dumps(tensor))) == TILED
+
+
+def test_it_survives_in_a_state_dict() -> None:
+    model = torch.nn.Linear(4, 4, device=DEVICE)
+    backend.set_storage_layout(model.weight, TILED)
+    state = torch.load(save(model.state_dict()))
+    assert backend.storage_layout(state["weight"]) == TILED
+    assert backend.storage_layout(state["bias"]) == PLAIN
+
+
+def test_it_survives_for_views_that_share_a_storage() -> None:
+    tensor = tiled()
+    loaded, view = torch.load(save((tensor, tensor[2:])))
+    assert backend.storage_layout(loaded) == backend.storage_layout(view) == TILED
+    assert view.untyped_storage().data_ptr() == loaded.untyped_storage().data_ptr()
+
+
+@needs_two_devices
+def test_it_survives_loading_on_another_device() -> None:
+    loaded = torch.load(save(tiled()), map_location=f"{DEVICE}:1")
+    assert loaded.get_device() == 1
+    assert backend.storage_layout(loaded) == TILED
+
+
+@needs(torch.complex64)
+def test_it_does_not_disturb_the_conjugate_bit() -> None:
+    values = sample(3, dtype=torch.complex64)
+    tensor = values.to(DEVICE)
+    backend.set_storage_layout(tensor, TILED)
+    loaded = torch.load(save(tensor.conj()))
+    assert loaded.is_conj()
+    assert backend.storage_layout(loaded) == TILED
+    assert loaded.resolve_conj().tolist() == values.conj().tolist()
+
+
+def test_a_plain_tensor_leaves_no_trace_in_a_file() -> None:
+    tensor = sample(3).to(DEVICE)
+    assert torch._utils.get_tensor_metadata(tensor) == {}
+    loaded = torch.load(save(tensor))
+    assert backend.storage_layout(loaded) == PLAIN
+
+
+def test_loading_a_private_layout_on_the_cpu_is_refused() -> None:
+    with pytest.raises(RuntimeError, match=f"in a layout that only {DEVICE} can read"):
+        torch.load(save(tiled()), map_location="cpu")
+    assert torch.load(save(sample(3).to(DEVICE)), map_location="cpu").device.type == "cpu"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("2:5:", "version 2, but this build"),
+        ("x:5:", "damaged at 'x:5:'"),
+        ("1:5:1,a", "damaged at 'a'"),
+        ("1", "damaged at ''"),
+    ],
+)
+def test_a_layout_that_cannot_be_read_is_refused(text: str, message: str) -> None:
+    tensor = sample(3).to(DEVICE)
+    with pytest.raises(RuntimeError, match=message):
+        torch._utils.set_tensor_metadata(tensor, {f"{DEVICE}.layout.{text}": True})
+
+
+def test_names_of_others_in_a_file_are_ignored() -> None:
+    tensor = sample(3).to(DEVICE)
+    torch._utils.set_tensor_metadata(tensor, {"something": True, f"{DEVICE}.layout.1:5:": False})
+    assert backend.storage_layout(tensor) == PLAIN
+
+
+def test_tensors_elsewhere_have_no_layout() -> None:
+    for value in (torch.ones(2), torch.ones(2).untyped_storage()):
+        with pytest.raises(ValueError, match=f"expected a tensor or storage on {DEVICE}"):
+            backend.storage_layout(value)
+        with pytest.raises(ValueError, match=f"expected a tensor or storage on {DEVICE}"):
+            backend.set_storage_layout(value, TILED)
+
+
+def test_memory_that_came_from_outside_has_no_place_for_a_layout() -> None:
+    source = torch.ones(3, device=DEVICE)
+    imported = torch.from_dlpack(torch.utils.dlpack.to_dlpack(source))
+    assert backend.storage_layout(imported) == PLAIN
+    with pytest.raises(RuntimeError, match="did not make this storage"):
+        backend.set_storage_layout(imported, TILED)
+    backend.set_storage_layout(imported, PLAIN)

@@ -1,0 +1,43 @@
+"""Builds each rendered project once per run."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from building import Installed, environment
+from rendering import Renderer
+
+
+@pytest.fixture(scope="session")
+def install(
+    render: Renderer, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[..., Installed]:
+    """Render, build and install a project as its user does; each one once per run."""
+    pytest.importorskip("torch", reason="a backend is built against PyTorch")
+    done: dict[str, Installed] = {}
+
+    def install(name: str, **answers: object) -> Installed:
+        if name not in done:
+            folder = tmp_path_factory.mktemp(name)
+            # A copy, since the build writes into the project.
+            project = folder / "project"
+            shutil.copytree(render(**answers), project)
+            installed = Installed(name, project, environment(folder / "venv"))
+            build = subprocess.run(
+                [sys.executable, "-m", "pip", "--python", str(installed.python),
+                 "install", "--no-build-isolation", "."],
+                cwd=project,
+                env=installed.environment,
+                capture_output=True,
+                text=True,
+            )  # fmt: skip
+            assert build.returncode == 0, build.stdout[-8000:] + build.stderr[-8000:]
+            done[name] = installed
+        return done[name]
+
+    return install

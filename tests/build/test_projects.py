@@ -1,0 +1,107 @@
+"""`full` and `minimal`, built, installed and put through their own tests and examples."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from building import Installed
+
+# There are two cores: one build at a time, and its tests behind it.
+pytestmark = pytest.mark.xdist_group("build")
+
+PROJECTS = {
+    "full": {"preset": "full"},
+    # Another name: whatever forgot to follow the answers shows here.
+    "minimal": {"preset": "minimal", "backend_name": "zq_nova", "ci_provider": "gitlab"},
+}
+NAMES = {"full": "foo", "minimal": "zq_nova"}
+# Fewer would mean that a part of the suite was not collected.
+AT_LEAST = {"full": 600, "minimal": 400}
+
+
+@pytest.fixture(params=PROJECTS, scope="module")
+def project(request: pytest.FixtureRequest, install: Callable[..., Installed]) -> Installed:
+    return install(request.param, **PROJECTS[request.param])
+
+
+def test_its_own_tests_pass(project: Installed) -> None:
+    done = project.run("-m", "pytest", "-q", "-p", "no:cacheprovider", "tests")
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
+    passed = re.search(r"^(\d+) passed", done.stdout.splitlines()[-1])
+    assert passed, done.stdout[-300:]
+    assert int(passed[1]) >= AT_LEAST[project.name]
+
+
+def test_the_device_passes_the_conformance_tests(install: Callable[..., Installed]) -> None:
+    full = install("full", **PROJECTS["full"])
+    done = full.run("-m", "pytest", "-q", "-p", "no:cacheprovider", "device/tests")
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
+    assert re.search(r"^\d+ passed", done.stdout.splitlines()[-1]), done.stdout[-300:]
+
+
+def test_its_examples_run(project: Installed) -> None:
+    examples = sorted((project.project / "examples").glob("*.py"))
+    assert {"quickstart.py", "open_registration.py"} <= {path.name for path in examples}
+    for example in examples:
+        done = project.run(str(example))
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert f"{NAMES[project.name]}:0" in done.stdout + done.stderr
+
+
+def test_torch_alone_finds_it_and_it_knows_its_features(project: Installed) -> None:
+    name = NAMES[project.name]
+    done = project.run(
+        "-c",
+        f"import torch; print(torch.ones(2, device='{name}').sum().item());"
+        f"from torch_{name}._features import FEATURES;"
+        "print(sorted(id for id, feature in FEATURES.items() if feature.enabled))",
+    )
+    enabled = "['amp', 'rng', 'storage']" if project.name == "full" else "[]"
+    assert done.stdout.splitlines() == ["2.0", enabled], done.stderr
+
+
+def test_without_features_each_name_says_how_to_get_it(install: Callable[..., Installed]) -> None:
+    minimal = install("minimal", **PROJECTS["minimal"])
+    done = minimal.run("-c", "import torch; torch.zq_nova.get_amp_supported_dtype")
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("AttributeError: zq_nova was generated without amp")
+    assert "features=[amp]" in last
+
+
+def test_the_command_that_adds_a_feature_is_one_that_copier_takes(
+    install: Callable[..., Installed],
+) -> None:
+    """What the error message says, typed in."""
+    minimal = install("minimal", **PROJECTS["minimal"])
+    done = minimal.run("-c", "import torch; torch.zq_nova.get_amp_supported_dtype")
+    assert "copier update --vcs-ref=:current: --data preset=custom --data 'features=[amp]'" in (
+        done.stderr
+    )
+
+
+def test_a_torch_of_another_minor_version_is_refused_in_one_sentence(
+    install: Callable[..., Installed],
+) -> None:
+    full = install("full", **PROJECTS["full"])
+    off = "import os; os.environ['TORCH_DEVICE_BACKEND_AUTOLOAD'] = '0'"
+    other = "import torch; torch.__version__ = '2.12.9'"
+    done = full.run("-c", f"{off}; {other}; import torch_foo")
+    last = done.stderr.strip().splitlines()[-1]
+    assert done.returncode != 0
+    assert last.startswith("ImportError: torch_foo was built for PyTorch 2.")
+    assert "PyTorch 2.12.9 is installed" in last
+
+
+def test_what_pip_left_in_the_environment_is_the_package_and_nothing_else(
+    install: Callable[..., Installed],
+) -> None:
+    full = install("full", **PROJECTS["full"])
+    done = full.run(
+        "-c",
+        "from importlib.metadata import files;"
+        "print(sorted({str(path).split('/')[0].split('-')[0] for path in files('torch-foo')}))",
+    )
+    assert done.stdout.strip() == "['torch_foo']"

@@ -1,0 +1,52 @@
+"""Building a rendered project into an environment of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+from dataclasses import dataclass
+from pathlib import Path
+
+BIN = Path(sys.executable).parent
+
+
+@dataclass(frozen=True)
+class Installed:
+    """A project that was built and installed, and the Python that sees it."""
+
+    name: str
+    project: Path
+    python: Path
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The environment of its user: backends load by themselves, tools are found."""
+        kept = {
+            key: value
+            for key, value in os.environ.items()
+            if key not in ("PYTHONPATH", "TORCH_DEVICE_BACKEND_AUTOLOAD")
+            and not key.startswith("PYTEST_")
+        }
+        return {**kept, "PATH": f"{self.python.parent}:{BIN}:{kept['PATH']}"}
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run its Python in the project's folder."""
+        return subprocess.run(
+            [str(self.python), *arguments],
+            cwd=self.project,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+        )
+
+
+def environment(folder: Path) -> Path:
+    """Make a virtual environment that also sees this one's packages, and return its Python."""
+    command = [sys.executable, "-m", "venv", "--without-pip", str(folder)]
+    subprocess.run(command, check=True)
+    scheme = {"base": str(folder), "platbase": str(folder)}
+    site = Path(sysconfig.get_path("purelib", "venv", vars=scheme))
+    (site / "tests.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return folder / "bin" / "python"

@@ -1,0 +1,86 @@
+"""A machine that lacks what the build needs: one sentence from CMake."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rendering import Renderer
+
+BIN = Path(sys.executable).parent
+
+
+def configure(project: Path, build: Path, *options: str, **environment: str) -> str:
+    """Run CMake, which must fail with one error, and return that error on one line."""
+    cmake = shutil.which("cmake", path=f"{BIN}:{os.environ['PATH']}")
+    assert cmake, "the tests need cmake"
+    done = subprocess.run(
+        [cmake, "-S", str(project), "-B", str(build), "-G", "Ninja", *options],
+        env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", **environment},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode != 0, done.stdout
+    assert "Traceback" not in done.stderr
+    errors = re.findall(r"CMake Error at [^\n]*:\n+((?:  [^\n]*\n|\n)*)", done.stderr)
+    assert len(errors) == 1, done.stderr
+    return " ".join(errors[0].split())
+
+
+@pytest.fixture
+def project(render: Renderer) -> Path:
+    return render(preset="full")
+
+
+def test_no_compiler(project: Path, tmp_path: Path) -> None:
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for program in ("ninja", "python"):
+        (tools / program).symlink_to(shutil.which(program, path=f"{BIN}:{os.environ['PATH']}"))
+    error = configure(
+        project,
+        tmp_path / "build",
+        f"-DPython_EXECUTABLE={sys.executable}",
+        PATH=str(tools),
+        CXX="",
+    )
+    assert re.match(r"foo needs a C\+\+20 compiler, and none was found: install one", error)
+
+
+def test_no_torch(project: Path, tmp_path: Path) -> None:
+    bare = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True)
+    error = configure(
+        project, tmp_path / "build", f"-DPython_EXECUTABLE={bare / 'bin' / 'python'}", PYTHONPATH=""
+    )
+    assert error.startswith("PyTorch is not installed for ")
+    assert "pip install torch" in error
+
+
+@pytest.mark.parametrize("version", ["2.9.1", "2.16.0", "1.13.1", "3.0.0"])
+def test_a_torch_outside_the_window(version: str, project: Path, tmp_path: Path) -> None:
+    package = tmp_path / "site" / "torch"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "version.py").write_text(f"__version__ = '{version}'\n")
+    error = configure(
+        project,
+        tmp_path / "build",
+        f"-DPython_EXECUTABLE={sys.executable}",
+        PYTHONPATH=str(package.parent),
+    )
+    assert error.startswith(f"PyTorch {version} is installed, but this backend builds with")
+    assert "2.10 to 2.15" in error
+
+
+def test_a_device_folder_without_a_runtime(project: Path, tmp_path: Path) -> None:
+    options = (f"-DPython_EXECUTABLE={sys.executable}", "-DFOO_DEVICE=acme")
+    error = configure(project, tmp_path / "build", *options)
+    assert error.startswith(f"There is no device in {project}/device/acme: ")
+    assert "runtime.cpp is missing" in error
