@@ -19,7 +19,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 help:  ## what can be made
 	@grep -hE '^[a-z]+:.*  ## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*  ## (.*)/  make \1\t\2/' | expand -t 18
 
-venv: $(READY)  ## the virtual environment, with PyTorch $(TORCH) and all tools
+venv: $(READY)  ## the virtual environment, with the pinned PyTorch and all tools
 
 # PyTorch goes first, so that nothing else chooses its version.
 $(READY): pyproject.toml Makefile
@@ -55,7 +55,7 @@ docs: $(READY)  ## the documentation, into build/site
 bench: $(READY)  ## the figures of the README
 	$(BIN)/python -m benchmarks
 
-reserved: $(READY)  ## the list of names that a backend cannot have, from PyTorch $(TORCH)
+reserved: $(READY)  ## the list of names that a backend cannot have, from the pinned PyTorch
 	$(BIN)/python -m generator.reserved
 
 clean:  ## remove what was made, the environment too

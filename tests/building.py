@@ -7,6 +7,7 @@ import subprocess
 import sys
 import sysconfig
 from dataclasses import dataclass
+from importlib.metadata import distributions
 from pathlib import Path
 
 BIN = Path(sys.executable).parent
@@ -43,10 +44,20 @@ class Installed:
 
 
 def environment(folder: Path) -> Path:
-    """Make a virtual environment that also sees this one's packages, and return its Python."""
+    """Make a virtual environment with links to this one's packages, and return its Python.
+
+    Backends are left out: PyTorch takes one, and `make demo` installs its own here.
+    """
     command = [sys.executable, "-m", "venv", "--without-pip", str(folder)]
     subprocess.run(command, check=True)
     scheme = {"base": str(folder), "platbase": str(folder)}
     site = Path(sysconfig.get_path("purelib", "venv", vars=scheme))
-    (site / "tests.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    backends = {
+        distribution.metadata["Name"].replace("-", "_")
+        for distribution in distributions()
+        if any(entry.group == "torch.backends" for entry in distribution.entry_points)
+    }
+    for entry in Path(sysconfig.get_path("purelib")).iterdir():
+        if entry.suffix != ".pth" and not entry.name.startswith(tuple(backends)):
+            (site / entry.name).symlink_to(entry)
     return folder / "bin" / "python"

@@ -16,7 +16,7 @@ from filelock import FileLock
 
 from generator.speed import fresh_render
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).resolve().parents[1]
 
 # Git must not see the machine's configuration, and commits must come out the same everywhere.
 GIT_ENVIRONMENT = {
@@ -72,7 +72,8 @@ def snapshot(folder: Path) -> Path:
     )  # fmt: skip
     for name in filter(None, listed.split("\0")):
         source, target = ROOT / name, folder / name
-        if source.exists():
+        # A file behind a link is not git's own.
+        if source.exists() and source == source.resolve():
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(source, target)
     commit(folder, "release", tag="v1.0.0")

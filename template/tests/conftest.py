@@ -1,16 +1,8 @@
 """Every test starts from device 0, its default stream and a known seed."""
-# ruff: noqa: E402  The path is repaired before anything imports torch.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
-
-# `python -m pytest` puts the project's folder first. The sources of the package there would hide
-# the installed one, which has the compiled half.
-PROJECT = Path(__file__).resolve().parents[1]
-sys.path[:] = [entry for entry in sys.path if Path(entry).resolve() != PROJECT]
 
 import pytest
 import torch

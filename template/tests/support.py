@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
 import textwrap
 from collections.abc import Sequence
 from typing import Any
@@ -90,21 +89,16 @@ def run_python(
     code: str, environment: dict[str, str] | None = None, *, check: bool = True
 ) -> subprocess.CompletedProcess[str]:
     """Run ``code`` in a new interpreter, with ``environment`` added, and return its output.
-
-    The child starts in a folder of its own: in the project's it would find the sources of the
-    package instead of the installed one.
     With ``check`` a failing child fails the test and shows what the child wrote.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        result = subprocess.run(
-            [sys.executable, "-c", textwrap.dedent(code)],
-            env={**os.environ, **(environment or {})},
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+    result = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        env={**os.environ, **(environment or {})},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     if check and result.returncode != 0:
         pytest.fail(f"the child ended with {result.returncode}\n{result.stdout}{result.stderr}")
     return result

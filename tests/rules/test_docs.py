@@ -84,8 +84,7 @@ def test_documented_environment_variables_are_those_that_are_read(render: Render
     sources = "".join(
         (project / path).read_text("utf-8")
         for path in files(project)
-        if path.parts[0] in ("csrc", "device", "python", "cmake")
-        or path.name == "CMakeLists.txt"
+        if path.parts[0] in ("csrc", "device", "python", "cmake") or path.name == "CMakeLists.txt"
     )
     read = set(re.findall(r'(?:environment|is_on)\("(\w+)"\)', sources))
     read |= set(re.findall(r'kEnvPrefix\) \+ "_(\w+)"', sources))

@@ -25,7 +25,7 @@ def project(request: pytest.FixtureRequest, render: Renderer) -> Path:
 
 def run(project: Path, program: str, *arguments: str) -> None:
     done = subprocess.run(
-        [sys.executable, Path(sys.executable).with_name(program), *arguments],
+        [Path(sys.executable).with_name(program), *arguments],
         cwd=project,
         capture_output=True,
         text=True,

@@ -120,9 +120,7 @@ def test_a_feature_defines_what_the_catalog_says_it_provides(
     feature: tables.Feature, render: Renderer
 ) -> None:
     package = render(preset="full") / "python" / "torch_foo"
-    modules = [
-        package / Path(path).name for path in feature.paths if "{package}" in path
-    ]
+    modules = [package / Path(path).name for path in feature.paths if "{package}" in path]
     text = "".join(module.read_text("utf-8") for module in modules)
     assert modules
     assert not [

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import sys
+import time
 from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
@@ -13,6 +15,7 @@ from torch.utils.backend_registration import (
     rename_privateuse1_backend,
 )
 
+from . import _C
 from ._build import NAME
 from ._discovery import Extension, generated_methods
 
@@ -37,3 +40,15 @@ def register(package: ModuleType, extensions: Sequence[Extension]) -> None:
     for extension in extensions:
         if extension.setup is not None:
             extension.setup()
+    atexit.register(_let_autograd_finish)
+
+
+def _let_autograd_finish() -> None:
+    """Give autograd's threads the time to release what the last backward pass held.
+
+    They do that just after ``backward()`` has returned, and need Python for it. If the interpreter
+    ends meanwhile, it ends such a thread in the middle of a destructor, which aborts the process:
+    a script whose last line is ``backward()`` would fail now and then.
+    """
+    if _C.is_initialized() and not _C.is_in_bad_fork():
+        time.sleep(0.01)

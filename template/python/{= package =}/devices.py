@@ -33,21 +33,25 @@ DeviceLike: TypeAlias = "int | str | torch.device | None"
 def device_index(device: DeviceLike = None) -> int:
     """Return the index that ``device`` stands for.
 
-    None, a device without an index and a negative index stand for the current device. Whether
-    there is a device of that index is checked where it is used.
+    None, a device without an index and a negative index stand for the current device.
 
     Raises:
+        RuntimeError: there is no device of that index.
         ValueError: ``device`` is of another type.
     """
-    if isinstance(device, int) and not isinstance(device, bool):
-        return device if device >= 0 else _C.current_device()
-    if device is None:
-        return _C.current_device()
     if isinstance(device, str):
         device = torch.device(device)
-    if not isinstance(device, torch.device) or device.type != NAME:
+    if isinstance(device, torch.device) and device.type == NAME:
+        device = device.index
+    if device is None:
+        return _C.current_device()
+    if not isinstance(device, int) or isinstance(device, bool):
         raise ValueError(f"expected a {NAME} device or its index, got {device!r}")
-    return _C.current_device() if device.index is None else device.index
+    if device >= _C.device_count():
+        raise RuntimeError(
+            f"invalid device {NAME}:{device}: the number of {NAME} devices is {_C.device_count()}"
+        )
+    return device if device >= 0 else _C.current_device()
 
 
 def is_available() -> bool:
@@ -81,7 +85,7 @@ class device:  # PyTorch looks the context manager up under this name.
     None and -1 change nothing.
 
     Raises:
-        RuntimeError: on entry, there is no device of that index.
+        RuntimeError: there is no device of that index.
         ValueError: ``device`` is of another type.
     """
 

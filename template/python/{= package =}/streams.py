@@ -1,8 +1,8 @@
 """Streams, events, and which stream is current.
 
 A stream is a queue of work on one device; work in different streams is ordered only by events.
-``torch.Stream`` and ``torch.Event`` serve as well: the classes here differ in that they always
-mean this backend's devices.
+``torch.Stream`` serves as well: the class here differs in that it always means this backend's
+devices. Events are PyTorch's own.
 """
 
 from __future__ import annotations
@@ -36,42 +36,10 @@ class Stream(torch.Stream):
             return super().__new__(cls, priority=priority, **kwargs)
         return super().__new__(cls, torch.device(NAME, device_index(device)), priority=priority)
 
-    def record_event(self, event: torch.Event | None = None) -> torch.Event:
-        """Record ``event``, or a new one, at the end of the work that is queued now."""
-        if event is None:
-            event = Event(self.device)
-        event.record(self)
-        return event
 
-
-class Event(torch.Event):
-    """A mark in a stream, to wait for and to measure time with.
-
-    Args:
-        device: where the event may be recorded.
-        enable_timing: whether ``elapsed_time`` (milliseconds) will be asked.
-        blocking: accepted for compatibility; waiting never spins for long.
-        interprocess: not supported by any device of this kind.
-
-    Raises:
-        ValueError: ``device`` is of another type.
-    """
-
-    def __new__(
-        cls,
-        device: DeviceLike = None,
-        *,
-        enable_timing: bool = False,
-        blocking: bool = False,
-        interprocess: bool = False,
-    ) -> Self:
-        return super().__new__(
-            cls,
-            torch.device(NAME, device_index(device)),
-            enable_timing=enable_timing,
-            blocking=blocking,
-            interprocess=interprocess,
-        )
+# A mark in a stream, to wait for and to measure time with. PyTorch measures only between events of
+# exactly this class, so there is no subclass that would insist on this device.
+Event = torch.Event
 
 
 def current_stream(device: DeviceLike = None) -> Stream:

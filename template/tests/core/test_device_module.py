@@ -101,7 +101,7 @@ def test_an_index_that_is_no_device_is_refused_everywhere(index: int) -> None:
         lambda: backend.get_device_properties(index),
         lambda: backend.mem_get_info(index),
         lambda: backend.current_stream(index),
-        lambda: backend.device(index).__enter__(),
+        lambda: backend.device(index),
     ]
     for use in uses:
         with pytest.raises(RuntimeError, match=r"(?i)device"):

@@ -50,16 +50,18 @@ LAYOUTS: list[Callable[[torch.Tensor], torch.Tensor]] = [
 def compare(
     function: Callable[..., torch.Tensor], *arguments: torch.Tensor, **keywords: Any
 ) -> None:
-    """Run on both; what the CPU refuses the device must refuse."""
+    """Run on both; what the CPU refuses the device must refuse, unless nothing is computed."""
     on_device = [argument.to(DEVICE) for argument in arguments]
     try:
         expected = function(*arguments, **keywords)
     except REFUSED:
-        with pytest.raises(REFUSED):
-            function(*on_device, **keywords)
+        if all(argument.numel() for argument in arguments):
+            with pytest.raises(REFUSED):
+                function(*on_device, **keywords)
         return
     if expected.dtype not in supported():
-        with pytest.raises(TypeError, match="does not support"):
+        # Python's own operators turn a TypeError into one of theirs.
+        with pytest.raises(TypeError, match=r"does not support|unsupported operand"):
             function(*on_device, **keywords)
         return
     assert_same(function(*on_device, **keywords), expected)
@@ -83,7 +85,8 @@ def test_binary_with_promotion(name: str, dtype: torch.dtype) -> None:
     function = getattr(torch, name)
     one = sample(4, 5, dtype=dtype, low=1)
     for other in supported():
-        compare(function, one, sample(4, 5, dtype=other, low=1, seed=1))
+        divisor = torch.ones(4, 5) if other is torch.bool else sample(4, 5, low=1, seed=1)
+        compare(function, one, divisor.to(other))
 
 
 @needs(torch.float32)
@@ -190,7 +193,7 @@ def test_output_may_be_an_input() -> None:
     on_device = value.to(DEVICE)
     torch.mul(on_device, on_device, out=on_device)
     assert_same(on_device, value * value)
-    with pytest.raises(RuntimeError, match="overlap"):
+    with pytest.raises(RuntimeError, match="single memory location"):
         torch.add(on_device[1:], 1, out=on_device[:-1])
 
 

@@ -85,7 +85,6 @@ def test_zero_dimensional_cpu_tensor_first_leaves_the_result_on_the_device() -> 
         lambda x: torch.where(torch.tensor(True), scalar, x),
         lambda x: scalar // x,
         lambda x: 2 // x,
-        lambda x: torch.logical_and(scalar, x),
         lambda x: torch.hypot(scalar, x),
         lambda x: torch.xlogy(scalar, x),
     ):

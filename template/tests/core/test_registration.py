@@ -51,7 +51,7 @@ def test_generating_methods_again_is_refused() -> None:
 
 
 def test_device_string_is_case_sensitive() -> None:
-    with pytest.raises(RuntimeError, match=DEVICE):
+    with pytest.raises(RuntimeError, match=f"at start of device string: {DEVICE.upper()}"):
         torch.device(DEVICE.upper())
 
 

@@ -240,11 +240,6 @@ def test_time_of_events_made_without_timing_is_refused() -> None:
         start.elapsed_time(end)
 
 
-def test_event_of_another_device_type_is_refused() -> None:
-    with pytest.raises(ValueError, match=f"expected a {DEVICE} device"):
-        backend.Event("cpu")
-
-
 @needs_two_devices
 def test_event_orders_streams_of_two_devices() -> None:
     producer, consumer = backend.Stream(0), backend.Stream(1)

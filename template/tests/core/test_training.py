@@ -144,7 +144,8 @@ def test_layer_agrees_with_the_cpu(layer: nn.Module, shape: tuple[int, ...]) -> 
             value.grad,
             *(item.grad for item in layer.parameters() if item.grad is not None),
         ]
-        return result.detach().cpu(), [gradient.cpu() for gradient in gradients]
+        # Moving the layer moves its gradients as well.
+        return result.detach().cpu(), [gradient.cpu().clone() for gradient in gradients]
 
     expected, expected_gradients = run("cpu")
     actual, gradients = run(DEVICE)

@@ -134,6 +134,7 @@ class TestMultinomial:
         assert torch.multinomial(weights, 20, replacement=replacement).cpu().equal(first)
         assert not second.equal(first)
 
+    @pytest.mark.usefixtures("native_random")
     @pytest.mark.parametrize("replacement", [False, True])
     def test_layout_does_not_matter(self, replacement: bool) -> None:
         weights = torch.rand(30, 4, device=DEVICE).t()

@@ -86,6 +86,7 @@ def test_repeats_with_the_seed_and_varies_without() -> None:
 
 
 @needs(torch.float32)
+@pytest.mark.usefixtures("native_random")
 def test_layout_does_not_matter() -> None:
     values = torch.randn(30, 40, device=DEVICE)
     backend.manual_seed(9)
@@ -155,12 +156,18 @@ class TestCheckpoint:
     def test_asks_the_module_for_the_state(self, monkeypatch: pytest.MonkeyPatch) -> None:
         calls: list[str] = []
         get, set_ = backend.get_rng_state, backend.set_rng_state
-        monkeypatch.setattr(
-            backend, "get_rng_state", lambda *args: (calls.append("get"), get(*args))[1]
-        )
-        monkeypatch.setattr(
-            backend, "set_rng_state", lambda *args: (calls.append("set"), set_(*args))[1]
-        )
+
+        def recording_get(*device: int) -> torch.Tensor:
+            calls.append("get")
+            state: torch.Tensor = get(*device)
+            return state
+
+        def recording_set(state: torch.Tensor, *device: int) -> None:
+            calls.append("set")
+            set_(state, *device)
+
+        monkeypatch.setattr(backend, "get_rng_state", recording_get)
+        monkeypatch.setattr(backend, "set_rng_state", recording_set)
         result = checkpoint(self.block, ones(100), use_reentrant=False)
         assert calls == ["get"]
         result.sum().backward()

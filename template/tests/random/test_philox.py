@@ -11,7 +11,7 @@ import torch
 from backend import DEVICE
 from support import needs
 
-pytestmark = needs(torch.int64)
+pytestmark = [needs(torch.int64, torch.float32), pytest.mark.usefixtures("native_random")]
 
 MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 INCREMENTS = (0x9E3779B9, 0xBB67AE85)

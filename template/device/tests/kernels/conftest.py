@@ -7,7 +7,6 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-
 from kernels.harness import Device
 from kernels.support import Support
 

@@ -10,10 +10,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from numpy.typing import NDArray
-
 from kernels import layouts, oracle, tolerances
 from kernels.support import Case, Support
+from numpy.typing import NDArray
 
 DTYPES: dict[str, np.dtype[Any]] = {
     name: np.dtype(getattr(ml_dtypes, name, None) or name)
@@ -229,12 +228,10 @@ def _same_bits(got: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.bool_]:
     same = got.reshape(-1).view(np.uint8) == wanted.reshape(-1).view(np.uint8)
     with np.errstate(invalid="ignore"):
         both_nan = (got != got) & (wanted != wanted)
-    return same.reshape(-1, size).all(1).reshape(got.shape) | both_nan
+    return np.asarray(same.reshape(-1, size).all(1).reshape(got.shape) | both_nan)
 
 
-def _compare(
-    case: Case, got: NDArray[Any], wanted: NDArray[Any], good: NDArray[np.bool_]
-) -> None:
+def _compare(case: Case, got: NDArray[Any], wanted: NDArray[Any], good: NDArray[np.bool_]) -> None:
     if good.all():
         return
     bad = np.argwhere(~good)
@@ -243,4 +240,3 @@ def _compare(
         f"{case}: {len(bad)} of {good.size} elements differ, first at {index}: "
         f"got {got[index]!r}, expected {wanted[index]!r}"
     )
-

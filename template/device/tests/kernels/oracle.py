@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import special
-
 from kernels import tolerances
+from scipy import special  # type: ignore[import-untyped]
 
-Values = NDArray[Any]
+# Arrays of one of those types.
+Values: TypeAlias = Any
 
 BOOL = ("bool",)
 INTEGERS = tolerances.INTEGERS
@@ -61,7 +60,7 @@ class Operation:
 
 def wide(values: Values) -> Values:
     """The values in the type that oracles compute in."""
-    if values.dtype == bool:
+    if values.dtype.kind == "b":
         return values
     if np.iscomplexobj(values):
         return values.astype(np.complex128)
@@ -84,13 +83,11 @@ def _clamp(x: Values, a: Any, b: Any) -> Values:
 
 
 def _normal_cdf(x: Values) -> Values:
-    result: Values = special.ndtr(x)
-    return result
+    return special.ndtr(x)
 
 
 def _tanh_cdf(x: Values) -> Values:
-    result: Values = special.expit(2 * np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))
-    return result
+    return special.expit(2 * np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))
 
 
 def _gelu_slope(x: Values) -> Values:
@@ -106,8 +103,7 @@ def _gelu_tanh_slope(x: Values) -> Values:
 def _sigmoid(x: Values) -> Values:
     if np.iscomplexobj(x):
         return np.asarray(1 / (1 + np.exp(-x)))
-    result: Values = special.expit(x)
-    return result
+    return special.expit(x)
 
 
 def _silu_slope(x: Values) -> Values:
@@ -138,7 +134,7 @@ def _op(
 
 
 _SMOOTH = FLOATING + COMPLEX
-_ANYWHERE = {"domain": (-20.0, 20.0)}
+_ANYWHERE: dict[str, Any] = {"domain": (-20.0, 20.0)}
 
 UNARY = [
     _op("abs", np.abs, NUMBERS, **_ANYWHERE),
@@ -228,9 +224,9 @@ def _grad_size(a: Values, b: Values) -> Values:
     return np.abs(a) * np.maximum(1.0, np.abs(b))
 
 
-_COMPARED = {"to_bool": True}
-_ALPHA = {"params": {"alpha": 0.5}, "integer_params": {"alpha": 3}}
-_GRAD = {"specials": False, "scale": _grad_size}
+_COMPARED: dict[str, Any] = {"to_bool": True}
+_ALPHA: dict[str, Any] = {"params": {"alpha": 0.5}, "integer_params": {"alpha": 3}}
+_GRAD: dict[str, Any] = {"specials": False, "scale": _grad_size}
 
 BINARY = [
     _op("add", _add, ALL, scale=_size, **_ALPHA, **_ANYWHERE),
@@ -290,7 +286,7 @@ def _quotient_size(a: Values, b: Values, c: Values, value: Any) -> Values:
     return np.abs(a) + np.abs(value * b / c)
 
 
-_VALUE = {"params": {"value": 0.5}, "integer_params": {"value": 3}}
+_VALUE: dict[str, Any] = {"params": {"value": 0.5}, "integer_params": {"value": 3}}
 
 TERNARY = [
     _op("where", lambda a, b, c: np.where(a, b, c), ALL),
@@ -316,7 +312,7 @@ TERNARY = [
 
 
 def _special(op: Operation, dtype: np.dtype[Any]) -> list[Any]:
-    if not op.specials or dtype == bool:
+    if not op.specials or dtype.kind == "b":
         return []
     if dtype.kind in "iu":
         info = np.iinfo(dtype)
@@ -334,7 +330,7 @@ def inputs(
 ) -> Values:
     """Random elements of the operation's domain, with special ones among them."""
     low, high = op.domain
-    if dtype == bool:
+    if dtype.kind == "b":
         return rng.random(shape) < 0.5
     if dtype.kind in "iu":
         values = rng.integers(max(-20, np.iinfo(dtype).min), 20, shape).astype(dtype)

@@ -100,6 +100,4 @@ def _entry(name: str, item: dict[str, Any]) -> Entry:
     if not item.get("reason") or "family" not in item:
         raise ValueError(f"support.toml: an entry of {name} lacks its family or its reason: {item}")
     patterns = {field: item.get(field, "*") for field in ("op", "dtype", "layout")}
-    return Entry(
-        family=item["family"], reason=item["reason"], ulp=item.get("ulp"), **patterns
-    )
+    return Entry(family=item["family"], reason=item["reason"], ulp=item.get("ulp"), **patterns)

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
-
 from kernels import layouts, oracle
 from kernels.harness import DTYPES, Device, rng
 from kernels.support import Case
+from numpy.typing import NDArray
 
 OPERATIONS = [
     pytest.param(op, dtype, id=f"{op}-{dtype}") for op in oracle.BINARY for dtype in op.dtypes

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
-
 from kernels import layouts, tolerances
 from kernels.harness import DTYPES, Device, rng
 from kernels.support import Case
+from numpy.typing import NDArray
 
 PAIRS = list(itertools.product(DTYPES, DTYPES))
 NARROW = ("float16", "bfloat16")
@@ -135,7 +134,5 @@ def test_every_number_of_a_narrow_type_survives_the_way_to_float32_and_back(
 @pytest.mark.full
 @pytest.mark.parametrize("shape", layouts.SHAPES, ids=str)
 @pytest.mark.parametrize(("source", "target"), PAIRS)
-def test_copy_of_any_size(
-    device: Device, source: str, target: str, shape: tuple[int, ...]
-) -> None:
+def test_copy_of_any_size(device: Device, source: str, target: str, shape: tuple[int, ...]) -> None:
     check(device, source, target, layouts.of_shape(shape))

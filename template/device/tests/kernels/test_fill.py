@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from kernels import layouts
 from kernels.harness import DTYPES, Device
 from kernels.support import Case

@@ -6,16 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
-
 from kernels import layouts, oracle, tolerances
 from kernels.harness import DTYPES, Array, Device, rng
 from kernels.support import Case
+from numpy.typing import NDArray
 
 
 def rows_first(shape: tuple[int, ...]) -> layouts.Placement:
     """Each matrix transposed, batch after batch."""
-    batch, rows, columns = shape
+    _, rows, columns = shape
     return layouts.Placement.of(shape, (rows * columns, 1, rows))
 
 
@@ -54,9 +53,7 @@ def product(a: Array, b: Array) -> NDArray[Any]:
     return np.asarray(oracle.wide(a.values) @ oracle.wide(b.values))
 
 
-def run(
-    device: Device, case: Case, out: Array, a: Array, b: Array, **more: Any
-) -> None:
+def run(device: Device, case: Case, out: Array, a: Array, b: Array, **more: Any) -> None:
     def call(probe: bool) -> str | None:
         answer: str | None = device.api.matmul(
             device.stream, out.view, a.view, b.view, **more, probe=probe

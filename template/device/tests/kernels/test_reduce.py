@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
-
 from kernels import layouts, oracle, tolerances
 from kernels.harness import DTYPES, Device, rng
 from kernels.support import Case
+from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -23,7 +22,7 @@ class Reduction:
     name: str
     compute: Callable[..., Any]
     dtypes: tuple[str, ...]
-    values: list[float]
+    values: Sequence[float]
     to_bool: bool = False
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from kernels import layouts, oracle
 from kernels.harness import Device
 from kernels.support import Case

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from kernels import layouts, oracle
 from kernels.harness import DTYPES, Device, rng
 from kernels.support import Case

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from kernels import layouts, oracle
 from kernels.harness import DTYPES, Device, rng
 from kernels.support import Case

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-
 from kernels import layouts, oracle
 from kernels.harness import Array, Device, rng
 from kernels.support import Case

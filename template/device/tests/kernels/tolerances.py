@@ -12,9 +12,8 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-from numpy.typing import NDArray
-
 from kernels.support import Case, Support
+from numpy.typing import NDArray
 
 # Correctly rounded: half a unit off the exact result, plus what the oracle itself may be off.
 EXACT = 0.5
@@ -96,7 +95,8 @@ def ulp(case: Case, support: Support) -> float:
 
 def _info(dtype: np.dtype[Any]) -> Any:
     real = {"complex64": np.dtype(np.float32), "complex128": np.dtype(np.float64)}
-    return ml_dtypes.finfo(real.get(dtype.name, dtype))
+    finfo: Any = ml_dtypes.finfo
+    return finfo(real.get(dtype.name, dtype))
 
 
 def largest(dtype: np.dtype[Any]) -> float:
@@ -118,7 +118,7 @@ def spacing(magnitude: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
     """One unit in the last place of `dtype`, at these numbers."""
     magnitude = np.clip(np.abs(magnitude), smallest_normal(dtype), largest(dtype))
     _, exponent = np.frexp(magnitude)
-    return np.ldexp(1.0, exponent - 1 - int(_info(dtype).nmant))
+    return np.asarray(np.ldexp(1.0, exponent - 1 - int(_info(dtype).nmant)))
 
 
 # Integers up to this are exact in the type, sums included.

@@ -1,0 +1,25 @@
+"""Whether the device draws random numbers itself."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from backend import DEVICE, backend
+
+
+def draws_itself() -> bool:
+    """Return whether the device library has the `random` family."""
+    backend.reset_fallback_stats()
+    torch.empty(1, dtype=torch.float32, device=DEVICE).uniform_()
+    return "aten::uniform_" not in backend.fallback_stats()
+
+
+@pytest.fixture
+def native_random() -> None:
+    """Skip a test of what the CPU, drawing in the device's stead, does not promise.
+
+    The bundled simulator draws itself, so there a skip would hide a mistake.
+    """
+    if not draws_itself():
+        assert "simulator" not in backend.get_device_name().lower()
+        pytest.skip("the device library has no `random` family: the CPU draws in its stead")

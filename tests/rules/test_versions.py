@@ -1,0 +1,43 @@
+"""A version that stands in several places is the same in all of them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import generator
+from generator import tables
+from rendering import ROOT, Renderer
+
+TESTED = tables.load("torch")["torch_window"]["default"]["tested"]
+
+
+def found(file: Path, pattern: str) -> set[str]:
+    return set(re.findall(pattern, file.read_text("utf-8")))
+
+
+@pytest.mark.parametrize("file", ["Makefile", "README.md", "docs/getting-started.md"])
+def test_our_own_pytorch(file: str) -> None:
+    assert found(ROOT / file, r"(?:torch==|TORCH := |PyTorch )(\d+\.\d+\.\d+)") == {TESTED}
+
+
+@pytest.mark.parametrize("provider", ["github", "gitlab"])
+def test_what_the_rendered_ci_installs(provider: str, render: Renderer) -> None:
+    project = render(preset="full", ci_provider=provider)
+    file = {"github": ".github/workflows/ci.yml", "gitlab": ".gitlab-ci.yml"}[provider]
+    assert found(project / file, r"torch==([\d.]+)") == {TESTED}
+    pins = found(ROOT / "pyproject.toml", r'"((?:ruff|clang-format)==[\d.]+)"')
+    assert len(pins) == 2
+    assert found(project / file, r"((?:ruff|clang-format)==[\d.]+)") == pins
+
+
+def test_pytorch_is_inside_its_window_and_reserved_names_are_its_own() -> None:
+    window = tables.load("torch")["torch_window"]["default"]["versions"]
+    assert ".".join(TESTED.split(".")[:2]) in window
+    assert f"torch {TESTED}." in (tables.CATALOG / "reserved.yml").read_text("utf-8")
+
+
+def test_our_version_has_an_entry_in_the_changelog() -> None:
+    assert f"## {generator.__version__}" in (ROOT / "CHANGELOG.md").read_text("utf-8")
