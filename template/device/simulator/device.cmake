@@ -3,6 +3,29 @@
 file(GLOB reference_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/reference/*.cpp")
 target_sources(${DEVICE_TARGET} PRIVATE ${reference_sources})
 
+# Kernels never read errno or floating-point flags, which lets loops over sqrt and floor use vectors; without contraction
+# results are the same on every processor.
+target_compile_options(${DEVICE_TARGET} PRIVATE -fno-math-errno -fno-trapping-math -ffp-contract=off)
+
+# Compiled in groups, which share the reading of headers. -DCMAKE_UNITY_BUILD=OFF compiles every file by itself.
+if(NOT DEFINED CMAKE_UNITY_BUILD)
+  file(GLOB simulator_kernels CONFIGURE_DEPENDS "${CMAKE_CURRENT_LIST_DIR}/kernels/*.cpp")
+  # OpenBLAS's headers are matmul's alone.
+  list(REMOVE_ITEM simulator_kernels "${CMAKE_CURRENT_LIST_DIR}/kernels/matmul.cpp")
+  set_source_files_properties(${simulator_kernels} PROPERTIES UNITY_GROUP kernels)
+  foreach(source IN LISTS reference_sources)
+    get_filename_component(name "${source}" NAME)
+    if(name MATCHES "^(unary|cursor|conversion|elementwise|fill|copy|sequence)")
+      set_source_files_properties("${source}" PROPERTIES UNITY_GROUP reference_unary)
+    elseif(name MATCHES "^(binary|ternary)")
+      set_source_files_properties("${source}" PROPERTIES UNITY_GROUP reference_binary)
+    else()
+      set_source_files_properties("${source}" PROPERTIES UNITY_GROUP reference_rest)
+    endif()
+  endforeach()
+  set_target_properties(${DEVICE_TARGET} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endif()
+
 find_package(Python REQUIRED COMPONENTS Interpreter)
 execute_process(
   COMMAND "${Python_EXECUTABLE}" -c

@@ -15,7 +15,7 @@ from torch.utils.backend_registration import (
     rename_privateuse1_backend,
 )
 
-from . import _C
+from . import _C, _patches
 from ._build import NAME
 from ._discovery import Extension, generated_methods
 
@@ -37,6 +37,7 @@ def register(package: ModuleType, extensions: Sequence[Extension]) -> None:
     methods: dict[str, Any] = {"for_tensor": True, "for_module": True, "for_packed_sequence": True}
     methods.update(generated_methods(extensions))
     generate_methods_for_privateuse1_backend(**methods)
+    _patches.apply()
     for extension in extensions:
         if extension.setup is not None:
             extension.setup()

@@ -8,9 +8,25 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE, backend
-from support import needs_two_devices, supported_dtypes
+from support import names, needs_two_devices, supported_dtypes
 
 LAST = backend.device_count() - 1
+
+# What PyTorch 2.13 looks up on a device module, without what only optional features bring.
+LOOKED_UP = names(
+    """
+    Event Stream _initialized _is_in_bad_fork _lazy_init current_device current_stream device
+    device_count empty_cache get_device_properties get_rng_state is_available is_initialized
+    manual_seed_all max_memory_allocated memory_allocated memory_reserved memory_stats
+    memory_summary set_device set_rng_state stream synchronize
+    """
+)
+
+
+@pytest.mark.parametrize("name", LOOKED_UP)
+def test_attribute_that_pytorch_looks_up_is_there_and_documented(name: str) -> None:
+    attribute = getattr(backend, name)
+    assert name == "_initialized" or (callable(attribute) and attribute.__doc__)
 
 
 def test_is_available_decides_for_torch_accelerator(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,6 +187,18 @@ def test_initialized_is_true_once_a_device_was_used() -> None:
     assert backend._is_in_bad_fork() is False
     backend.init()
     backend._lazy_init()
+
+
+def test_autocast_is_available_exactly_where_it_can_be_entered() -> None:
+    try:
+        context = torch.autocast(DEVICE)
+    except AssertionError:
+        assert not torch.amp.is_autocast_available(DEVICE)
+    else:
+        assert torch.amp.is_autocast_available(DEVICE)
+        with context:
+            assert torch.is_autocast_enabled(DEVICE)
+    assert torch.amp.is_autocast_available("cpu")
 
 
 def test_default_device_can_be_this_one() -> None:

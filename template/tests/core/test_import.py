@@ -115,6 +115,8 @@ def test_interpreter_ends_quietly_with_live_tensors() -> None:
         stream = torch.{DEVICE}.Stream()
         with torch.{DEVICE}.stream(stream):
             kept.append(kept[0] * 2)
+        leaf = torch.ones(3, device="{DEVICE}", requires_grad=True)
+        (leaf * 2).sum().backward()
         """
     )
     assert result.stderr == ""

@@ -124,12 +124,11 @@ def test_other_products() -> None:
 
 @needs(torch.float32)
 def test_factors_on_different_devices_are_refused() -> None:
-    one = torch.ones(2, 2, device=DEVICE)
-    for use in (torch.mm, torch.matmul):
-        with pytest.raises(RuntimeError, match="device"):
-            use(one, torch.ones(2, 2))
-        with pytest.raises(RuntimeError, match="device"):
-            use(torch.ones(2, 2), one)
+    for use, shape in ((torch.mm, (2, 2)), (torch.bmm, (1, 2, 2)), (torch.dot, (2,))):
+        one, other = torch.ones(shape, device=DEVICE), torch.ones(shape)
+        for factors in ((one, other), (other, one)):
+            with pytest.raises(RuntimeError, match="same device"):
+                use(*factors)
 
 
 @needs_two_devices

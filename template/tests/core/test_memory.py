@@ -7,9 +7,15 @@ import gc
 import pytest
 import torch
 from backend import DEVICE, backend
-from support import needs_two_devices
+from support import needs, needs_two_devices, supported
 
 MIB = 2**20
+
+
+def take(size: int, device: str = DEVICE) -> torch.Tensor:
+    """Return a tensor of ``size`` bytes, of whatever dtype there is."""
+    dtype = supported()[0]
+    return torch.empty(size // dtype.itemsize, dtype=dtype, device=device)
 
 
 @pytest.fixture(autouse=True)
@@ -23,7 +29,7 @@ def quiet_allocator() -> None:
 
 def test_tensor_counts_as_allocated_while_it_lives() -> None:
     before = backend.memory_allocated()
-    tensor = torch.empty(8 * MIB, dtype=torch.uint8, device=DEVICE)
+    tensor = take(8 * MIB)
     assert backend.memory_allocated() == before + 8 * MIB
     del tensor
     assert backend.memory_allocated() == before
@@ -31,7 +37,7 @@ def test_tensor_counts_as_allocated_while_it_lives() -> None:
 
 def test_freed_memory_stays_reserved_until_the_cache_is_emptied() -> None:
     before = backend.memory_reserved()
-    tensor = torch.empty(8 * MIB, dtype=torch.uint8, device=DEVICE)
+    tensor = take(8 * MIB)
     del tensor
     assert backend.memory_reserved() >= before + 8 * MIB
     backend.empty_cache()
@@ -39,18 +45,18 @@ def test_freed_memory_stays_reserved_until_the_cache_is_emptied() -> None:
 
 
 def test_freed_memory_is_used_again() -> None:
-    first = torch.empty(8 * MIB, dtype=torch.uint8, device=DEVICE)
+    first = take(8 * MIB)
     address = first.data_ptr()
     reserved = backend.memory_reserved()
     del first
-    second = torch.empty(8 * MIB, dtype=torch.uint8, device=DEVICE)
+    second = take(8 * MIB)
     assert second.data_ptr() == address
     assert backend.memory_reserved() == reserved
 
 
 def test_peak_is_the_largest_value_since_the_reset() -> None:
     before = backend.memory_allocated()
-    tensor = torch.empty(16 * MIB, dtype=torch.uint8, device=DEVICE)
+    tensor = take(16 * MIB)
     del tensor
     assert backend.max_memory_allocated() == before + 16 * MIB
     assert backend.max_memory_reserved() >= before + 16 * MIB
@@ -59,7 +65,7 @@ def test_peak_is_the_largest_value_since_the_reset() -> None:
 
 
 def test_accumulated_figures_start_again_after_the_reset() -> None:
-    torch.empty(MIB, dtype=torch.uint8, device=DEVICE)
+    take(MIB)
     stats = backend.memory_stats()
     assert stats["allocation.all.allocated"] == stats["allocation.all.freed"] == 1
     assert stats["allocated_bytes.all.allocated"] >= MIB
@@ -68,7 +74,7 @@ def test_accumulated_figures_start_again_after_the_reset() -> None:
 
 
 def test_torch_accelerator_gives_the_same_figures() -> None:
-    tensor = torch.empty(MIB, dtype=torch.uint8, device=DEVICE)
+    tensor = take(MIB)
     assert torch.accelerator.memory_allocated() == backend.memory_allocated() >= tensor.nbytes
     assert torch.accelerator.memory_reserved() == backend.memory_reserved()
     assert torch.accelerator.max_memory_allocated() == backend.max_memory_allocated()
@@ -78,7 +84,7 @@ def test_torch_accelerator_gives_the_same_figures() -> None:
 def test_device_reports_free_and_total_memory() -> None:
     free, total = backend.mem_get_info()
     assert 0 < free <= total == backend.get_device_properties(0).total_memory
-    tensor = torch.empty(32 * MIB, dtype=torch.uint8, device=DEVICE)
+    tensor = take(32 * MIB)
     assert backend.mem_get_info()[0] <= free - tensor.nbytes
     assert torch.accelerator.get_memory_info() == backend.mem_get_info()
 
@@ -86,7 +92,7 @@ def test_device_reports_free_and_total_memory() -> None:
 @needs_two_devices
 def test_figures_belong_to_one_device() -> None:
     before = backend.memory_allocated(0), backend.memory_allocated(1)
-    tensor = torch.empty(4 * MIB, dtype=torch.uint8, device=f"{DEVICE}:1")
+    tensor = take(4 * MIB, f"{DEVICE}:1")
     assert backend.memory_allocated(0) == before[0]
     assert backend.memory_allocated(f"{DEVICE}:1") == before[1] + tensor.nbytes
     with backend.device(1):
@@ -94,7 +100,7 @@ def test_figures_belong_to_one_device() -> None:
 
 
 def test_summary_shows_the_figures() -> None:
-    tensor = torch.empty(3 * MIB, dtype=torch.uint8, device=DEVICE)
+    tensor = take(3 * MIB)
     summary = backend.memory_summary()
     assert "MiB" in summary
     assert "current" in summary and "freed" in summary
@@ -102,6 +108,7 @@ def test_summary_shows_the_figures() -> None:
     assert tensor.nbytes == 3 * MIB
 
 
+@needs(torch.float32)
 def test_empty_tensors_take_no_memory() -> None:
     before = backend.memory_stats()["allocation.all.current"]
     tensor = torch.empty(0, 5, device=DEVICE)
@@ -109,11 +116,12 @@ def test_empty_tensors_take_no_memory() -> None:
     assert (tensor + 1).sum().item() == 0
 
 
+@needs(torch.float32)
 def test_running_out_of_memory_raises_with_figures() -> None:
     _, total = backend.mem_get_info()
     ooms = backend.memory_stats()["num_ooms"]
     with pytest.raises(torch.OutOfMemoryError) as error:
-        torch.empty(2 * total, dtype=torch.uint8, device=DEVICE)
+        take(2 * total)
     message = str(error.value)
     assert f"{DEVICE} out of memory" in message
     assert f"{DEVICE}:0" in message
@@ -126,14 +134,15 @@ def test_running_out_of_memory_raises_with_figures() -> None:
 def test_cache_is_emptied_before_memory_runs_out() -> None:
     free, _ = backend.mem_get_info()
     retries = backend.memory_stats()["num_alloc_retries"]
-    first = torch.empty(int(free * 0.5), dtype=torch.uint8, device=DEVICE)
+    first = take(int(free * 0.5))
     del first
-    second = torch.empty(int(free * 0.75), dtype=torch.uint8, device=DEVICE)
+    second = take(int(free * 0.75))
     assert backend.memory_stats()["num_alloc_retries"] == retries + 1
     del second
     backend.empty_cache()
 
 
+@needs(torch.float32)
 def test_operators_leak_nothing() -> None:
     def step() -> None:
         value = torch.ones(64, 64, device=DEVICE, requires_grad=True)
@@ -151,6 +160,7 @@ def test_operators_leak_nothing() -> None:
     assert backend.memory_allocated() == before
 
 
+@needs(torch.float32)
 def test_repeated_sizes_do_not_grow_the_cache() -> None:
     for _ in range(3):
         torch.ones(1000, device=DEVICE) + 1

@@ -72,6 +72,14 @@ def test_pinned_memory_is_reused() -> None:
     torch.accelerator.empty_host_cache()
 
 
+def test_data_loader_does_not_pin_without_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backend, "is_available", lambda: False)
+    loader = DataLoader(TensorDataset(torch.arange(4)), batch_size=2, pin_memory=True)
+    with pytest.warns(UserWarning, match="pin_memory"):
+        batches = [batch for (batch,) in loader]
+    assert not any(batch.is_pinned() for batch in batches)
+
+
 @pytest.mark.parametrize("workers", [0, 1])
 def test_data_loader_pins_its_batches(workers: int) -> None:
     inputs, labels = torch.arange(24.0).reshape(8, 3), torch.arange(8)

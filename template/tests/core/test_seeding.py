@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
 from backend import DEVICE, backend
 from support import needs
+from torch.utils.checkpoint import checkpoint
 
 pytestmark = needs(torch.float32)
 
@@ -85,6 +88,26 @@ def test_fork_rng_asks_the_module(monkeypatch: pytest.MonkeyPatch) -> None:
     with torch.random.fork_rng(devices=[LAST.index], device_type=DEVICE):
         pass
     assert calls == [("get", LAST.index), ("set", LAST.index)]
+
+
+def test_checkpointing_saves_and_restores_the_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+
+    def recorder(name: str) -> Callable[..., Any]:
+        function = getattr(backend, name)
+
+        def recorded(*arguments: Any) -> Any:
+            calls.append(name)
+            return function(*arguments)
+
+        return recorded
+
+    for name in ("get_rng_state", "set_rng_state"):
+        monkeypatch.setattr(backend, name, recorder(name))
+    leaf = torch.ones(3, device=DEVICE, requires_grad=True)
+    checkpoint(torch.exp, leaf, use_reentrant=False).sum().backward()
+    assert calls[0] == "get_rng_state"
+    assert "set_rng_state" in calls
 
 
 @pytest.mark.skipif(not DRAWS_ON_THE_CPU, reason="the device has generators of its own")

@@ -279,7 +279,7 @@ def _sum_size(a: Values, b: Values, c: Values, **params: Any) -> Values:
 
 
 def _lerp_size(a: Values, b: Values, c: Values) -> Values:
-    return (np.abs(a) + np.abs(b)) * np.maximum(1.0, np.abs(c))
+    return (np.abs(a) + np.abs(b)) * (1.0 + np.abs(c))
 
 
 def _quotient_size(a: Values, b: Values, c: Values, value: Any) -> Values:

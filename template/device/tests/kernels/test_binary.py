@@ -23,6 +23,13 @@ WITH_SCALARS = [
 DIVISIONS = ("div_trunc", "div_floor", "remainder", "fmod")
 SCALARS: dict[str, Any] = {"b": True, "u": 3, "i": 3, "f": 1.5, "V": 1.5, "c": 1.5 + 0.5j}
 
+SIZES = [
+    pytest.param(op, dtype, shape, id=f"{op}-{dtype}-{shape}")
+    for op in oracle.BINARY
+    for dtype in op.dtypes
+    for shape in layouts.sizes(dtype)
+]
+
 
 def operands(
     op: oracle.Operation, dtype: str, shape: tuple[int, ...], random: np.random.Generator
@@ -98,8 +105,7 @@ def test_binary_with_a_scalar(
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("shape", layouts.SHAPES, ids=str)
-@pytest.mark.parametrize(("op", "dtype"), OPERATIONS)
+@pytest.mark.parametrize(("op", "dtype", "shape"), SIZES)
 def test_binary_of_any_size(
     device: Device, op: oracle.Operation, dtype: str, shape: tuple[int, ...]
 ) -> None:

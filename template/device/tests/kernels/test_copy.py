@@ -13,6 +13,7 @@ from kernels.support import Case
 from numpy.typing import NDArray
 
 PAIRS = list(itertools.product(DTYPES, DTYPES))
+SIZES = [(source, target, shape) for source, target in PAIRS for shape in layouts.sizes(source)]
 NARROW = ("float16", "bfloat16")
 
 
@@ -132,7 +133,6 @@ def test_every_number_of_a_narrow_type_survives_the_way_to_float32_and_back(
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("shape", layouts.SHAPES, ids=str)
-@pytest.mark.parametrize(("source", "target"), PAIRS)
+@pytest.mark.parametrize(("source", "target", "shape"), SIZES)
 def test_copy_of_any_size(device: Device, source: str, target: str, shape: tuple[int, ...]) -> None:
     check(device, source, target, layouts.of_shape(shape))

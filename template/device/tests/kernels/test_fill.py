@@ -53,7 +53,7 @@ def test_large_integers_arrive_exactly(device: Device, dtype: str, value: int) -
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("shape", layouts.SHAPES, ids=str)
+@pytest.mark.parametrize("shape", [*layouts.SHAPES, layouts.LARGE], ids=str)
 @pytest.mark.parametrize(("dtype", "value"), CASES)
 def test_fill_of_any_size(device: Device, dtype: str, value: Any, shape: tuple[int, ...]) -> None:
     check(device, dtype, value, layouts.of_shape(shape))

@@ -39,6 +39,12 @@ REDUCTIONS = [
 CASES = [
     pytest.param(op, dtype, id=f"{op.name}-{dtype}") for op in REDUCTIONS for dtype in op.dtypes
 ]
+SIZES = [
+    pytest.param(op, dtype, shape, id=f"{op.name}-{dtype}-{shape}")
+    for op in REDUCTIONS
+    for dtype in op.dtypes
+    for shape in layouts.sizes(dtype)
+]
 
 # Shapes and the dimensions to reduce: the inner ones, the outer ones, both, all, none.
 SHAPES: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
@@ -119,8 +125,7 @@ def test_reduce(
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("shape", layouts.SHAPES, ids=str)
-@pytest.mark.parametrize(("op", "dtype"), CASES)
+@pytest.mark.parametrize(("op", "dtype", "shape"), SIZES)
 def test_reduce_of_any_size(
     device: Device, op: Reduction, dtype: str, shape: tuple[int, ...]
 ) -> None:

@@ -15,6 +15,13 @@ OPERATIONS = [
 ]
 SCALARS: dict[str, Any] = {"b": True, "u": 3, "i": 3, "f": 1.5, "V": 1.5, "c": 1.5 + 0.5j}
 
+SIZES = [
+    pytest.param(op, dtype, shape, id=f"{op}-{dtype}-{shape}")
+    for op in oracle.TERNARY
+    for dtype in op.dtypes
+    for shape in layouts.sizes(dtype)
+]
+
 
 def check(
     device: Device,
@@ -73,8 +80,7 @@ def test_ternary_with_a_scalar(
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("shape", layouts.SHAPES, ids=str)
-@pytest.mark.parametrize(("op", "dtype"), OPERATIONS)
+@pytest.mark.parametrize(("op", "dtype", "shape"), SIZES)
 def test_ternary_of_any_size(
     device: Device, op: oracle.Operation, dtype: str, shape: tuple[int, ...]
 ) -> None:

@@ -11,6 +11,13 @@ OPERATIONS = [
     pytest.param(op, dtype, id=f"{op}-{dtype}") for op in oracle.UNARY for dtype in op.dtypes
 ]
 
+SIZES = [
+    pytest.param(op, dtype, shape, id=f"{op}-{dtype}-{shape}")
+    for op in oracle.UNARY
+    for dtype in op.dtypes
+    for shape in layouts.sizes(dtype)
+]
+
 
 def out_dtype(op: oracle.Operation, dtype: str) -> str:
     if op.to_bool:
@@ -48,8 +55,7 @@ def test_unary(device: Device, op: oracle.Operation, dtype: str, layout: layouts
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("shape", layouts.SHAPES, ids=str)
-@pytest.mark.parametrize(("op", "dtype"), OPERATIONS)
+@pytest.mark.parametrize(("op", "dtype", "shape"), SIZES)
 def test_unary_of_any_size(
     device: Device, op: oracle.Operation, dtype: str, shape: tuple[int, ...]
 ) -> None:
