@@ -13,6 +13,7 @@ if(NOT DEFINED CMAKE_UNITY_BUILD)
   # OpenBLAS's headers are matmul's alone.
   list(REMOVE_ITEM simulator_kernels "${CMAKE_CURRENT_LIST_DIR}/kernels/matmul.cpp")
   set_source_files_properties(${simulator_kernels} PROPERTIES UNITY_GROUP kernels)
+  set_source_files_properties(${runtime_sources} PROPERTIES UNITY_GROUP runtime)
   foreach(source IN LISTS reference_sources)
     get_filename_component(name "${source}" NAME)
     if(name MATCHES "^(unary|cursor|conversion|elementwise|fill|copy|sequence)")

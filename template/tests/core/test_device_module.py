@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE, backend
-from support import names, needs_two_devices, supported_dtypes
+from support import names, needs, needs_two_devices, supported_dtypes
 
 LAST = backend.device_count() - 1
 
@@ -42,6 +42,7 @@ def test_device_count_is_what_torch_accelerator_says(monkeypatch: pytest.MonkeyP
 
 
 @needs_two_devices
+@needs(torch.float32)
 def test_set_device_chooses_where_tensors_go() -> None:
     backend.set_device(1)
     assert backend.current_device() == 1
@@ -68,6 +69,7 @@ def test_torch_accelerator_sets_the_same_current_device() -> None:
 
 @needs_two_devices
 @pytest.mark.parametrize("device", [1, f"{DEVICE}:1", torch.device(DEVICE, 1)])
+@needs(torch.float32)
 def test_device_changes_the_current_device_for_a_while(device: Any) -> None:
     with backend.device(device):
         assert backend.current_device() == 1
@@ -91,6 +93,7 @@ def test_device_restores_after_an_exception() -> None:
 
 
 @needs_two_devices
+@needs(torch.float32)
 def test_device_of_follows_a_tensor_and_ignores_other_devices() -> None:
     with backend.device_of(torch.ones(1, device=f"{DEVICE}:1")):
         assert backend.current_device() == 1
@@ -125,6 +128,7 @@ def test_an_index_that_is_no_device_is_refused_everywhere(index: int) -> None:
     assert backend.current_device() == 0
 
 
+@needs(torch.float32)
 def test_a_tensor_on_an_index_that_is_no_device_is_refused() -> None:
     uses = [
         lambda: torch.ones(1, device=f"{DEVICE}:99"),
@@ -180,6 +184,7 @@ def test_peer_access_is_answered_for_every_pair() -> None:
             assert isinstance(backend.can_device_access_peer(one, other), bool)
 
 
+@needs(torch.float32)
 def test_initialized_is_true_once_a_device_was_used() -> None:
     torch.ones(1, device=DEVICE)
     assert backend.is_initialized() is True
@@ -201,6 +206,7 @@ def test_autocast_is_available_exactly_where_it_can_be_entered() -> None:
     assert torch.amp.is_autocast_available("cpu")
 
 
+@needs(torch.float32)
 def test_default_device_can_be_this_one() -> None:
     with torch.device(DEVICE):
         assert torch.ones(2).device.type == DEVICE
@@ -211,11 +217,13 @@ def test_default_device_can_be_this_one() -> None:
         torch.set_default_device(None)
 
 
+@needs(torch.float32)
 def test_an_integer_stands_for_this_device() -> None:
     assert torch.device(LAST) == torch.device(DEVICE, LAST)
     assert torch.ones(1, device=LAST).device == torch.device(DEVICE, LAST)
 
 
+@needs(torch.float32)
 def test_fake_tensors_know_the_current_device() -> None:
     from torch._subclasses.fake_tensor import FakeTensorMode
 

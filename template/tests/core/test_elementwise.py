@@ -108,7 +108,7 @@ def test_python_scalars_promote_as_on_the_cpu(dtype: torch.dtype) -> None:
             lambda x, s=scalar: s - x,
             lambda x, s=scalar: x * s,
             lambda x, s=scalar: s / x,
-            lambda x, s=scalar: x == s,
+            lambda x, s=scalar: torch.eq(x, s),
         ):
             compare(function, values)
 

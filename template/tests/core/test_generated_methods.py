@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE, backend
-from support import needs_two_devices
+from support import needs, needs_two_devices
 from torch import nn
 from torch.nn.utils import rnn
+
+pytestmark = needs(torch.float32, torch.int64)
 
 IS_DEVICE = f"is_{DEVICE}"
 LAST = backend.device_count() - 1

@@ -6,8 +6,11 @@ import importlib.metadata
 from pathlib import Path
 
 import pytest
+import torch
 from backend import DEVICE, PACKAGE
-from support import WITHOUT_AUTOLOAD, run_python
+from support import WITHOUT_AUTOLOAD, needs, run_python
+
+pytestmark = needs(torch.float32, torch.int64)
 
 USE = f"assert torch.ones(2, device='{DEVICE}').sum().item() == 2"
 

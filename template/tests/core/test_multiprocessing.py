@@ -64,6 +64,7 @@ def test_tensor_that_autograd_computed_is_refused() -> None:
         ForkingPickler.dumps(value)
 
 
+@needs(torch.float32)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 def test_device_used_before_the_fork_is_refused_in_the_child() -> None:
     result = run_python(
@@ -98,6 +99,7 @@ def test_device_used_before_the_fork_is_refused_in_the_child() -> None:
         assert f"refused {name} True" in result.stdout
 
 
+@needs(torch.float32)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 def test_device_can_be_used_in_a_child_that_was_forked_before() -> None:
     result = run_python(

@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 from backend import DEVICE, backend
+from support import needs
 from torch.utils.data import DataLoader, TensorDataset
+
+pytestmark = needs(torch.float32, torch.int64)
 
 
 def test_pinned_tensor_says_so_and_keeps_its_values() -> None:

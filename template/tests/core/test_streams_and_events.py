@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE, backend
-from support import needs_two_devices
+from support import needs, needs_two_devices
+
+pytestmark = needs(torch.float32)
 
 LAST = backend.device_count() - 1
 
