@@ -98,6 +98,11 @@ def pages() -> list[Path]:
     return [TEMPLATE / "README.md", *sorted((TEMPLATE / "docs").rglob("*.md"))]
 
 
+def replace_part(text: str, name: str, content: str) -> str:
+    """Return the text with another content between the markers of that name."""
+    return _PART.sub(lambda part: part[1] + content + part[4] if part[2] == name else part[0], text)
+
+
 def current(text: str) -> str:
     """Return a page with its parts as they should be."""
 

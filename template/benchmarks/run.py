@@ -18,6 +18,8 @@ from typing import Any
 import torch
 from cases import COPIES, FALLBACK, HOST_TIME, fallback_case, import_time
 from names import DEVICE, ENV_PREFIX
+from rich.console import Console
+from rich.table import Table
 from timing import Case, Figure, measure
 
 
@@ -46,12 +48,14 @@ def limit_of(figure: Figure) -> str:
     return "" if figure.excess_limit is None else f"+{figure.excess_limit:,.0f}"
 
 
-def table(figures: list[Figure]) -> str:
-    """Return the figures as text; times are in microseconds."""
-    head = ("case", "cpu", DEVICE, "ratio", "more", "limit", "")
+def table(figures: list[Figure]) -> Table:
+    """Return the figures for people; times are in microseconds."""
+    result = Table("case", title=f"{DEVICE} and the CPU device, one thread, median µs per call")
+    for column in ("cpu", DEVICE, "ratio", "more", "limit", ""):
+        result.add_column(column, justify="right")
     verdict = {True: "kept", False: "MISSED", None: ""}
-    rows = [
-        (
+    for figure in figures:
+        result.add_row(
             figure.name,
             f"{figure.cpu:,.2f}",
             f"{figure.device:,.2f}",
@@ -60,17 +64,7 @@ def table(figures: list[Figure]) -> str:
             limit_of(figure),
             verdict[figure.within],
         )
-        for figure in figures
-    ]
-    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
-    lines = []
-    for row in (head, *rows):
-        first, *others = (
-            text.ljust(width) if column == 0 else text.rjust(width)
-            for column, (text, width) in enumerate(zip(row, widths, strict=True))
-        )
-        lines.append("  ".join([first, *others]).rstrip())
-    return "\n".join(lines)
+    return result
 
 
 def report(figures: list[Figure]) -> dict[str, Any]:
@@ -100,8 +94,7 @@ def main() -> None:
         print(json.dumps(asdict(measure(shortened(fallback_case(), arguments.quick)))))
         return
     figures = collect(arguments.quick)
-    print(f"{DEVICE} and the CPU device, one thread, median microseconds per call")
-    print(table(figures))
+    Console().print(table(figures))
     if arguments.json is not None:
         arguments.json.write_text(json.dumps(report(figures), indent=2) + "\n")
 

@@ -1,0 +1,174 @@
+"""Measures the figures of the README: ``python -m benchmarks [--json FILE] [--readme]``.
+
+The host's figures come from the rendered project's own benchmark, on the backend built here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from generator.pages import replace_part
+from generator.render import TEMPLATE, render
+
+BIN = Path(sys.executable).parent
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure: what was measured, in which unit, and what it may be at most."""
+
+    figure: str
+    measured: float
+    limit: float | None
+    unit: str
+
+    @property
+    def kept(self) -> bool | None:
+        """Whether the figure keeps its limit, or None without one."""
+        return None if self.limit is None else self.measured <= self.limit
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds that a command took."""
+
+    wall: float
+    cpu: float
+
+
+def cost_of(command: list[str], **environment: str) -> Cost:
+    """Run a command and return its seconds, its children's included."""
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    subprocess.run(
+        command,
+        check=True,
+        stdout=subprocess.DEVNULL,
+        env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", **environment},
+    )
+    wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Cost(wall, cpu)
+
+
+def rendering(scratch: Path) -> list[Row]:
+    """Time renders through the API; the first of each is thrown away."""
+    rows = []
+    for preset in ("minimal", "full"):
+        seconds = []
+        for i in range(4):
+            start = time.perf_counter()
+            render(scratch / f"{preset}-{i}", {"preset": preset})
+            seconds.append(time.perf_counter() - start)
+        rows.append(Row(f"render `{preset}`", min(seconds[1:]), 1.0, "s"))
+    return rows
+
+
+def configure(project: Path, build: Path, *options: str) -> list[str]:
+    """Return the command that configures a build of the project."""
+    return [
+        "cmake", "-S", str(project), "-B", str(build), "-G", "Ninja",
+        f"-DPython_EXECUTABLE={sys.executable}", *options,
+    ]  # fmt: skip
+
+
+def building(project: Path, scratch: Path) -> list[Row]:
+    """Build `full` clean without ccache, again after touching a kernel, and from a warm ccache."""
+    plain = scratch / "plain"
+    cost_of(configure(project, plain, "-DCMAKE_CXX_COMPILER_LAUNCHER="), CCACHE_DISABLE="1")
+    clean = cost_of(["cmake", "--build", str(plain)], CCACHE_DISABLE="1")
+    (project / "device/reference/unary.cpp").touch()
+    touched = cost_of(["cmake", "--build", str(plain)], CCACHE_DISABLE="1")
+    rows = [
+        Row("clean build of `full`, no ccache, CPU time", clean.cpu, 75, "s"),
+        Row("the same, wall time", clean.wall, None, "s"),
+        Row("build after touching one kernel file", touched.wall, 15, "s"),
+    ]
+    if subprocess.run(["sh", "-c", "command -v ccache"], stdout=subprocess.DEVNULL).returncode == 0:
+        cache = {"CCACHE_DIR": str(scratch / "ccache")}
+        for attempt in ("cold", "warm"):
+            build = scratch / f"cached-{attempt}"
+            cost_of(configure(project, build), **cache)
+            cached = cost_of(["cmake", "--build", str(build)], **cache)
+        rows.append(Row("build of `full` from a warm ccache", cached.wall, 15, "s"))
+    return rows
+
+
+def running(project: Path, scratch: Path) -> list[Row]:
+    """Run the rendered project's benchmark in an environment that has only its backend."""
+    environment = scratch / "environment"
+    cost_of([sys.executable, "-m", "venv", "--system-site-packages", str(environment)])
+    python = environment / "bin/python"
+    site = next((BIN.parent / "lib").glob("python3*/site-packages"))
+    own = next((environment / "lib").glob("python3*/site-packages"))
+    (own / "parent.pth").write_text(f"{site}\n")
+    cost_of([
+        sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet",
+        "--no-build-isolation", "--no-deps", "--force-reinstall", str(project),
+    ])  # fmt: skip
+    figures = scratch / "figures.json"
+    cost_of([str(python), str(project / "benchmarks/run.py"), "--json", str(figures)])
+    rows = []
+    for case in json.loads(figures.read_text())["cases"]:
+        if case["excess_limit"] is not None:
+            limit = case["excess_limit"]
+            rows.append(Row(f"{case['name']}, above the CPU", case["excess"], limit, "µs"))
+        else:
+            rows.append(Row(f"{case['name']}, against the CPU", case["ratio"], case["limit"], "x"))
+    return rows
+
+
+def markdown(rows: list[Row]) -> str:
+    """Return the figures as the README shows them."""
+    verdict = {True: "yes", False: "**no**", None: ""}
+    lines = ["| figure | measured | limit | kept |", "|---|---|---|---|"]
+    for row in rows:
+        limit = "" if row.limit is None else f"{row.limit:.3g} {row.unit}"
+        lines.append(
+            f"| {row.figure} | {row.measured:.3g} {row.unit} | {limit} | {verdict[row.kept]} |"
+        )
+    return "\n".join(lines)
+
+
+def show(rows: list[Row]) -> None:
+    """Print the figures."""
+    table = Table("figure", "measured", "limit", "kept")
+    for line in markdown(rows).splitlines()[2:]:
+        table.add_row(*(cell.strip(" *") for cell in line.strip("|").split("|")))
+    Console().print(table)
+
+
+def main() -> None:
+    """Measure, print, and write what was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here as well")
+    parser.add_argument("--readme", action="store_true", help="put them into README.md")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Path(folder)
+        rows = rendering(scratch)
+        project = scratch / "full-0"
+        rows += building(project, scratch) + running(project, scratch)
+    show(rows)
+    if arguments.json is not None:
+        figures = [{**asdict(row), "kept": row.kept} for row in rows]
+        arguments.json.write_text(json.dumps(figures, indent=2) + "\n")
+    if arguments.readme:
+        readme = TEMPLATE / "README.md"
+        text = replace_part(readme.read_text("utf-8"), "figures", markdown(rows) + "\n")
+        readme.write_text(text, "utf-8")
+
+
+if __name__ == "__main__":
+    main()
