@@ -43,7 +43,8 @@ else()
     COMPILE_DEFINITIONS HAVE_OPENBLAS
     INCLUDE_DIRECTORIES "${openblas_include}")
   target_link_libraries(${DEVICE_TARGET} PRIVATE "${openblas_lib}/libscipy_openblas.so")
-  # Installed beside or below this project's Python package, OpenBLAS is its neighbour in site-packages.
+  # Installed beside or below this project's Python package, OpenBLAS is its neighbour in site-packages; in an environment
+  # on top of another (venv --system-site-packages) it is where it was when this was built.
   set_property(TARGET ${DEVICE_TARGET} APPEND PROPERTY INSTALL_RPATH
-    "$ORIGIN/../scipy_openblas32/lib" "$ORIGIN/../../scipy_openblas32/lib")
+    "$ORIGIN/../scipy_openblas32/lib" "$ORIGIN/../../scipy_openblas32/lib" "${openblas_lib}")
 endif()
