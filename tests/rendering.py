@@ -37,7 +37,7 @@ HOSTILE: dict[str, Any] = {
     "vendor": "O'Neill \\ Söhne <x> #1: {{ no }} %(s)s",
     "description": "A \"device\" with \\n, {braces}, [brackets], # `ticks`, $HOME: 漢字 'quotes'",
     "license": "mit",
-    "dtypes": ["float32"],
+    "dtypes": ["bool", "int64", "float32"],
 }
 
 
