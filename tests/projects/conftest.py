@@ -14,9 +14,7 @@ from rendering import Renderer
 
 
 @pytest.fixture(scope="session")
-def install(
-    render: Renderer, tmp_path_factory: pytest.TempPathFactory
-) -> Callable[..., Installed]:
+def install(render: Renderer, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Installed]:
     """Render, build and install a project as its user does; each one once per run."""
     pytest.importorskip("torch", reason="a backend is built against PyTorch")
     done: dict[str, Installed] = {}
