@@ -11,13 +11,10 @@ import copier
 import yaml
 from copier.errors import CopierError, DirtyLocalWarning, UserMessageError
 
+from generator.errors import InputError
 from generator.speed import fresh_render
 
 TEMPLATE = Path(__file__).parents[1]
-
-
-class InputError(Exception):
-    """A mistake in what the user gave; its text is one sentence."""
 
 
 def read_answers(file: Path) -> dict[str, Any]:

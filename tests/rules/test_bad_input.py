@@ -12,7 +12,8 @@ import copier
 import pytest
 
 from generator import cli
-from generator.render import InputError, read_answers
+from generator.errors import InputError
+from generator.render import read_answers
 from generator.render import render as render_for_cli
 from rendering import ROOT, Renderer, contents
 

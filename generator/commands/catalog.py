@@ -1,0 +1,95 @@
+"""`torchsmith features`, `dtypes` and `names`: the catalog as tables."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from generator.commands.common import FOUND, Json, print_json, print_table
+
+
+def features(as_json: Json = False) -> None:
+    """Show the features that a backend can have.
+
+    Example: torchsmith features
+    """
+    from generator import tables
+
+    rows = tables.features().values()
+    if as_json:
+        print_json(
+            [
+                {
+                    "id": row.id,
+                    "title": row.title,
+                    "help": row.help,
+                    "requires": list(row.requires),
+                    "since": row.since,
+                    "paths": list(row.paths),
+                    "provides": list(row.provides),
+                }
+                for row in rows
+            ]
+        )
+        return
+    print_table(
+        ("feature", "what it is", "requires", "since"),
+        [
+            (row.id, f"{row.title}: {row.help}", ", ".join(row.requires) or "-", row.since)
+            for row in rows
+        ],
+    )
+
+
+def dtypes(as_json: Json = False) -> None:
+    """Show the element types that a backend can have.
+
+    Example: torchsmith dtypes --json
+    """
+    from generator import tables
+
+    rows = [
+        {
+            "name": name,
+            "title": row["title"],
+            "default": row["default"],
+            "required": row.get("required", False),
+        }
+        for name, row in tables.load("dtypes")["dtype_catalog"]["default"].items()
+    ]
+    if as_json:
+        print_json(rows)
+        return
+    chosen = {(True, True): "always", (True, False): "by default", (False, False): "on request"}
+    print_table(
+        ("dtype", "what it is", "included"),
+        [(row["name"], row["title"], chosen[row["default"], row["required"]]) for row in rows],
+    )
+
+
+def names(
+    check: Annotated[list[str], typer.Argument(help="Names to check.", show_default=False)],
+    as_json: Json = False,
+) -> None:
+    """Say whether a name will work for a backend; the status is 1 if one will not.
+
+    Example: torchsmith names acme cuda
+    """
+    from generator.naming import problem
+
+    problems = {name: problem(name) for name in check}
+    if as_json:
+        print_json(
+            [
+                {"name": name, "works": not text, "problem": text or None}
+                for name, text in problems.items()
+            ]
+        )
+    else:
+        print_table(
+            ("name", "works", "because"),
+            [(name, "no" if text else "yes", text) for name, text in problems.items()],
+        )
+    if any(problems.values()):
+        raise typer.Exit(FOUND)

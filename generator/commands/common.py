@@ -1,0 +1,48 @@
+"""What the commands share: how they report, and the statuses that they end with."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+FOUND = 1
+"""The status of a command that found what it looks for: a problem, a conflict, a name in use."""
+MISTAKE = 2
+"""The status after a mistake of the user's."""
+
+Json = Annotated[bool, typer.Option("--json", help="Report as JSON.")]
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Return a console that takes text as it stands: brackets are no styles here."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, markup=False, highlight=False)
+
+
+def print_json(data: Any) -> None:
+    """Print what a program reads."""
+    print(json.dumps(data, indent=2, ensure_ascii=False))
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str = "") -> None:
+    """Print what a person reads."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(*columns, title=title or None, title_justify="left", box=box.SIMPLE_HEAD)
+    for row in rows:
+        table.add_row(*row)
+    console().print(table)
+
+
+def say(text: str) -> None:
+    """Tell the user something that is no part of the report."""
+    print(text, file=sys.stderr)

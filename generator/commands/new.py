@@ -1,0 +1,50 @@
+"""`torchsmith new`: renders a backend."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from generator.errors import InputError
+
+
+def new(
+    destination: Annotated[
+        Path, typer.Argument(help="Folder to write: new, or empty.", show_default=False)
+    ],
+    data: Annotated[
+        list[str] | None,
+        typer.Option("--data", "-d", metavar="KEY=VALUE", help="An answer; may be repeated."),
+    ] = None,
+    answers: Annotated[
+        Path | None, typer.Option(help="YAML file of answers; --data goes before it.")
+    ] = None,
+    defaults: Annotated[
+        bool, typer.Option("--defaults", help="Ask nothing: what has no answer takes its default.")
+    ] = False,
+    ref: Annotated[str, typer.Option(help="Version of the template: tag or commit.")] = "HEAD",
+) -> None:
+    """Render a backend.
+
+    Example: torchsmith new torch-foo --defaults -d backend_name=foo -d 'features=[amp]'
+    """
+    # Copier takes a third of a second to import, which --help need not wait for.
+    from generator.render import read_answers, render
+
+    given = read_answers(answers) if answers else {}
+    given.update(parse(data or []))
+    render(destination, given, ref=ref, ask=not defaults and sys.stdin.isatty(), quiet=False)
+
+
+def parse(data: list[str]) -> dict[str, str]:
+    """Return the answers that `--data` gave."""
+    answers = {}
+    for item in data:
+        key, equals, value = item.partition("=")
+        if not equals:
+            raise InputError(f"'{item}' is not an answer, which is written key=value")
+        answers[key.strip()] = value
+    return answers
