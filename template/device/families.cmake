@@ -8,6 +8,12 @@ set(DEVICE_FAMILIES
   ternary
   reduce
   matmul
+  gather
+  scatter
+  compact
+  triangular
+  sort
+  top_k
   random
   unscale
   update_scale
