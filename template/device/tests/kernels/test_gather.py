@@ -1,0 +1,203 @@
+"""Elements at places that index arrays name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from kernels import layouts, oracle
+from kernels.harness import Array, Device, rng
+from kernels.support import Case
+from numpy.typing import NDArray
+
+PLACES = [layouts.contiguous, layouts.offset, layouts.transposed, layouts.stepped]
+TABLE = (5, 6, 7)
+# The table's shape, the first indexed dimension, and the shape of the index arrays, one for each dimension.
+SELECTIONS: list[tuple[tuple[int, ...], int, tuple[int, ...]]] = [
+    ((9,), 0, (40,)),
+    ((9, 33), 0, (40,)),
+    ((9, 33), 1, (40,)),
+    (TABLE, 1, (3, 4)),
+    (TABLE, 2, ()),
+    (TABLE, 0, (1,)),
+    ((4, 1, 3), 1, (2,)),
+    ((300, 5), 0, (1100,)),
+]
+
+OUT_OF_BOUNDS = [
+    ("along_dim", 5),
+    ("along_dim", -1),
+    ("select", 5),
+    ("select", -1),
+    ("select", 2**40),
+    ("index", 5),
+    ("index", -6),
+]
+
+
+def table_values(dtype: str, shape: tuple[int, ...], *case: object) -> NDArray[Any]:
+    """Elements of which all bits count: small integers, and NaN where there is one."""
+    values = rng(dtype, shape, *case).integers(0, 100, shape)
+    if dtype not in oracle.FLOATING:
+        return values
+    return np.where(values == 0, np.nan, values)
+
+
+def index_values(
+    size: int, shape: tuple[int, ...], *case: object, negative: bool = False
+) -> NDArray[Any]:
+    """Indices of a dimension, with repetitions."""
+    return rng(size, shape, *case).integers(-size if negative else 0, size, shape)
+
+
+def run(
+    device: Device,
+    op: str,
+    table: Array,
+    indices: Sequence[Array],
+    dim: int,
+    place: layouts.Placer = layouts.contiguous,
+) -> tuple[Case, Array]:
+    """Launches and returns the case and the output."""
+    case = Case("gather", op, table.dtype, place.__name__)
+    if op == "along_dim":
+        shape = indices[0].shape
+    else:
+        shape = (*table.shape[:dim], *indices[0].shape, *table.shape[dim + len(indices) :])
+    out = device.array(table.dtype, shape, place)
+
+    def call(probe: bool) -> str | None:
+        answer: str | None = device.api.gather(
+            device.stream,
+            device.api.IndexOp[op],
+            out.view,
+            table.view,
+            [index.view for index in indices],
+            dim,
+            probe=probe,
+        )
+        return answer
+
+    device.run(case, [out], call)
+    return case, out
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("dim", [0, 1, 2])
+@pytest.mark.parametrize("dtype", oracle.ALL)
+def test_along_a_dimension(device: Device, dtype: str, dim: int, place: layouts.Placer) -> None:
+    table = device.array(dtype, TABLE, place, table_values(dtype, TABLE, dim))
+    for shape in (TABLE, (3, 2, 4), (*TABLE[:dim], 11, *TABLE[dim + 1 :])):
+        values = index_values(TABLE[dim], shape, dim)
+        index = device.array("int64", shape, place, values)
+        case, out = run(device, "along_dim", table, [index], dim, place)
+        box = tuple(slice(None) if i == dim else slice(n) for i, n in enumerate(shape))
+        expected = np.take_along_axis(table.values[box], values, dim)
+        device.assert_exact(case, out, expected)
+
+
+@pytest.mark.parametrize("index_type", ["int32", "int64"])
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(("shape", "dim", "index_shape"), SELECTIONS, ids=str)
+@pytest.mark.parametrize("dtype", ["bool", "int16", "float32", "float64", "complex128"])
+def test_select(
+    device: Device,
+    dtype: str,
+    shape: tuple[int, ...],
+    dim: int,
+    index_shape: tuple[int, ...],
+    place: layouts.Placer,
+    index_type: str,
+) -> None:
+    table = device.array(dtype, shape, place, table_values(dtype, shape))
+    values = index_values(shape[dim], index_shape)
+    index = device.array(index_type, index_shape, place, values)
+    case, out = run(device, "select", table, [index], dim, place)
+    device.assert_exact(case, out, np.take(table.values, values, dim))
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("dim", [0, 1])
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("dtype", oracle.ALL)
+def test_index_with_negative_indices(
+    device: Device, dtype: str, count: int, dim: int, place: layouts.Placer
+) -> None:
+    table = device.array(dtype, TABLE, place, table_values(dtype, TABLE))
+    shape = (4, 3)
+    values = [index_values(TABLE[dim + i], shape, i, negative=True) for i in range(count)]
+    indices = [device.array("int64", shape, place, value) for value in values]
+    case, out = run(device, "index", table, indices, dim, place)
+    expected = table.values[(slice(None),) * dim + tuple(values)]
+    device.assert_exact(case, out, expected)
+
+
+def test_index_arrays_may_be_broadcast(device: Device) -> None:
+    table = device.array("float32", TABLE, values=table_values("float32", TABLE))
+    shape = (5, 6)
+    rows = device.array("int64", shape, layouts.expanded_columns, index_values(5, shape, 0))
+    columns = device.array("int64", shape, layouts.expanded_rows, index_values(6, shape, 1))
+    case, out = run(device, "index", table, [rows, columns], 0)
+    device.assert_exact(case, out, table.values[rows.values, columns.values])
+
+
+def test_tables_may_be_broadcast(device: Device) -> None:
+    table = device.array("float32", (5, 6), layouts.expanded_rows, table_values("float32", (5, 6)))
+    index = device.array("int64", (40,), values=index_values(6, (40,)))
+    case, out = run(device, "select", table, [index], 1)
+    device.assert_exact(case, out, table.values[:, index.values])
+
+
+@pytest.mark.parametrize("shape", layouts.SHAPES, ids=str)
+@pytest.mark.parametrize("op", ["along_dim", "index", "select"])
+def test_gather_of_any_size(device: Device, op: str, shape: tuple[int, ...]) -> None:
+    table = device.array("float32", shape, values=table_values("float32", shape))
+    dim = len(shape) - 1
+    values = index_values(shape[dim], shape)
+    index = device.array("int64", shape, values=values)
+    case, out = run(device, op, table, [index], dim)
+    if op == "along_dim":
+        expected = np.take_along_axis(table.values, values, dim)
+    else:
+        expected = np.take(table.values, values, dim)
+    device.assert_exact(case, out, expected)
+
+
+@pytest.mark.full
+def test_gather_of_many_rows(device: Device) -> None:
+    table = device.array("float32", layouts.LARGE, values=table_values("float32", layouts.LARGE))
+    values = index_values(layouts.LARGE[0], (layouts.LARGE[0],))
+    index = device.array("int64", values.shape, values=values)
+    case, out = run(device, "select", table, [index], 0)
+    device.assert_exact(case, out, table.values[values])
+
+
+@pytest.mark.parametrize(
+    ("op", "index"),
+    OUT_OF_BOUNDS,
+)
+def test_an_index_out_of_bounds_fails_at_the_next_synchronisation(
+    device: Device, op: str, index: int
+) -> None:
+    table = device.array("float32", (5,), values=np.ones(5))
+    values = np.asarray([0, 4, index, 1])
+    indices = device.array("int64", (4,), values=values)
+    out = device.array("float32", (4,))
+    answer = device.api.gather(
+        device.stream, device.api.IndexOp[op], out.view, table.view, [indices.view], 0
+    )
+    case = Case("gather", op, "float32", "contiguous")
+    if answer is not None:
+        assert device.support.declared(case), f"{case} is declined ({answer})"
+        pytest.skip(answer)
+    text = f"index {index} is out of bounds for a dimension of size 5"
+    with pytest.raises(device.api.DeviceError, match=text) as caught:
+        device.api.synchronize(device.stream)
+    assert caught.value.code == device.api.ErrorCode.INVALID_ARGUMENT
+    device.api.synchronize(device.stream)
+
+
+def test_every_operation_is_tested(device: Device) -> None:
+    assert {"along_dim", "index", "select"} == {op.name for op in device.api.IndexOp}

@@ -1,0 +1,206 @@
+"""Changes at places that index arrays name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from kernels import layouts, oracle
+from kernels.harness import DTYPES, Array, Device, rng
+from kernels.support import Case
+from numpy.typing import NDArray
+
+PLACES = [layouts.contiguous, layouts.offset, layouts.transposed, layouts.stepped]
+TABLE = (5, 6, 7)
+Combine = Callable[[Any, Any], Any]
+# Small integers, so that any order of the additions and multiplications is exact.
+COMBINE: dict[str, Combine] = {
+    "assign": lambda x, y: y,
+    "add": lambda x, y: x + y,
+    "multiply": lambda x, y: x * y,
+    "min": np.minimum,
+    "max": np.maximum,
+}
+MODES = [
+    pytest.param(mode, dtype, id=f"{mode}-{dtype}")
+    for mode in COMBINE
+    for dtype in (oracle.BOOL + oracle.REAL if mode in ("min", "max") else oracle.ALL)
+]
+
+
+def run(
+    device: Device,
+    op: str,
+    mode: str,
+    table: Array,
+    indices: Sequence[Array],
+    source: Array,
+    dim: int,
+    layout: str = "contiguous",
+) -> Case:
+    case = Case("scatter", f"{op}-{mode}", table.dtype, layout)
+
+    def call(probe: bool) -> str | None:
+        answer: str | None = device.api.scatter(
+            device.stream,
+            device.api.IndexOp[op],
+            device.api.ScatterMode[mode],
+            table.view,
+            [index.view for index in indices],
+            source.view,
+            dim,
+            probe=probe,
+        )
+        return answer
+
+    device.run(case, [table], call)
+    return case
+
+
+def expect(
+    combine: Combine, table: NDArray[Any], source: NDArray[Any], place: Callable[..., Any]
+) -> NDArray[Any]:
+    """The table, changed by one element of the source after the other, in double precision."""
+    wide = oracle.wide(table).copy()
+    values = oracle.wide(source)
+    for position in np.ndindex(source.shape):
+        wide[place(*position)] = combine(wide[place(*position)], values[position])
+    return wide
+
+
+def numbers(dtype: str, shape: tuple[int, ...], *case: object) -> NDArray[Any]:
+    return rng(dtype, shape, *case).integers(0, 3, shape).astype(DTYPES[dtype])
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("dim", [0, 1, 2])
+@pytest.mark.parametrize(("mode", "dtype"), MODES)
+def test_along_a_dimension(
+    device: Device, mode: str, dtype: str, dim: int, place: layouts.Placer
+) -> None:
+    shape = (2, 2, 2)
+    table = device.array(dtype, TABLE, place, numbers(dtype, TABLE, mode))
+    source = device.array(dtype, shape, place, numbers(dtype, shape, mode))
+    index_values = rng(mode, dim).integers(0, TABLE[dim], shape)
+    index = device.array("int64", shape, place, index_values)
+    before = table.values
+
+    def target(*position: int) -> tuple[int, ...]:
+        return (*position[:dim], int(index_values[position]), *position[dim + 1 :])
+
+    expected = expect(COMBINE[mode], before, source.values, target)
+    case = run(device, "along_dim", mode, table, [index], source, dim, place.__name__)
+    device.assert_exact(case, table, expected)
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("op", ["index", "select"])
+@pytest.mark.parametrize(("mode", "dtype"), MODES)
+def test_rows(device: Device, mode: str, dtype: str, op: str, place: layouts.Placer) -> None:
+    shape = (5, 4, 7)
+    table = device.array(dtype, TABLE, place, numbers(dtype, TABLE, mode))
+    source = device.array(dtype, shape, place, numbers(dtype, shape, mode))
+    index_values = rng(mode, op).integers(-6 if op == "index" else 0, 6, (4,))
+    index = device.array("int32", (4,), place, index_values)
+
+    def target(i: int, j: int, k: int) -> tuple[int, ...]:
+        return i, int(index_values[j]), k
+
+    expected = expect(COMBINE[mode], table.values, source.values, target)
+    case = run(device, op, mode, table, [index], source, 1, place.__name__)
+    device.assert_exact(case, table, expected)
+
+
+@pytest.mark.parametrize("mode", COMBINE)
+def test_several_index_arrays(device: Device, mode: str) -> None:
+    shape = (20, 7)
+    table = device.array("float32", TABLE, values=numbers("float32", TABLE))
+    source = device.array("float32", shape, values=numbers("float32", shape))
+    rows, columns = rng(mode).integers(-5, 5, (2, 20))
+    indices = [device.array("int64", (20,), values=values) for values in (rows, columns)]
+
+    def target(i: int, j: int) -> tuple[int, ...]:
+        return int(rows[i]), int(columns[i]), j
+
+    expected = expect(COMBINE[mode], table.values, source.values, target)
+    case = run(device, "index", mode, table, indices, source, 0)
+    device.assert_exact(case, table, expected)
+
+
+def test_one_value_for_all_places(device: Device) -> None:
+    table = device.array("int16", (6,), values=np.arange(6))
+    source = device.array("int16", (3,), layouts.one_element, np.asarray([9, 9, 9]))
+    index = device.array("int64", (3,), values=np.asarray([1, 5, 3]))
+    case = run(device, "select", "assign", table, [index], source, 0)
+    device.assert_exact(case, table, np.asarray([0, 9, 2, 9, 4, 9]))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_long_sums_are_rounded_at_the_end(device: Device, dtype: str) -> None:
+    count = 4096
+    table = device.array(dtype, (2,), values=np.zeros(2))
+    source = device.array(dtype, (count,), values=np.full(count, 1.0))
+    index = device.array("int64", (count,), values=np.zeros(count))
+    case = run(device, "select", "add", table, [index], source, 0)
+    device.assert_exact(case, table, np.asarray([count, 0]))
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int64"])
+def test_integers_wrap_around(device: Device, dtype: str) -> None:
+    info = np.iinfo(DTYPES[dtype])
+    table = device.array(dtype, (2,), values=np.asarray([info.max, 3]))
+    source = device.array(dtype, (2,), values=np.asarray([1, 1]))
+    index = device.array("int64", (2,), values=np.asarray([0, 1]))
+    case = run(device, "select", "add", table, [index], source, 0)
+    device.assert_exact(case, table, np.asarray([info.min, 4]))
+
+
+@pytest.mark.parametrize("mode", ["min", "max", "add"])
+@pytest.mark.parametrize("dtype", oracle.FLOATING)
+def test_nan_wins_on_either_side(device: Device, dtype: str, mode: str) -> None:
+    table = device.array(dtype, (3,), values=np.asarray([np.nan, 1.0, 2.0]))
+    source = device.array(dtype, (3,), values=np.asarray([1.0, np.nan, 2.0]))
+    index = device.array("int64", (3,), values=np.arange(3))
+    case = run(device, "select", mode, table, [index], source, 0)
+    device.assert_exact(case, table, np.asarray([np.nan, np.nan, 4.0 if mode == "add" else 2.0]))
+
+
+@pytest.mark.parametrize("shape", layouts.SHAPES, ids=str)
+def test_scatter_of_any_size(device: Device, shape: tuple[int, ...]) -> None:
+    table = device.array("float32", (10,), values=np.zeros(10))
+    source = device.array("float32", shape, values=np.ones(shape))
+    values = rng(shape).integers(0, 10, shape)
+    index = device.array("int64", shape, values=values)
+    case = run(device, "select", "add", table, [index], source, 0)
+    device.assert_exact(case, table, np.bincount(values.reshape(-1), minlength=10))
+
+
+@pytest.mark.parametrize(("op", "index"), [("along_dim", 5), ("select", -1), ("index", -6)])
+def test_an_index_out_of_bounds_fails_at_the_next_synchronisation(
+    device: Device, op: str, index: int
+) -> None:
+    table = device.array("float32", (5,), values=np.zeros(5))
+    source = device.array("float32", (3,), values=np.ones(3))
+    indices = device.array("int64", (3,), values=np.asarray([0, index, 1]))
+    answer = device.api.scatter(
+        device.stream,
+        device.api.IndexOp[op],
+        device.api.ScatterMode.add,
+        table.view,
+        [indices.view],
+        source.view,
+        0,
+    )
+    case = Case("scatter", f"{op}-add", "float32", "contiguous")
+    if answer is not None:
+        assert device.support.declared(case), f"{case} is declined ({answer})"
+        pytest.skip(answer)
+    text = f"index {index} is out of bounds for a dimension of size 5"
+    with pytest.raises(device.api.DeviceError, match=text):
+        device.api.synchronize(device.stream)
+
+
+def test_every_mode_is_tested(device: Device) -> None:
+    assert set(COMBINE) == {mode.name for mode in device.api.ScatterMode}
