@@ -14,7 +14,7 @@ JOBS ?= $(shell nproc)
 export PATH := $(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 
-.PHONY: help venv demo test lint format docs bench reserved clean
+.PHONY: help venv demo test lint format docs bench reserved compat clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z]+:.*  ## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*  ## (.*)/  make \1\t\2/' | expand -t 18
@@ -57,6 +57,9 @@ bench: $(READY)  ## the figures of the README
 
 reserved: $(READY)  ## the list of names that a backend cannot have, from the pinned PyTorch
 	$(BIN)/python -m generator.reserved
+
+compat: $(READY)  ## a full render against the headers of every PyTorch that it supports (downloads 0.6 GB once)
+	$(BIN)/python -m generator.compat --jobs $(JOBS)
 
 clean:  ## remove what was made, the environment too
 	rm -rf build $(VENV)

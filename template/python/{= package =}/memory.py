@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from . import _C
 from .devices import DeviceLike, device_index
 
 __all__ = [
@@ -61,7 +62,7 @@ def empty_cache() -> None:
 
 def empty_host_cache() -> None:
     """Give page-locked host memory that is kept for reuse back to the system."""
-    torch.accelerator.empty_host_cache()
+    _C.empty_host_cache()
 
 
 def reset_peak_memory_stats(device: DeviceLike = None) -> None:

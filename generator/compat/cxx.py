@@ -1,0 +1,92 @@
+"""Compiles a rendered project's C++ against a PyTorch of which there are only the headers."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Group:
+    """Source files that are compiled together, and how."""
+
+    name: str
+    files: tuple[Path, ...]
+    command: tuple[str, ...]
+    folder: Path
+
+
+def configure(project: Path, build: Path, torch: Path) -> list[Group]:
+    """Configure a project for the PyTorch in ``torch``; return what it compiles above the seam.
+
+    CMake itself says how: the flags are those of a real build, with contract checks.
+    """
+    command = [
+        "cmake", "-G", "Ninja", "-S", str(project), "-B", str(build),
+        f"-DPython_EXECUTABLE={sys.executable}", "-DCMAKE_BUILD_TYPE=Debug",
+        "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", "-DCMAKE_CXX_COMPILER_LAUNCHER=",
+    ]  # fmt: skip
+    environment = {**os.environ, "PYTHONPATH": str(torch)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{shlex.join(command)} failed:\n{done.stderr}")
+    return list(_groups(project, build))
+
+
+def precompile(build: Path) -> None:
+    """Compile the header that all groups begin with: reading it takes longer than most of them."""
+    headers = {
+        str(path.relative_to(build)).removesuffix(".cxx") + ".gch"
+        for path in build.glob("CMakeFiles/*/cmake_pch.hxx.cxx")
+    }
+    done = subprocess.run(
+        ["ninja", "-C", str(build), *sorted(headers)], capture_output=True, text=True
+    )
+    if done.returncode:
+        raise RuntimeError(done.stdout)
+
+
+def check(groups: list[Group], jobs: int) -> Iterator[tuple[Group, str]]:
+    """Compile each group without making code; yield it with what the compiler has against it."""
+    with ThreadPoolExecutor(jobs) as pool:
+        yield from zip(groups, pool.map(_complaints, groups), strict=True)
+
+
+def uncovered(project: Path, groups: list[Group]) -> set[Path]:
+    """Return the C++ files above the seam that no group compiles."""
+    compiled = {file for group in groups for file in group.files}
+    return set((project / "csrc").rglob("*.cpp")) - compiled
+
+
+def _groups(project: Path, build: Path) -> Iterator[Group]:
+    for entry in json.loads((build / "compile_commands.json").read_text("utf-8")):
+        file = Path(entry["file"])
+        if file.name.startswith("unity_"):
+            lines = file.read_text("utf-8").splitlines()
+            files = [Path(line.split('"')[1]) for line in lines if line.startswith("#include")]
+        else:
+            files = [file]
+        if all(path.is_relative_to(project / "csrc") for path in files):
+            command = shlex.split(entry["command"])
+            output = command.index("-o")
+            del command[output : output + 2]
+            command[command.index("-c")] = "-fsyntax-only"
+            target = (
+                file.relative_to(build).parts[1].removesuffix(".dir")
+                if file.is_relative_to(build)
+                else ""
+            )
+            name = f"{target} {file.stem.removeprefix('unity_').removesuffix('_cxx')}".strip()
+            yield Group(name, tuple(files), tuple(command), Path(entry["directory"]))
+
+
+def _complaints(group: Group) -> str:
+    done = subprocess.run(group.command, cwd=group.folder, capture_output=True, text=True)
+    return done.stderr.strip() if done.returncode else ""

@@ -1,0 +1,60 @@
+"""The C++ check compiles every file, with the flags of a real build, and reports what fails."""
+
+from __future__ import annotations
+
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from generator.compat import cxx, pythons, releases
+from generator.errors import InputError
+from rendering import Renderer
+
+SITE = Path(sysconfig.get_path("purelib"))
+
+
+@pytest.fixture
+def groups(render: Renderer, tmp_path: Path) -> list[cxx.Group]:
+    if not (SITE / "torch").is_dir():
+        pytest.skip("there is no PyTorch here to configure for")
+    return cxx.configure(render(preset="full"), tmp_path / "build", SITE)
+
+
+def test_every_file_above_the_seam_is_compiled(groups: list[cxx.Group], render: Renderer) -> None:
+    assert len(groups) > 5
+    assert cxx.uncovered(render(preset="full"), groups) == set()
+    assert all({"-Wall", "-Werror", "-fsyntax-only"} <= set(group.command) for group in groups)
+    assert not [group for group in groups if "-o" in group.command]
+
+
+def test_a_file_that_does_not_compile_is_reported_with_the_compilers_words(tmp_path: Path) -> None:
+    groups = []
+    for name, text in (
+        ("good", "int one() { return 1; }\n"),
+        ("bad", "int two() { return gone; }\n"),
+    ):
+        file = tmp_path / f"{name}.cpp"
+        file.write_text(text)
+        command = ("c++", "-fsyntax-only", str(file))
+        groups.append(cxx.Group(name, (file,), command, tmp_path))
+    complaints = {group.name: complaint for group, complaint in cxx.check(groups, jobs=1)}
+    assert complaints["good"] == ""
+    assert "gone" in complaints["bad"]
+
+
+def test_a_release_outside_the_window_is_refused() -> None:
+    with pytest.raises(InputError, match=r"PyTorch 1\.9 is outside .* choose from 2\.10, "):
+        releases.sources("1.9")
+
+
+def test_what_a_python_lacks_is_reported_for_that_python(tmp_path: Path) -> None:
+    package = tmp_path / "python" / "package"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(
+        "import datetime\n\nnow = datetime.datetime.now(datetime.UTC)\n"
+    )
+    found = pythons.problems(tmp_path, tmp_path / "mypy")
+    assert found
+    assert all(line.startswith("Python 3.10: ") for line in found)
+    assert "UTC" in found[0]
