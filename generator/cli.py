@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from generator.commands import catalog, new
+from generator.commands import catalog, merging, new
 from generator.commands.common import MISTAKE, say
 from generator.errors import InputError
 
@@ -24,6 +24,10 @@ app.command()(new.new)
 app.command()(catalog.features)
 app.command()(catalog.dtypes)
 app.command()(catalog.names)
+app.command()(merging.add)
+app.command()(merging.remove)
+app.command()(merging.update)
+app.command()(merging.preview)
 
 
 def main() -> int:

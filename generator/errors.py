@@ -11,6 +11,6 @@ class InputError(Exception):
 
 
 def did_you_mean(word: str, choices: Iterable[str]) -> str:
-    """Return ": did you mean 'x'?" for the choice that is closest to ``word``, or nothing."""
+    """Return "; did you mean 'x'?" for the choice that is closest to ``word``, or nothing."""
     close = get_close_matches(word, list(choices), n=1)
-    return f": did you mean '{close[0]}'?" if close else ""
+    return f"; did you mean '{close[0]}'?" if close else ""

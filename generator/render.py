@@ -1,20 +1,26 @@
-"""Rendering: the only place that talks to copier."""
+"""Rendering and updating: the only place that talks to copier."""
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import copier
 import yaml
 from copier.errors import CopierError, DirtyLocalWarning, UserMessageError
+from plumbum import ProcessExecutionError
 
-from generator.errors import InputError
-from generator.speed import fresh_render
+from generator import tables
+from generator.errors import InputError, did_you_mean
+from generator.speed import sped_up
 
 TEMPLATE = Path(__file__).parents[1]
+CURRENT = copier.VcsRef.CURRENT.value
+"""The version of the template that a project has, as an update's ``ref``."""
 
 
 def read_answers(file: Path) -> dict[str, Any]:
@@ -56,20 +62,55 @@ def render(
         raise InputError(f"'{destination}' is a file: name a new folder")
     if destination.is_dir() and any(entry.name != ".git" for entry in destination.iterdir()):
         raise InputError(f"'{destination}' is not empty: name a new folder")
+    with _copier(destination):
+        copier.run_copy(
+            source,
+            destination,
+            data=dict(answers),
+            vcs_ref=ref,
+            defaults=not ask,
+            quiet=quiet,
+            settings=copier.Settings(),
+        )
+
+
+def update(project: Path, answers: Mapping[str, Any], *, ref: str) -> None:
+    """Merge another version of the template, or other answers, into a project.
+
+    Args:
+        project: Its folder, which is under git and has nothing uncommitted.
+        answers: Answers that change; new questions take their defaults.
+        ref: The version to come to: a tag, branch or commit, or CURRENT.
+
+    Raises:
+        InputError: The answers are wrong, or the version cannot be come to; nothing was written.
+    """
+    with _copier(project):
+        copier.run_update(
+            project,
+            data=dict(answers),
+            vcs_ref=copier.VcsRef.CURRENT if ref == CURRENT else ref,
+            defaults=True,
+            overwrite=True,
+            quiet=True,
+            settings=copier.Settings(),
+        )
+
+
+@contextmanager
+def _copier(folder: Path) -> Iterator[None]:
+    """Run copier on ``folder``; what it holds against the user becomes an InputError."""
     try:
-        with warnings.catch_warnings(), fresh_render():
+        with warnings.catch_warnings(), sped_up(folder):
             warnings.simplefilter("ignore", DirtyLocalWarning)
-            copier.run_copy(
-                source,
-                destination,
-                data=dict(answers),
-                vcs_ref=ref,
-                defaults=not ask,
-                quiet=quiet,
-                settings=copier.Settings(),
-            )
+            yield
     except UserMessageError as error:
-        raise InputError(error.message) from error
+        raise InputError(str(error)) from error
+    except ProcessExecutionError as error:
+        said = (error.stderr or "").strip().splitlines() or ["git failed"]
+        raise InputError(
+            f"the template cannot be had: {said[-1].removeprefix('fatal: ')}"
+        ) from error
     except (CopierError, ValueError, TypeError) as error:
         raise InputError(_sentence(error)) from error
 
@@ -79,4 +120,12 @@ def _sentence(error: Exception) -> str:
     text = str(error)
     if text.startswith("Validation error for question"):
         text = text.partition("': ")[2]
-    return " ".join(text.split())
+    text = " ".join(text.split())
+    if wrong := re.match(r"there is no (question|feature|dtype) '([^']*)'", text):
+        choices = {
+            "question": tables.questions(),
+            "feature": tables.features(),
+            "dtype": tables.load("dtypes")["dtype_catalog"]["default"],
+        }
+        text += did_you_mean(wrong[2], choices[wrong[1]])
+    return text

@@ -6,8 +6,10 @@ which 600 are different. Both touch what is copier's own, so each is left out wh
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -16,18 +18,25 @@ from copier import _main as copier_main
 
 
 @contextmanager
-def fresh_render() -> Iterator[None]:
-    """Speed up copier within the block, which renders into a new folder and in one thread."""
+def sped_up(folder: Path) -> Iterator[None]:
+    """Speed up copier within the block, which renders into ``folder`` and in one thread."""
     with ExitStack() as stack:
         worker = getattr(copier_main, "Worker", None)
-        # After each file copier asks git whether the index must follow its executable bit. In a
-        # new folder no file is in the index, so the answer is always no.
-        if hasattr(worker, "_sync_git_index_executable_bit"):
+        # For each file copier asks git whether the index must be told of its executable bit. It
+        # must where git ignores the file's own mode, which a repository says once for all files.
+        if hasattr(worker, "_sync_git_index_executable_bit") and not _ignores_modes(folder):
             stack.enter_context(
                 patch.object(worker, "_sync_git_index_executable_bit", lambda *_: None)
             )
         stack.enter_context(patch.object(jinja2.Environment, "from_string", _remembering()))
         yield
+
+
+def _ignores_modes(folder: Path) -> bool:
+    if not folder.exists():
+        return False
+    command = ["git", "-C", str(folder), "config", "--type=bool", "--get", "core.fileMode"]
+    return subprocess.run(command, capture_output=True, text=True).stdout.strip() == "false"
 
 
 def _remembering() -> Any:

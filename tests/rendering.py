@@ -14,7 +14,7 @@ from typing import Any
 import copier
 from filelock import FileLock
 
-from generator.speed import fresh_render
+from generator.speed import sped_up
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -97,7 +97,7 @@ class Renderer:
         with FileLock(self.cache / f"{key}.lock"):
             if not destination.exists():
                 # That the savings change no byte is tests/rules/test_reproducible.py's business.
-                with fresh_render():
+                with sped_up(destination):
                     self.fresh(destination.with_suffix(".part"), **answers)
                 destination.with_suffix(".part").rename(destination)
         return destination

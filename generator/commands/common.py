@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from generator.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -46,3 +49,29 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title:
 def say(text: str) -> None:
     """Tell the user something that is no part of the report."""
     print(text, file=sys.stderr)
+
+
+@contextmanager
+def working(step: str) -> Iterator[None]:
+    """Show that a step takes its time, on a terminal."""
+    out = console(stderr=True)
+    if out.is_terminal:
+        with out.status(f"{step} …"):
+            yield
+    else:
+        yield
+
+
+def parse(data: list[str] | None) -> dict[str, str]:
+    """Return the answers that `--data` gave.
+
+    Raises:
+        InputError: One of them is none.
+    """
+    answers = {}
+    for item in data or []:
+        key, equals, value = item.partition("=")
+        if not equals:
+            raise InputError(f"'{item}' is not an answer, which is written key=value")
+        answers[key.strip()] = value
+    return answers

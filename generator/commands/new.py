@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from generator.errors import InputError
+from generator.commands.common import parse
 
 
 def new(
@@ -35,16 +35,5 @@ def new(
     from generator.render import read_answers, render
 
     given = read_answers(answers) if answers else {}
-    given.update(parse(data or []))
+    given.update(parse(data))
     render(destination, given, ref=ref, ask=not defaults and sys.stdin.isatty(), quiet=False)
-
-
-def parse(data: list[str]) -> dict[str, str]:
-    """Return the answers that `--data` gave."""
-    answers = {}
-    for item in data:
-        key, equals, value = item.partition("=")
-        if not equals:
-            raise InputError(f"'{item}' is not an answer, which is written key=value")
-        answers[key.strip()] = value
-    return answers

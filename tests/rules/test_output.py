@@ -20,7 +20,12 @@ else:
 
 COMBINATIONS = tables.valid_combinations()
 # What may differ between two combinations besides the features' own files.
-WHITELIST = {".copier-answers.yml", "README.md", "python/torch_foo/_features.py"}
+WHITELIST = {
+    ".copier-answers.yml",
+    ".torchsmith.yml",
+    "README.md",
+    "python/torch_foo/_features.py",
+}
 
 
 def name(combination: frozenset[str]) -> str:

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from generator import cli
+from rendering import Renderer, commit
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended, and what it printed."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """What it reported."""
+        return json.loads(self.out)
+
+
+Torchsmith = Callable[..., Ended]
+
+
+@pytest.fixture
+def torchsmith(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Torchsmith:
+    """Run the command in this process, with nobody at the terminal."""
+
+    def run(*arguments: str, cwd: Path | None = None, answer: str | None = None) -> Ended:
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "argv", ["torchsmith", *arguments])
+            patch.setenv("COLUMNS", "200")
+            if cwd is not None:
+                patch.chdir(cwd)
+            capsys.readouterr()
+            try:
+                status = cli.main()
+            except SystemExit as end:
+                status = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
+            said = capsys.readouterr()
+        return Ended(status, said.out, said.err)
+
+    return run
+
+
+@pytest.fixture
+def project(render: Renderer, tmp_path: Path) -> Path:
+    """A project with amp alone, under git."""
+    path = render.fresh(tmp_path / "torch-foo", preset="custom", features=["amp"])
+    commit(path, "rendered")
+    return path

@@ -1,0 +1,142 @@
+"""`torchsmith add`, `remove`, `update` and `preview` on a project with edits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conftest import Torchsmith
+from generator import tables
+from rendering import Renderer, commit, contents, git
+
+
+def append(file: Path, text: str) -> None:
+    file.write_text(file.read_text("utf-8") + text, "utf-8")
+
+
+def test_add_brings_the_files_and_keeps_edits(
+    project: Path, torchsmith: Torchsmith, render: Renderer
+) -> None:
+    append(project / "README.md", "\nOur own words.\n")
+    commit(project, "edited")
+    done = torchsmith("add", "rng", "--yes", cwd=project)
+    assert done.status == 0, done.err
+    assert "+ csrc/random/generator.cpp" in done.out
+    fresh, actual = contents(render(features=["amp", "rng"])), contents(project)
+    assert actual.pop("README.md") == fresh.pop("README.md") + b"\nOur own words.\n"
+    assert actual == fresh
+
+
+def test_remove_warns_of_edits_before_it_asks_and_does_as_told(
+    project: Path, torchsmith: Torchsmith, monkeypatch: pytest.MonkeyPatch, render: Renderer
+) -> None:
+    append(project / "csrc" / "amp" / "autocast.cpp", "// ours\n")
+    commit(project, "edited")
+    before = contents(project)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    for answer, expected in ((False, before), (True, contents(render(features=[])))):
+        monkeypatch.setattr("typer.confirm", lambda _, answer=answer: answer)
+        done = torchsmith("remove", "amp", cwd=project)
+        assert done.status == 0, done.err
+        assert "- csrc/amp/autocast.cpp  with your edits in it" in done.out
+        assert "- csrc/amp/grad_scaler.cpp\n" in done.out
+        assert "git show HEAD:csrc/amp/autocast.cpp" in done.out
+        assert contents(project) == expected
+
+
+def test_from_a_folder_inside_the_project_too(project: Path, torchsmith: Torchsmith) -> None:
+    done = torchsmith("add", "storage", "--json", cwd=project / "csrc" / "core")
+    assert done.json["added"]
+    assert done.json["applied"] is False
+    assert git(project, "status", "--porcelain") == ""
+
+
+def test_json_with_yes_does_it(project: Path, torchsmith: Torchsmith) -> None:
+    done = torchsmith("remove", "amp", "--json", "--yes", cwd=project)
+    report = done.json
+    assert report["applied"] is True
+    assert report["features"] == {}
+    assert sorted(report["removed"]) == sorted(
+        line[3:] for line in git(project, "status", "--porcelain").splitlines() if line[1] == "D"
+    )
+
+
+@pytest.mark.parametrize("command", [("add", "amp"), ("remove", "rng")])
+def test_what_is_so_already_changes_nothing(
+    command: tuple[str, str], project: Path, torchsmith: Torchsmith
+) -> None:
+    done = torchsmith(*command, cwd=project)
+    assert done.status == 0, done.err
+    assert "Nothing to do" in done.out
+    assert git(project, "status", "--porcelain") == ""
+
+
+def test_preview_shows_the_diff_and_touches_nothing(project: Path, torchsmith: Torchsmith) -> None:
+    before = contents(project)
+    done = torchsmith("preview", "--remove", "amp", cwd=project)
+    assert done.status == 0, done.err
+    assert "\n--- a/csrc/amp/grad_scaler.cpp\n+++ /dev/null\n" in done.out
+    assert "\n-| `amp` | Automatic mixed precision | yes |\n+| `amp` |" in done.out
+    assert contents(project) == before
+
+
+def test_what_preview_shows_is_what_happens(project: Path, torchsmith: Torchsmith) -> None:
+    shown = torchsmith("preview", "--add", "storage", "--json", cwd=project).json
+    assert torchsmith("add", "storage", "--yes", cwd=project).status == 0
+    git(project, "add", "--all")
+    assert git(project, "diff", "--cached", "HEAD") == shown["diff"]
+
+
+def test_an_answer_can_change_by_itself(project: Path, torchsmith: Torchsmith) -> None:
+    done = torchsmith("update", "--to", "current", "-d", "license=mit", "--yes", cwd=project)
+    assert done.status == 0, done.err
+    assert "MIT License" in (project / "LICENSE").read_text("utf-8")
+
+
+def test_a_project_inside_a_larger_repository(
+    render: Renderer, tmp_path: Path, torchsmith: Torchsmith
+) -> None:
+    project = render.fresh(tmp_path / "all" / "backends" / "foo", features=["amp"])
+    (tmp_path / "all" / "other.txt").write_text("ours\n")
+    commit(tmp_path / "all", "rendered")
+    (tmp_path / "all" / "other.txt").write_text("uncommitted, and not the project's\n")
+    done = torchsmith("remove", "amp", "--yes", cwd=project)
+    assert done.status == 0, done.err
+    assert contents(project) == contents(render(features=[]))
+
+
+def test_mistakes_are_one_sentence(
+    project: Path, torchsmith: Torchsmith, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = ", ".join(tables.features())
+
+    def sentence(*arguments: str, cwd: Path = project) -> str:
+        done = torchsmith(*arguments, cwd=cwd)
+        assert done.status == 2
+        assert done.out == ""
+        assert done.err.count("\n") == 1
+        return done.err.removeprefix("torchsmith: ")
+
+    assert sentence("add", "rgn", "-y").startswith(f"there is no feature 'rgn': choose from {ids};")
+    assert sentence("remove", "am", "-y").endswith("this project has amp; did you mean 'amp'?\n")
+    assert sentence("add", "rng").startswith("nobody is there to be asked: pass --yes")
+    assert sentence("update", "-y", "-d", "vender=x").endswith("did you mean 'vendor'?\n")
+    assert "v99" in sentence("preview", "--to", "v99")
+    assert "is not in a rendered project" in sentence("update", cwd=tmp_path)
+    append(project / "README.md", "\nOurs.\n")
+    assert "has uncommitted changes (README.md): commit them" in sentence("add", "rng", "-y")
+    (project / ".git").rename(tmp_path / "git")
+    assert "is not under git" in sentence("update", "-y")
+
+
+def test_what_another_feature_requires_stays(
+    project: Path, torchsmith: Torchsmith, tmp_path: Path
+) -> None:
+    manifest = project / ".torchsmith.yml"
+    other = "parts:\n  graph:\n    requires: [amp]\n    paths: [csrc/graph]\n"
+    manifest.write_text(manifest.read_text("utf-8").replace("parts:\n", other, 1))
+    commit(project, "as if there were such a feature")
+    done = torchsmith("remove", "amp", "-y", cwd=project)
+    assert done.status == 2
+    assert "'amp' cannot go without graph, which needs it: torchsmith remove amp graph" in done.err
