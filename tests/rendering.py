@@ -14,6 +14,7 @@ from typing import Any
 import copier
 from filelock import FileLock
 
+from generator.smoke import answers
 from generator.speed import sped_up
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -30,12 +31,9 @@ GIT_ENVIRONMENT = {
     "GIT_COMMITTER_DATE": "2001-01-01T00:00:00Z",
 }
 
-# Legal answers that break whatever forgets to quote or relies on the length of a name.
+# Legal answers that break whatever forgets to quote, and the fewest dtypes.
 HOSTILE: dict[str, Any] = {
-    "backend_name": "zq_a_rather_long_but_legal_device_name",
-    "display_name": 'Ünïcode "Quoted" {Braces} & Co',
-    "vendor": "O'Neill \\ Söhne <x> #1: {{ no }} %(s)s",
-    "description": "A \"device\" with \\n, {braces}, [brackets], # `ticks`, $HOME: 漢字 'quotes'",
+    **answers.HOSTILE,
     "license": "mit",
     "dtypes": ["bool", "int64", "float32"],
 }

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 
 import pytest
 
-from building import Installed, environment
+from generator.smoke.installing import Installed, environment
 from rendering import Renderer
 
 
@@ -26,14 +24,7 @@ def install(render: Renderer, tmp_path_factory: pytest.TempPathFactory) -> Calla
             project = folder / "project"
             shutil.copytree(render(**answers), project)
             installed = Installed(name, project, environment(folder / "venv"))
-            build = subprocess.run(
-                [sys.executable, "-m", "pip", "--python", str(installed.python),
-                 "install", "--no-build-isolation", "."],
-                cwd=project,
-                env=installed.environment,
-                capture_output=True,
-                text=True,
-            )  # fmt: skip
+            build = installed.build()
             assert build.returncode == 0, build.stdout[-8000:] + build.stderr[-8000:]
             done[name] = installed
         return done[name]

@@ -42,6 +42,17 @@ class Installed:
             text=True,
         )
 
+    def build(self) -> subprocess.CompletedProcess[str]:
+        """Build and install the project as its user does."""
+        return subprocess.run(
+            [sys.executable, "-m", "pip", "--python", str(self.python), "install",
+             "--no-build-isolation", "--no-deps", "."],
+            cwd=self.project,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+        )  # fmt: skip
+
 
 def environment(folder: Path) -> Path:
     """Make a virtual environment with links to this one's packages, and return its Python.

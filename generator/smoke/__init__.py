@@ -1,0 +1,1 @@
+"""Smoke builds: combinations of answers, each rendered, built and tested as its user would."""

@@ -1,0 +1,94 @@
+"""A covering array holds every legal combination of its strength, and few rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import combinations
+from math import prod
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from generator import tables
+from generator.smoke.answers import space
+from generator.smoke.covering import covering_array, every_row, uncovered
+from generator.smoke.run import STRENGTHS, choose
+
+
+def anything(part: Mapping[str, Any]) -> bool:
+    return True
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> tuple[dict[str, tuple[int, ...]], frozenset[tuple[str, str]]]:
+    """Axes of several sizes; rules of the kind that features have: one value 1 requires another."""
+    sizes = draw(st.lists(st.integers(1, 4), min_size=1, max_size=6))
+    axes = {f"x{number}": tuple(range(size)) for number, size in enumerate(sizes)}
+    able = [name for name, values in axes.items() if len(values) > 1]
+    pairs = list(combinations(able, 2))
+    rules = draw(st.sets(st.sampled_from(pairs), max_size=4)) if pairs else set()
+    return axes, frozenset(rules)
+
+
+@settings(max_examples=60, deadline=None)
+@given(problems(), st.integers(1, 3))
+def test_every_legal_part_is_held_and_every_row_is_legal(
+    problem: tuple[dict[str, tuple[int, ...]], frozenset[tuple[str, str]]], strength: int
+) -> None:
+    axes, rules = problem
+
+    def legal(part: Mapping[str, Any]) -> bool:
+        on = {name for name, value in part.items() if value == 1}
+        while grown := {needed for name, needed in rules if name in on} - on:
+            on |= grown
+        return all(part.get(name, 1) == 1 for name in on)
+
+    rows = covering_array(axes, strength, legal)
+    # An oracle of its own: what full rows hold.
+    whole = every_row(axes, legal)
+    for names in combinations(axes, min(strength, len(axes))):
+        wanted = {tuple(row[name] for name in names) for row in whole}
+        assert {tuple(row[name] for name in names) for row in rows} == wanted
+    assert all(legal(row) and list(row) == list(axes) for row in rows)
+
+
+def test_pairs_of_many_axes_need_few_rows() -> None:
+    axes = {f"x{number}": (0, 1, 2) for number in range(10)}
+    assert len(covering_array(axes, 2, anything)) <= 25  # of 59049
+    assert len(every_row({name: axes[name] for name in ("x0", "x1", "x2")}, anything)) == 27
+
+
+def test_a_row_that_is_taken_away_leaves_something_uncovered() -> None:
+    axes = {"a": (0, 1), "b": (0, 1), "c": (0, 1)}
+    rows = covering_array(axes, 3, anything)
+    assert len(rows) == 8
+    assert uncovered(rows[1:], axes, 3, anything)
+
+
+@pytest.mark.parametrize("strength", STRENGTHS)
+def test_the_rows_of_a_run_cover_the_template(strength: str) -> None:
+    axes = space({})
+    rows = choose(axes, strength)
+    number = STRENGTHS[strength] or len(axes.axes)
+    assert not uncovered(rows, axes.axes, min(number, 4), axes.legal)
+    seen = {name: {row[name] for row in rows} for name in axes.axes}
+    assert seen == {name: set(values) for name, values in axes.axes.items()}
+    assert all(axes.legal(row) for row in rows)
+
+
+def test_all_is_every_valid_combination() -> None:
+    axes = space({})
+    others = prod(len(axes.axes[name]) for name in ("dtypes", "license", "ci_provider", "identity"))
+    combinations = len(tables.valid_combinations()) + 2  # the presets full and minimal
+    assert len(choose(axes, "all")) == others * combinations
+
+
+def test_shards_share_the_rows_out() -> None:
+    axes = space({})
+    whole = choose(axes, "pairwise")
+    parts = [choose(axes, "pairwise", f"{number}/3") for number in (1, 2, 3)]
+    assert sum(map(len, parts)) == len(whole)
+    assert all(row in whole for part in parts for row in part)
+    assert max(map(len, parts)) - min(map(len, parts)) <= 1

@@ -1,0 +1,180 @@
+"""What a smoke run says of rows that fail; here a function stands in for renders and builds."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+
+from generator import tables
+from generator.errors import InputError
+from generator.smoke import report
+from generator.smoke.answers import HOSTILE, Row, on, space
+from generator.smoke.run import Run, choose
+from generator.smoke.shrink import MOST_TRIALS
+from generator.smoke.trial import Outcome, Plan
+from rendering import ROOT, Renderer
+
+FEATURES = sorted(tables.features())
+
+
+def run(tmp_path: Path, broken: Callable[[Row], bool], jobs: int = 1) -> Run:
+    """A pairwise run in which the rows that are ``broken`` fail to build."""
+
+    def attempt(row: Row, slot: Path, plan: Plan) -> Outcome:
+        bad = broken(row)
+        return Outcome("build" if bad else "test", not bad, 1.0, "error: <&> \x1b[31m" * bad)
+
+    axes = space({})
+    made = Run(axes, choose(axes, "pairwise"), Plan(), tmp_path, jobs, attempt=attempt)
+    made.execute()
+    return made
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_all_pass(tmp_path: Path, jobs: int) -> None:
+    assert {result.state for result in run(tmp_path, lambda row: False, jobs).results} == {"passed"}
+
+
+@pytest.mark.parametrize(
+    "culprits", [{FEATURES[0]}, set(FEATURES[:2]), set(FEATURES)], ids=lambda set: "+".join(set)
+)
+def test_the_smallest_failing_set_of_features_is_named(tmp_path: Path, culprits: set[str]) -> None:
+    """With its command, in which everything else is ordinary."""
+    failed = [
+        result for result in run(tmp_path, lambda row: culprits <= on(row)).results if result.failed
+    ]
+    assert failed
+    for result in failed:
+        assert result.state == "build failed"
+        assert set(result.smallest) == tables.closure(frozenset(culprits))
+        assert f"'features=[{', '.join(sorted(result.smallest))}]'" in result.repeat
+        assert "-d backend_name=foo" in result.repeat
+        assert "-d license=apache-2.0" in result.repeat
+        assert "-d dtypes=default" in result.repeat
+
+
+def test_what_is_not_a_features_fault_keeps_its_cause(tmp_path: Path) -> None:
+    results = run(tmp_path, lambda row: row["license"] == "mit" and len(row["dtypes"]) == 3).results
+    failed = [result for result in results if result.failed]
+    assert failed
+    for result in failed:
+        assert result.smallest == ()
+        assert "the core alone" in result.verdict
+        assert "license=mit" in result.repeat
+        assert "'dtypes=[bool, int64, float32]'" in result.repeat
+        assert "backend_name=foo" in result.repeat
+
+
+def test_a_failure_that_does_not_repeat_keeps_its_row(tmp_path: Path) -> None:
+    seen: list[Row] = []
+
+    def once(row: Row) -> bool:
+        seen.append(row)
+        return len(seen) == 1
+
+    results = run(tmp_path, once).results
+    first = seen[0]
+    assert set(results[0].smallest) == on(first)
+    assert len(seen) <= len(results) + MOST_TRIALS
+
+
+def test_the_command_of_a_row_gives_that_row_alone() -> None:
+    axes = space({})
+    for row in choose(axes, "pairwise"):
+        words = shlex.split(axes.command(row))
+        pinned = dict(word.split("=", 1) for word in words if "=" in word)
+        again = space(pinned)
+        rows = choose(again, "pairwise")
+        assert len(rows) == 1
+        assert again.answers(rows[0]) == axes.answers(row)
+
+
+@pytest.mark.parametrize(
+    ("pinned", "words"),
+    [
+        ({"licence": "mit"}, "there is no question 'licence': did you mean 'license'"),
+        ({"license": "gpl"}, "license is one of apache-2.0, .* not 'gpl'"),
+        ({"features": "amp"}, r"features is a list, for instance features=\["),
+        ({"features": "[apm]"}, "features has no 'apm': did you mean 'amp'"),
+        ({"dtypes": "[float33]"}, "dtypes has no 'float33': did you mean 'float32'"),
+        ({"preset": "full", "features": "[amp]"}, "preset=custom only"),
+    ],
+)
+def test_answers_that_make_no_sense_are_refused(pinned: dict[str, str], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        space(pinned)
+
+
+@pytest.mark.parametrize("shard", ["0/2", "3/2", "1", "a/b", "/"])
+def test_a_shard_is_one_of_several(shard: str) -> None:
+    with pytest.raises(InputError, match="write for instance 1/4"):
+        choose(space({}), "each", shard)
+
+
+def test_reports_hold_every_row_and_whatever_was_logged(tmp_path: Path) -> None:
+    results = run(tmp_path, lambda row: FEATURES[0] in on(row)).results
+    suite = ElementTree.fromstring(report.junit(results))
+    assert len(suite) == len(results) == int(suite.get("tests", 0))
+    failures = suite.findall("testcase/failure")
+    assert len(failures) == int(suite.get("failures", 0)) == sum(r.failed for r in results) > 0
+    assert "smallest failing set: " + FEATURES[0] in failures[0].get("message", "")
+    assert "<&>" in (failures[0].text or "")
+    page = report.page(results)
+    assert "error: &lt;&amp;&gt;" in page
+    assert page.count("<tr>") == len(results) + 1
+    assert f"{len(results) - len(failures)} of {len(results)} passed" in page
+
+
+def test_hostile_answers_are_legal(render: Renderer) -> None:
+    answers = yaml.safe_load((render(**HOSTILE) / ".copier-answers.yml").read_text("utf-8"))
+    assert {key: answers[key] for key in HOSTILE} == HOSTILE
+
+
+def torchsmith(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "generator.cli", "smoke", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_the_command_renders_each_answer_and_writes_its_reports(tmp_path: Path) -> None:
+    done = torchsmith(
+        "--strength", "each", "--until", "render", "--json",
+        "--junit", str(tmp_path / "smoke.xml"), "--page", str(tmp_path / "smoke.html"),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)
+    assert len(rows) >= 4
+    assert {row["state"] for row in rows} == {"passed"}
+    assert "CPU time" in done.stderr
+    assert (tmp_path / "smoke.html").read_text("utf-8").startswith("<!doctype html>")
+    ElementTree.parse(tmp_path / "smoke.xml")
+
+
+def test_a_row_that_cannot_be_rendered_fails_with_the_reason_and_its_command() -> None:
+    done = torchsmith(
+        "-d", "backend_name=cuda", "-d", "preset=minimal", "-d", "license=mit",
+        "-d", "ci_provider=none", "-d", "dtypes=default", "--until", "render",
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "'cuda' is a device type of PyTorch's own" in done.stderr
+    assert "repeat it with: torchsmith smoke -d backend_name=cuda" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_wrong_strength_is_a_mistake() -> None:
+    done = torchsmith("--strength", "pairwsie")
+    assert done.returncode == 2
+    assert done.stderr == (
+        "torchsmith: 'pairwsie' is none of each, pairwise, 3-way, all: did you mean 'pairwise'?\n"
+    )
