@@ -3,4 +3,4 @@
 
 #include <ATen/TensorIterator.h>
 #include <ATen/core/Tensor.h>
-#include <torch/library.h>
+#include <ATen/core/dispatch/Dispatcher.h>
