@@ -100,11 +100,11 @@ def test_the_command_of_a_row_gives_that_row_alone() -> None:
 @pytest.mark.parametrize(
     ("pinned", "words"),
     [
-        ({"licence": "mit"}, "there is no question 'licence': did you mean 'license'"),
+        ({"licence": "mit"}, "there is no question 'licence'; did you mean 'license'"),
         ({"license": "gpl"}, "license is one of apache-2.0, .* not 'gpl'"),
         ({"features": "amp"}, r"features is a list, for instance features=\["),
-        ({"features": "[apm]"}, "features has no 'apm': did you mean 'amp'"),
-        ({"dtypes": "[float33]"}, "dtypes has no 'float33': did you mean 'float32'"),
+        ({"features": "[apm]"}, "features has no 'apm'; did you mean 'amp'"),
+        ({"dtypes": "[float33]"}, "dtypes has no 'float33'; did you mean 'float32'"),
         ({"preset": "full", "features": "[amp]"}, "preset=custom only"),
     ],
 )
@@ -176,5 +176,5 @@ def test_a_wrong_strength_is_a_mistake() -> None:
     done = torchsmith("--strength", "pairwsie")
     assert done.returncode == 2
     assert done.stderr == (
-        "torchsmith: 'pairwsie' is none of each, pairwise, 3-way, all: did you mean 'pairwise'?\n"
+        "torchsmith: 'pairwsie' is none of each, pairwise, 3-way, all; did you mean 'pairwise'?\n"
     )
