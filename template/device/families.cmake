@@ -7,6 +7,8 @@ set(DEVICE_FAMILIES
   binary
   ternary
   reduce
+  arg_reduce
+  scan
   matmul
   gather
   scatter
@@ -17,4 +19,5 @@ set(DEVICE_FAMILIES
   random
   unscale
   update_scale
+  optimizer_step
 )

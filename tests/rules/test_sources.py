@@ -117,12 +117,17 @@ def test_no_unfinished_business(template: Path) -> None:
     assert not offenders(template, list(files(template)), r"\bTODO\b|\bFIXME\b|\bXXX\b|\bHACK\b")
 
 
+# One header is the interface, and one its checks: a vendor reads each from top to bottom.
+INTERFACE = ("kernels.h.jinja", "contract.h.jinja")
+
+
 def test_files_are_short(template: Path) -> None:
     paths = sources(template, *CXX, ".py", ".pyi")
     long = {
         str(path): count
         for path in paths
         if (count := (template / path).read_text("utf-8").count("\n")) > 400
+        and not (path.name in INTERFACE and "include" in path.parts)
     }
     assert not long
 

@@ -6,17 +6,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernels import layouts, oracle
+from kernels import binary_oracle, layouts, oracle
 from kernels.harness import DTYPES, Device, rng
 from kernels.support import Case
 from numpy.typing import NDArray
 
 OPERATIONS = [
-    pytest.param(op, dtype, id=f"{op}-{dtype}") for op in oracle.BINARY for dtype in op.dtypes
+    pytest.param(op, dtype, id=f"{op}-{dtype}")
+    for op in binary_oracle.BINARY
+    for dtype in op.dtypes
 ]
 WITH_SCALARS = [
     pytest.param(op, dtype, id=f"{op}-{dtype}")
-    for op in oracle.BINARY
+    for op in binary_oracle.BINARY
     for dtype in op.dtypes
     if not op.name.endswith("_grad")
 ]
@@ -25,7 +27,7 @@ SCALARS: dict[str, Any] = {"b": True, "u": 3, "i": 3, "f": 1.5, "V": 1.5, "c": 1
 
 SIZES = [
     pytest.param(op, dtype, shape, id=f"{op}-{dtype}-{shape}")
-    for op in oracle.BINARY
+    for op in binary_oracle.BINARY
     for dtype in op.dtypes
     for shape in layouts.sizes(dtype)
 ]
@@ -151,4 +153,4 @@ def test_a_scalar_is_compared_as_an_element(device: Device, dtype: str) -> None:
 
 
 def test_every_operation_is_tested(device: Device) -> None:
-    assert {op.name for op in oracle.BINARY} == {op.name for op in device.api.BinaryOp}
+    assert {op.name for op in binary_oracle.BINARY} == {op.name for op in device.api.BinaryOp}

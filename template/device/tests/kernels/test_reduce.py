@@ -13,6 +13,7 @@ from kernels import layouts, oracle, tolerances
 from kernels.harness import DTYPES, Device, rng
 from kernels.support import Case
 from numpy.typing import NDArray
+from scipy import special  # type: ignore[import-untyped]
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,13 @@ REDUCTIONS = [
     Reduction("min", np.min, oracle.BOOL + oracle.REAL, list(range(-50, 50))),
     Reduction("all", np.all, oracle.ALL, [0] + [1] * 30, to_bool=True),
     Reduction("any", np.any, oracle.ALL, [1] + [0] * 30, to_bool=True),
+]
+# With the parameter of each: an order, a correction.
+STATISTICS: list[tuple[str, float]] = [
+    *(("norm", order) for order in (0.0, 1.0, 2.0, 3.0, -1.5, np.inf, -np.inf)),
+    *(("var", correction) for correction in (0.0, 1.0, 2.5)),
+    ("std", 1.0),
+    ("logsumexp", 0.0),
 ]
 CASES = [
     pytest.param(op, dtype, id=f"{op.name}-{dtype}") for op in REDUCTIONS for dtype in op.dtypes
@@ -64,6 +72,13 @@ SHAPES: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
 PLACES = [layouts.contiguous, layouts.transposed, layouts.stepped, layouts.shuffled]
 
 
+def out_dtype(name: str, dtype: str) -> str:
+    if name in ("all", "any"):
+        return "bool"
+    real = {"complex64": "float32", "complex128": "float64"}
+    return real.get(dtype, dtype) if name in ("norm", "var", "std") else dtype
+
+
 def run(
     device: Device,
     name: str,
@@ -72,22 +87,40 @@ def run(
     dims: tuple[int, ...],
     place: layouts.Placer,
     out_place: layouts.Placer = layouts.contiguous,
+    parameter: float = 0,
 ) -> tuple[Case, Any, Any]:
     """Launches and returns the case, the output and the input's elements."""
     case = Case("reduce", name, dtype, place.__name__)
     given = device.array(dtype, values.shape, place, values)
     out_shape = tuple(1 if dim in dims else size for dim, size in enumerate(values.shape))
-    out = device.array("bool" if name in ("all", "any") else dtype, out_shape, out_place)
+    out = device.array(out_dtype(name, dtype), out_shape, out_place)
 
     def call(probe: bool) -> str | None:
         code = device.api.ReduceOp[name]
         answer: str | None = device.api.reduce(
-            device.stream, code, out.view, given.view, probe=probe
+            device.stream, code, out.view, given.view, parameter, probe=probe
         )
         return answer
 
     device.run(case, [out], call)
     return case, out, given.values
+
+
+def statistic(name: str, parameter: float, values: Any, dims: tuple[int, ...]) -> Any:
+    """What a statistic is, in numpy."""
+    if name == "logsumexp":
+        return special.logsumexp(values, axis=dims, keepdims=True) if dims else values
+    size = np.abs(values)
+    if name == "norm" and np.isinf(parameter):
+        return (np.max if parameter > 0 else np.min)(size, axis=dims, keepdims=True)
+    if name == "norm" and parameter == 0:
+        return np.sum(size != 0, axis=dims, keepdims=True)
+    if name == "norm":
+        return np.sum(size**parameter, axis=dims, keepdims=True) ** (1 / parameter)
+    mean = np.mean(values, axis=dims, keepdims=True)
+    squares = np.sum(np.abs(values - mean) ** 2, axis=dims, keepdims=True)
+    result = squares / np.maximum(0, values.size / mean.size - parameter)
+    return np.sqrt(result) if name == "std" else result
 
 
 def check(
@@ -154,6 +187,55 @@ def test_errors_of_sums_stay_within_their_bound(
     device.assert_within(
         case, out.read(), expected, bound + tolerances.spacing(expected, DTYPES[dtype])
     )
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(("shape", "dims"), SHAPES[:-2], ids=str)
+@pytest.mark.parametrize("dtype", oracle.FLOATING + oracle.COMPLEX)
+@pytest.mark.parametrize(("name", "parameter"), STATISTICS, ids=str)
+def test_statistics(
+    device: Device,
+    name: str,
+    parameter: float,
+    dtype: str,
+    shape: tuple[int, ...],
+    dims: tuple[int, ...],
+    place: layouts.Placer,
+) -> None:
+    if name == "logsumexp" and dtype in oracle.COMPLEX:
+        return
+    random = rng(name, dtype, shape, dims, place.__name__)
+    # Far from zero, where a variance from a sum of squares would have no digits left.
+    values = random.normal(size=shape) + (30 if name in ("var", "std") else 0)
+    if dtype in oracle.COMPLEX:
+        values = values + 1j * random.normal(size=shape)
+    case, out, given = run(device, name, dtype, values, dims, place, layouts.contiguous, parameter)
+    wide = oracle.wide(given)
+    with np.errstate(all="ignore"):
+        expected = statistic(name, parameter, wide, dims)
+    size = np.abs(expected) + (np.log(max(1, wide.size)) if name == "logsumexp" else 0)
+    unit = tolerances.unit_roundoff(DTYPES["float64"])
+    allowed = 2 * tolerances.spacing(size, DTYPES[out.dtype]) + 4 * wide.size * unit * size
+    device.assert_within(case, out.read(), expected, allowed)
+
+
+@pytest.mark.parametrize("dtype", oracle.FLOATING)
+@pytest.mark.parametrize("dims", [(0,), (1,)], ids=str)
+def test_logarithms_of_sums_take_infinities_and_large_numbers(
+    device: Device, dtype: str, dims: tuple[int, ...]
+) -> None:
+    infinity = np.inf
+    values = np.asarray(
+        [
+            [-infinity, -infinity, -infinity],
+            [1, infinity, -infinity],
+            [1000, 1000, -infinity],
+            [np.nan, infinity, 1],
+        ]
+    )
+    values = values.T if dims == (0,) else values
+    case, out, given = run(device, "logsumexp", dtype, values, dims, layouts.contiguous)
+    device.assert_close(case, out, statistic("logsumexp", 0, oracle.wide(given), dims))
 
 
 @pytest.mark.parametrize("name", ["max", "min", "sum", "prod", "mean"])
@@ -227,4 +309,5 @@ def test_expanded_inputs_count_every_time(device: Device, name: str) -> None:
 
 
 def test_every_operation_is_tested(device: Device) -> None:
-    assert {op.name for op in REDUCTIONS} == {op.name for op in device.api.ReduceOp}
+    tested = {op.name for op in REDUCTIONS} | {name for name, _ in STATISTICS}
+    assert tested == {op.name for op in device.api.ReduceOp}

@@ -6,18 +6,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernels import layouts, oracle
+from kernels import binary_oracle, layouts, oracle
 from kernels.harness import DTYPES, Device, rng
 from kernels.support import Case
 
 OPERATIONS = [
-    pytest.param(op, dtype, id=f"{op}-{dtype}") for op in oracle.TERNARY for dtype in op.dtypes
+    pytest.param(op, dtype, id=f"{op}-{dtype}")
+    for op in binary_oracle.TERNARY
+    for dtype in op.dtypes
 ]
 SCALARS: dict[str, Any] = {"b": True, "u": 3, "i": 3, "f": 1.5, "V": 1.5, "c": 1.5 + 0.5j}
 
 SIZES = [
     pytest.param(op, dtype, shape, id=f"{op}-{dtype}-{shape}")
-    for op in oracle.TERNARY
+    for op in binary_oracle.TERNARY
     for dtype in op.dtypes
     for shape in layouts.sizes(dtype)
 ]
@@ -106,4 +108,4 @@ def test_lerp_ends_at_the_end(device: Device, dtype: str) -> None:
 
 
 def test_every_operation_is_tested(device: Device) -> None:
-    assert {op.name for op in oracle.TERNARY} == {op.name for op in device.api.TernaryOp}
+    assert {op.name for op in binary_oracle.TERNARY} == {op.name for op in device.api.TernaryOp}

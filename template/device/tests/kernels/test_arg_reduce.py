@@ -1,0 +1,105 @@
+"""The extreme elements along a dimension, and where they stand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from kernels import layouts, oracle
+from kernels.harness import DTYPES, Device, rng
+from kernels.support import Case
+from numpy.typing import NDArray
+
+SHAPES: list[tuple[tuple[int, ...], int]] = [
+    ((17, 33), 1),
+    ((17, 33), 0),
+    ((4, 5, 6, 7), 1),
+    ((1,), 0),
+    ((3, 1), 1),
+    ((3, 2050), 1),
+    ((2050, 3), 0),
+    (layouts.DEEP, 9),
+]
+PLACES = [layouts.contiguous, layouts.transposed, layouts.stepped, layouts.shuffled]
+
+
+def run(
+    device: Device,
+    name: str,
+    dtype: str,
+    values: NDArray[Any],
+    dim: int,
+    place: layouts.Placer = layouts.contiguous,
+    with_values: bool = True,
+) -> None:
+    """Launches and compares with numpy, whose argmax and argmin take the first NaN, too."""
+    case = Case("arg_reduce", name, dtype, place.__name__)
+    given = device.array(dtype, values.shape, place, values)
+    out_shape = tuple(1 if i == dim else size for i, size in enumerate(values.shape))
+    out_place = layouts.stepped if place is layouts.stepped else layouts.contiguous
+    indices = device.array("int64", out_shape, out_place)
+    extremes = device.array(dtype, out_shape, out_place) if with_values else None
+
+    def call(probe: bool) -> str | None:
+        answer: str | None = device.api.arg_reduce(
+            device.stream,
+            device.api.ArgReduceOp[name],
+            extremes.view if extremes else None,
+            indices.view,
+            given.view,
+            dim,
+            probe=probe,
+        )
+        return answer
+
+    device.run(case, [indices, *([extremes] if extremes else [])], call)
+    wide = oracle.wide(given.values)
+    function = np.argmax if name == "max" else np.argmin
+    expected = np.expand_dims(function(wide, axis=dim), dim)
+    device.assert_exact(case, indices, expected)
+    if extremes:
+        device.assert_exact(case, extremes, np.take_along_axis(given.values, expected, dim))
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(("shape", "dim"), SHAPES, ids=str)
+@pytest.mark.parametrize("dtype", oracle.BOOL + oracle.REAL)
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_arg_reduce(
+    device: Device, name: str, dtype: str, shape: tuple[int, ...], dim: int, place: layouts.Placer
+) -> None:
+    # Few different values, so that the first of several must be found.
+    values = rng(name, dtype, shape).integers(0, 2 if dtype == "bool" else 9, shape)
+    run(device, name, dtype, values, dim, place)
+
+
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_values_may_be_left_out(device: Device, name: str) -> None:
+    run(device, name, "float32", rng(name).normal(size=(5, 7)), 1, with_values=False)
+
+
+@pytest.mark.parametrize("dtype", oracle.FLOATING)
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_the_first_nan_wins(device: Device, name: str, dtype: str) -> None:
+    values = rng(name, dtype).normal(size=(40, 40))
+    values[np.arange(40), np.arange(40)] = np.nan
+    values[::3, 20] = np.nan
+    for dim in (0, 1):
+        run(device, name, dtype, values, dim)
+
+
+@pytest.mark.parametrize("dtype", oracle.REAL)
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_the_ends_of_the_range_are_found(device: Device, name: str, dtype: str) -> None:
+    if dtype in oracle.INTEGERS:
+        info = np.iinfo(DTYPES[dtype])
+        ends = [info.min, info.max]
+    else:
+        ends = [-np.inf, np.inf]
+    values = np.asarray([ends[:1] * 5, ends[1:] * 5, [*ends, *ends, ends[0]]])
+    run(device, name, dtype, values.astype(DTYPES[dtype]), 1)
+
+
+def test_every_operation_is_tested(device: Device) -> None:
+    assert {op.name for op in device.api.ArgReduceOp} == {"max", "min"}

@@ -1,0 +1,191 @@
+"""One step of an optimizer for several parameters at once, against the formulas in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from kernels import layouts, oracle, tolerances
+from kernels.harness import DTYPES, Array, Device, rng
+from kernels.support import Case
+from numpy.typing import NDArray
+
+SHAPES: list[tuple[int, ...]] = [(17, 33), (1,), (3, 5, 7), (2050,)]
+PLACES = [layouts.contiguous, layouts.offset, layouts.transposed, layouts.stepped]
+STEP = 3.0
+
+SETTINGS: list[tuple[str, dict[str, Any]]] = [
+    ("sgd", {"lr": 0.1}),
+    ("sgd", {"lr": 0.1, "weight_decay": 0.2, "maximize": True}),
+    ("sgd", {"lr": 0.1, "momentum": 0.9, "dampening": 0.3}),
+    ("sgd", {"lr": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 0.2}),
+    ("sgd", {"lr": 0.1, "momentum": 0.9, "dampening": 0.3, "first_step": True}),
+    ("adam", {"lr": 0.1, "beta1": 0.9, "beta2": 0.99, "eps": 1e-3}),
+    ("adam", {"lr": 0.1, "beta1": 0.9, "beta2": 0.99, "eps": 1e-3, "weight_decay": 0.2}),
+    ("adam", {"lr": 0.1, "beta1": 0.9, "beta2": 0.99, "eps": 1e-3, "amsgrad": True}),
+    ("adamw", {"lr": 0.1, "beta1": 0.9, "beta2": 0.99, "eps": 1e-3, "weight_decay": 0.2}),
+    ("adamw", {"lr": 0.1, "beta1": 0.9, "beta2": 0.99, "eps": 1e-3, "maximize": True}),
+    ("adagrad", {"lr": 0.1, "eps": 1e-3, "lr_decay": 0.1, "weight_decay": 0.2}),
+    ("adagrad", {"lr": 0.1, "eps": 1e-3, "maximize": True}),
+]
+
+
+def state_count(op: str, params: dict[str, Any]) -> int:
+    if op == "sgd":
+        return int("momentum" in params)
+    return 1 if op == "adagrad" else 3 if params.get("amsgrad") else 2
+
+
+def step(op: str, params: dict[str, Any], arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+    """The parameter and its states after the step. `arrays`: parameter, gradient, states."""
+    p, g, *states = (array.copy() for array in arrays)
+    lr, decay = params["lr"], params.get("weight_decay", 0.0)
+    if params.get("maximize"):
+        g = -g
+    if op == "adamw":
+        p *= 1 - lr * decay
+    else:
+        g = g + decay * p
+    if op == "sgd":
+        if states:
+            momentum, dampening = params["momentum"], params.get("dampening", 0.0)
+            first = params.get("first_step", False)
+            states[0] = g if first else momentum * states[0] + (1 - dampening) * g
+            g = g + momentum * states[0] if params.get("nesterov") else states[0]
+        return [p - lr * g, *states]
+    if op == "adagrad":
+        states[0] = states[0] + g * g
+        rate = lr / (1 + (STEP - 1) * params.get("lr_decay", 0.0))
+        return [p - rate * g / (np.sqrt(states[0]) + params["eps"]), *states]
+    beta1, beta2 = params["beta1"], params["beta2"]
+    states[0] = beta1 * states[0] + (1 - beta1) * g
+    states[1] = beta2 * states[1] + (1 - beta2) * g * g
+    square = states[1]
+    if params.get("amsgrad"):
+        square = states[2] = np.maximum(states[2], states[1])
+    root = np.sqrt(square) / np.sqrt(1 - beta2**STEP) + params["eps"]
+    return [p - lr / (1 - beta1**STEP) * states[0] / root, *states]
+
+
+class Group:
+    """Parameters with their gradients and states on the device."""
+
+    def __init__(
+        self, device: Device, case: Case, op: str, params: dict[str, Any], place: layouts.Placer
+    ) -> None:
+        random = rng(case, sorted(params))
+        self.op = op
+        self.params = params
+        self.parameters = [self._array(device, case, place, random, s) for s in SHAPES]
+        self.gradients = [self._array(device, case, place, random, s) for s in SHAPES]
+        self.states = [
+            self._array(device, case, place, random, s, positive=op != "sgd")
+            for _ in range(state_count(op, params))
+            for s in SHAPES
+        ]
+        self.steps = [
+            device.array("float32", (), values=np.asarray(STEP))
+            for _ in (SHAPES if op != "sgd" else [])
+        ]
+
+    def _array(
+        self,
+        device: Device,
+        case: Case,
+        place: layouts.Placer,
+        random: np.random.Generator,
+        shape: tuple[int, ...],
+        positive: bool = False,
+    ) -> Array:
+        values = random.normal(size=shape)
+        return device.array(case.dtype, shape, place, np.abs(values) if positive else values)
+
+    def of(self, index: int) -> list[Array]:
+        """The parameter, its gradient and its states."""
+        return [self.parameters[index], self.gradients[index], *self.states[index :: len(SHAPES)]]
+
+    def run(
+        self, device: Device, case: Case, scale: Array | None = None, found: Array | None = None
+    ) -> None:
+        settings = device.api.OptimizerParams()
+        for name, value in self.params.items():
+            setattr(settings, name, value)
+
+        def call(probe: bool) -> str | None:
+            answer: str | None = device.api.optimizer_step(
+                device.stream,
+                device.api.OptimizerOp[self.op],
+                settings,
+                [array.view for array in self.parameters],
+                [array.view for array in self.gradients],
+                [array.view for array in self.states],
+                [array.view for array in self.steps],
+                scale.view if scale else None,
+                found.view if found else None,
+                probe=probe,
+            )
+            return answer
+
+        device.run(case, [*self.parameters, *self.gradients, *self.states], call)
+
+
+def check(device: Device, case: Case, got: Array, expected: NDArray[Any]) -> None:
+    narrow = case.dtype in ("float16", "bfloat16")
+    unit = tolerances.unit_roundoff(DTYPES["float32" if narrow else case.dtype])
+    allowed = tolerances.spacing(expected, DTYPES[case.dtype]) + 40 * unit
+    device.assert_within(case, got.read(), expected, allowed)
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("dtype", oracle.FLOATING)
+@pytest.mark.parametrize(("op", "params"), SETTINGS, ids=str)
+def test_optimizer_step(
+    device: Device, op: str, params: dict[str, Any], dtype: str, place: layouts.Placer
+) -> None:
+    case = Case("optimizer_step", op, dtype, place.__name__)
+    group = Group(device, case, op, params, place)
+    before = [[oracle.wide(a.values) for a in group.of(i)] for i in range(len(SHAPES))]
+    group.run(device, case)
+    for index, arrays in enumerate(before):
+        parameter, gradient, *states = group.of(index)
+        for got, expected in zip([parameter, *states], step(op, params, arrays), strict=True):
+            check(device, case, got, expected)
+        assert gradient.unchanged()
+
+
+@pytest.mark.parametrize("dtype", oracle.FLOATING)
+@pytest.mark.parametrize(("op", "params"), SETTINGS[::2], ids=str)
+def test_gradients_are_divided_by_their_scale(
+    device: Device, op: str, params: dict[str, Any], dtype: str
+) -> None:
+    case = Case("optimizer_step", op, dtype, "contiguous")
+    group = Group(device, case, op, params, layouts.contiguous)
+    before = [[oracle.wide(a.values) for a in group.of(i)] for i in range(len(SHAPES))]
+    scale = device.array("float32", (1,), values=np.asarray([4.0]))
+    found = device.array("float32", (1,), values=np.asarray([0.0]))
+    group.run(device, case, scale, found)
+    for index, arrays in enumerate(before):
+        parameter, gradient, *states = group.of(index)
+        arrays[1] = arrays[1] / 4
+        device.assert_exact(case, gradient, arrays[1])
+        for got, expected in zip([parameter, *states], step(op, params, arrays), strict=True):
+            check(device, case, got, expected)
+
+
+@pytest.mark.parametrize(("op", "params"), SETTINGS[::2], ids=str)
+def test_nothing_is_written_where_a_gradient_was_not_finite(
+    device: Device, op: str, params: dict[str, Any]
+) -> None:
+    case = Case("optimizer_step", op, "float32", "contiguous")
+    group = Group(device, case, op, params, layouts.contiguous)
+    scale = device.array("float32", (1,), values=np.asarray([4.0]))
+    found = device.array("float32", (1,), values=np.asarray([1.0]))
+    group.run(device, case, scale, found)
+    for array in (*group.parameters, *group.gradients, *group.states):
+        assert array.unchanged()
+
+
+def test_every_operation_is_tested(device: Device) -> None:
+    assert {op.name for op in device.api.OptimizerOp} == {op for op, _ in SETTINGS}

@@ -1,0 +1,163 @@
+"""Running sums, products, extremes and logarithms of sums along a dimension."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from kernels import layouts, oracle, tolerances
+from kernels.harness import DTYPES, Array, Device, rng
+from kernels.support import Case
+from numpy.typing import NDArray
+
+SHAPES: list[tuple[tuple[int, ...], int]] = [
+    ((17, 33), 1),
+    ((17, 33), 0),
+    ((4, 5, 6, 7), 2),
+    ((1,), 0),
+    ((3, 1), 1),
+    ((3, 2050), 1),
+    ((2050, 3), 0),
+    (layouts.DEEP, 9),
+]
+PLACES = [layouts.contiguous, layouts.transposed, layouts.stepped, layouts.shuffled]
+EXTREMES: dict[str, Any] = {"max": np.maximum, "min": np.minimum}
+OPERATIONS: dict[str, Callable[..., Any]] = {
+    "sum": np.cumsum,
+    "prod": np.cumprod,
+    "max": np.maximum.accumulate,
+    "min": np.minimum.accumulate,
+    "logsumexp": np.logaddexp.accumulate,
+}
+
+
+def run(
+    device: Device,
+    name: str,
+    dtype: str,
+    values: NDArray[Any],
+    dim: int,
+    place: layouts.Placer = layouts.contiguous,
+    with_indices: bool = False,
+) -> tuple[Case, Array, Array | None, NDArray[Any]]:
+    """Launches and returns the case, the outputs and the input's elements."""
+    case = Case("scan", name, dtype, place.__name__)
+    given = device.array(dtype, values.shape, place, values)
+    out_place = layouts.stepped if place is layouts.stepped else layouts.contiguous
+    out = device.array(dtype, values.shape, out_place)
+    indices = device.array("int64", values.shape, out_place) if with_indices else None
+
+    def call(probe: bool) -> str | None:
+        answer: str | None = device.api.scan(
+            device.stream,
+            device.api.ScanOp[name],
+            out.view,
+            indices.view if indices else None,
+            given.view,
+            dim,
+            probe=probe,
+        )
+        return answer
+
+    device.run(case, [out, *([indices] if indices else [])], call)
+    return case, out, indices, given.values
+
+
+def last_extremes(name: str, values: NDArray[Any], dim: int) -> NDArray[Any]:
+    """Where each running extreme stands: the last place, and a NaN is reached for ever."""
+    rows = np.moveaxis(values, dim, -1)
+    running = OPERATIONS[name](rows, axis=-1)
+    reached = (rows == running) | np.isnan(rows)
+    places = np.where(reached, np.arange(rows.shape[-1]), 0)
+    return np.moveaxis(np.maximum.accumulate(places, axis=-1), -1, dim)
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(("shape", "dim"), SHAPES, ids=str)
+@pytest.mark.parametrize("dtype", oracle.REAL)
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_running_extremes(
+    device: Device, name: str, dtype: str, shape: tuple[int, ...], dim: int, place: layouts.Placer
+) -> None:
+    values = rng(name, dtype, shape).integers(0, 9, shape)
+    case, out, indices, given = run(device, name, dtype, values, dim, place, with_indices=True)
+    wide = oracle.wide(given)
+    device.assert_exact(case, out, OPERATIONS[name](wide, axis=dim))
+    assert indices is not None
+    device.assert_exact(case, indices, last_extremes(name, wide, dim))
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(("shape", "dim"), SHAPES, ids=str)
+@pytest.mark.parametrize("dtype", oracle.NUMBERS)
+@pytest.mark.parametrize("name", ["sum", "prod"])
+def test_running_sums_and_products(
+    device: Device, name: str, dtype: str, shape: tuple[int, ...], dim: int, place: layouts.Placer
+) -> None:
+    # Elements whose results are exact, however long the row.
+    chosen = [-1, 0, 0, 1] if name == "sum" else [-1, 1, 1]
+    if dtype == "uint8":
+        chosen = [0, 1] if name == "sum" else [1, 1]
+    values = np.asarray(rng(name, dtype, shape).choice(chosen, shape))
+    if dtype == "uint8":
+        values = values * (np.arange(shape[dim]) < 200).reshape(
+            [-1 if i == dim else 1 for i in range(len(shape))]
+        )
+    case, out, _, given = run(device, name, dtype, values, dim, place)
+    expected = OPERATIONS[name](oracle.wide(given), axis=dim)
+    if dtype in oracle.COMPLEX:
+        device.assert_close(case, out, expected)
+    else:
+        device.assert_exact(case, out, expected)
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+@pytest.mark.parametrize("dtype", oracle.FLOATING)
+@pytest.mark.parametrize("name", ["sum", "prod", "logsumexp"])
+def test_errors_stay_within_their_bound(device: Device, name: str, dtype: str, dim: int) -> None:
+    shape = (300, 70)
+    values = rng(name, dtype, dim).normal(size=shape)
+    if name == "prod":
+        values = np.exp(values / 20)
+    case, out, _, given = run(device, name, dtype, values, dim)
+    wide = oracle.wide(given)
+    expected = OPERATIONS[name](wide, axis=dim)
+    size = np.cumsum(np.abs(wide), axis=dim) if name == "sum" else np.abs(expected)
+    steps = 2.0 * shape[dim] * tolerances.unit_roundoff(DTYPES["float64"])
+    allowed = tolerances.spacing(expected, DTYPES[dtype]) + steps * size
+    device.assert_within(case, out.read(), expected, allowed)
+
+
+@pytest.mark.parametrize("dtype", oracle.INTEGERS)
+def test_integer_sums_wrap_around(device: Device, dtype: str) -> None:
+    top = np.iinfo(DTYPES[dtype]).max
+    values = np.full((2, 40), top).astype(DTYPES[dtype])
+    case, out, _, given = run(device, "sum", dtype, values, 1)
+    device.assert_exact(case, out, np.cumsum(given, axis=1, dtype=DTYPES[dtype]))
+
+
+@pytest.mark.parametrize("dtype", oracle.FLOATING)
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_nan_stays_once_it_was_met(device: Device, name: str, dtype: str) -> None:
+    values = rng(name, dtype).normal(size=(40, 40))
+    values[np.arange(40), np.arange(40)] = np.nan
+    case, out, indices, given = run(device, name, dtype, values, 1, with_indices=True)
+    wide = oracle.wide(given)
+    device.assert_exact(case, out, OPERATIONS[name](wide, axis=1))
+    assert indices is not None
+    device.assert_exact(case, indices, last_extremes(name, wide, 1))
+
+
+@pytest.mark.parametrize("dtype", oracle.FLOATING)
+def test_logarithms_of_sums_take_infinities(device: Device, dtype: str) -> None:
+    values = np.asarray([[-np.inf, -np.inf, 1, 2], [0, np.inf, 1, np.inf], [1, np.nan, 2, 3]])
+    case, out, _, given = run(device, "logsumexp", dtype, values, 1)
+    with np.errstate(invalid="ignore"):
+        expected = np.logaddexp.accumulate(oracle.wide(given), axis=1)
+    device.assert_close(case, out, expected)
+
+
+def test_every_operation_is_tested(device: Device) -> None:
+    assert {op.name for op in device.api.ScanOp} == set(OPERATIONS)
