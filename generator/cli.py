@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from generator.commands import catalog, merging, new, smoke
+from generator.commands import catalog, doctor, merging, new, smoke
 from generator.commands.common import MISTAKE, say
 from generator.errors import InputError
 
@@ -28,6 +28,7 @@ app.command()(merging.add)
 app.command()(merging.remove)
 app.command()(merging.update)
 app.command()(merging.preview)
+app.command()(doctor.doctor)
 app.command()(smoke.smoke)
 
 
