@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from generator.commands import catalog, doctor, merging, new, smoke
+from generator.commands import catalog, doctor, merging, new, op, smoke
 from generator.commands.common import MISTAKE, say
 from generator.errors import InputError
 
@@ -29,6 +29,7 @@ app.command()(merging.remove)
 app.command()(merging.update)
 app.command()(merging.preview)
 app.command()(doctor.doctor)
+app.add_typer(op.app, name="op")
 app.command()(smoke.smoke)
 
 

@@ -1,0 +1,1 @@
+"""`torchsmith op add`: an operator of PyTorch's, written down as a kernel to be filled in."""

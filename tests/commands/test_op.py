@@ -1,0 +1,140 @@
+"""`torchsmith op add`: what is written, and that it compiles."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import Torchsmith
+from rendering import git
+
+torchgen = pytest.importorskip("torchgen", reason="operators are read from PyTorch's wheel")
+
+
+@pytest.fixture
+def without_erfc(project: Path) -> Path:
+    """A project in which no kernel computes erfc, though a family can."""
+    file = project / "csrc" / "aten" / "unary.cpp"
+    lines = file.read_text("utf-8").splitlines(keepends=True)
+    kept = [line for line in lines if 'structured<"erfc"' not in line]
+    assert len(kept) == len(lines) - 1
+    file.write_text("".join(kept), "utf-8")
+    return project
+
+
+def test_where_a_family_computes_it_one_call_does(
+    without_erfc: Path, torchsmith: Torchsmith
+) -> None:
+    done = torchsmith("op", "add", "aten::erfc", cwd=without_erfc)
+    assert done.status == 0, done.err
+    assert "A kernel family computes it" in done.out
+    text = (without_erfc / "csrc/operators/erfc.cpp").read_text("utf-8")
+    assert "device::UnaryOp::kErfc" in text
+    assert 'structured<"erfc", "erfc_", "erfc.out", at::meta::structured_erfc, &erfc>(m);' in text
+    assert "has no body yet" not in text
+
+
+def test_elsewhere_it_says_where_the_body_goes(project: Path, torchsmith: Torchsmith) -> None:
+    report = torchsmith("op", "add", "aten::special_erfcx", "--json", cwd=project).json
+    assert report["kind"] == "structured"
+    lines = (project / report["kernel"]).read_text("utf-8").splitlines()
+    assert "aten::special_erfcx has no body yet: write it in" in lines[report["line"] - 1]
+    test = (project / report["test"]).read_text("utf-8")
+    assert 'OPERATOR = "aten::special_erfcx"' in test
+    row = "| `aten::special_erfcx` | `csrc/operators/special_erfcx.cpp` |"
+    assert row in (project / report["docs"]).read_text("utf-8")
+
+
+def test_variants_follow_from_the_function_that_is_to_be_written(
+    project: Path, torchsmith: Torchsmith
+) -> None:
+    report = torchsmith("op", "add", "geqrf", "--json", cwd=project).json
+    assert report["kind"] == "function"
+    text = (project / report["kernel"]).read_text("utf-8")
+    assert text.count("has no body yet") == 1
+    assert 'm.impl("geqrf.a", &geqrf_out);' in text
+
+
+def test_the_second_operator_adds_a_row_and_no_file_is_the_templates(
+    project: Path, torchsmith: Torchsmith
+) -> None:
+    for name in ("special_erfcx", "ormqr"):
+        assert torchsmith("op", "add", name, cwd=project).status == 0
+    page = (project / "docs/own-operators.md").read_text("utf-8")
+    assert page.count("# Operators of our own") == 1
+    assert page.count("| `aten::") == 2
+    assert git(project, "status", "--porcelain").splitlines() == [
+        "?? csrc/operators/", "?? docs/own-operators.md", "?? tests/operators/",
+    ]  # fmt: skip
+
+
+def test_mistakes_are_one_sentence(project: Path, torchsmith: Torchsmith) -> None:
+    def sentence(name: str) -> str:
+        done = torchsmith("op", "add", name, cwd=project)
+        assert done.status == 2
+        assert done.err.count("\n") == 1
+        return done.err.removeprefix("torchsmith: ").strip()
+
+    assert sentence("aten::gelu").startswith("'aten::gelu' is there already: csrc/aten/unary.cpp:")
+    assert sentence("gelux") == "PyTorch has no operator 'aten::gelux'; did you mean 'gelu'?"
+    assert sentence("aten::batch_norm").startswith("'aten::batch_norm' wants no kernel")
+    assert sentence("aten::view").startswith("'aten::view' wants no kernel: it is a view")
+    assert sentence("pow") == (
+        "'aten::pow' has 3 forms: "
+        "choose from aten::pow.Tensor_Tensor, aten::pow.Scalar, aten::pow.Tensor_Scalar"
+    )
+    assert sentence("add.Scalar").startswith("'aten::add' has no form 'Scalar' that wants a kernel")
+    assert sentence("a b") == "'a b' is not an operator's name, for instance aten::gelu"
+    assert torchsmith("op", "add", "ormqr", cwd=project).status == 0
+    assert sentence("ormqr").startswith("'aten::ormqr' is there already: csrc/operators/ormqr.cpp:")
+
+
+def test_what_is_written_is_formatted_and_compiles(
+    without_erfc: Path, torchsmith: Torchsmith
+) -> None:
+    """One of each kind, and the shapes of arguments that differ, against PyTorch's own headers."""
+    names = (
+        "erfc", "special_erfcx", "geqrf", "ormqr", "_linalg_eigh",
+        "_pdist_forward", "_linalg_svd", "fmod_",
+    )  # fmt: skip
+    found = [torchsmith("op", "add", name, "--json", cwd=without_erfc) for name in names]
+    assert found.pop().err.startswith("torchsmith: 'aten::fmod.Tensor' is there already")
+    files = [done.json["kernel"] for done in found]
+    bin = Path(sys.executable).parent
+    tests = ["tests/operators"]
+    for command in (
+        [str(bin / "clang-format"), "--dry-run", "--Werror", *files],
+        [str(bin / "ruff"), "format", "--check", *tests],
+        [str(bin / "ruff"), "check", *tests],
+        [
+            str(bin / "cmake"),
+            "-G",
+            "Ninja",
+            "-S",
+            ".",
+            "-B",
+            "build",
+            f"-DPython_EXECUTABLE={sys.executable}",
+        ],
+    ):
+        checked = subprocess.run(command, cwd=without_erfc, capture_output=True, text=True)
+        assert checked.returncode == 0, checked.stdout + checked.stderr
+    together = without_erfc / "build" / "together.cpp"
+    together.write_text("".join(f'#include "{without_erfc / file}"\n' for file in files))
+    include = Path(str(torchgen.__file__)).parents[1] / "torch" / "include"
+    compiled = subprocess.run(
+        [
+            os.environ.get("CXX", "c++"), "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra",
+            "-Werror", "-DAT_PER_OPERATOR_HEADERS", "-DNDEBUG", "-Icsrc", "-Idevice/include",
+            "-Ibuild/include", "-isystem", str(include),
+            "-isystem", str(include / "torch/csrc/api/include"), str(together),
+        ],
+        cwd=without_erfc,
+        capture_output=True,
+        text=True,
+    )  # fmt: skip
+    assert compiled.returncode == 0, compiled.stderr[:4000]
