@@ -94,28 +94,37 @@ class Project:
             raise InputError(f"'{self.root}' has uncommitted changes ({shown}): commit them first")
 
 
-def find(folder: Path) -> Project:
+def is_project(folder: Path) -> bool:
+    """Whether ``folder`` is in a rendered project."""
+    start = folder.resolve()
+    return any((root / ANSWERS).is_file() for root in (start, *start.parents))
+
+
+def find(folder: Path, *, updatable: bool = True) -> Project:
     """Return the project that ``folder`` is in.
 
     Raises:
-        InputError: There is none, or it cannot be updated.
+        InputError: There is none, or it is to be ``updatable`` and is not.
     """
     start = folder.resolve()
     for root in (start, *start.parents):
         if (root / ANSWERS).is_file():
-            return _load(root)
+            return _load(root, updatable)
     raise InputError(f"'{folder}' is not in a rendered project: no folder above it has {ANSWERS}")
 
 
-def _load(root: Path) -> Project:
+def _load(root: Path, updatable: bool) -> Project:
     try:
         answers = yaml.safe_load((root / ANSWERS).read_text("utf-8"))
     except yaml.YAMLError as error:
         raise InputError(f"{ANSWERS} in '{root}' is not YAML: restore it with git") from error
-    if not isinstance(answers, dict) or "_commit" not in answers or "_src_path" not in answers:
+    if not isinstance(answers, dict):
+        raise InputError(f"{ANSWERS} in '{root}' holds no answers: restore it with git")
+    if updatable and not {"_commit", "_src_path"} <= set(answers):
         raise InputError(
             f"{ANSWERS} in '{root}' names no version of the template: "
             "only what was rendered from a git repository can be updated"
         )
     given = {key: value for key, value in answers.items() if not key.startswith("_")}
-    return Project(root, given, str(answers["_src_path"]), str(answers["_commit"]))
+    source, version = (str(answers.get(key, "")) for key in ("_src_path", "_commit"))
+    return Project(root, given, source, version)

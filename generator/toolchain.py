@@ -30,9 +30,12 @@ def version(name):
         return None
 names = "torch pip pybind11 scikit-build-core scipy-openblas32 cmake ninja".split()
 header = os.path.join(sysconfig.get_path("include"), "Python.h")
+backends = {entry.value for each in importlib.metadata.distributions()
+            for entry in each.entry_points if entry.group == "torch.backends"}
 print(json.dumps({
     "python": sys.version.split()[0], "scripts": sysconfig.get_path("scripts"),
-    "header": os.path.exists(header), **{name: version(name) for name in names},
+    "header": os.path.exists(header), "backends": sorted(backends),
+    **{name: version(name) for name in names},
 }))
 """
 _CXX20 = """
@@ -90,6 +93,7 @@ def toolchain(python: str) -> list[Finding]:
         _tool(has, python, "ninja", "1.8"),
         _git(),
         _ccache(),
+        _backends(has),
     ]
 
 
@@ -164,3 +168,11 @@ def _ccache() -> Finding:
             "ccache", "warning", "not installed", "install ccache: rebuilds take seconds"
         )
     return Finding("ccache", "ok", program)
+
+
+def _backends(has: dict[str, Any]) -> Finding:
+    names = [value.partition(":")[0] for value in has["backends"]]
+    if len(names) > 1:
+        found = f"{' and '.join(names)} are installed, and PyTorch takes one"
+        return Finding("backends", "warning", found, "build in an environment of its own")
+    return Finding("backends", "ok", ", ".join(names) or "none is installed yet")

@@ -2,44 +2,40 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from generator.commands.common import FOUND, Json, print_json, print_table
+from generator.commands.common import FOUND, Json, ProjectFolder, print_json, print_table
 
 
-def features(as_json: Json = False) -> None:
-    """Show the features that a backend can have.
+def features(project: ProjectFolder = Path(), as_json: Json = False) -> None:
+    """Show the features that a backend can have and, in a project, why one is on.
 
-    Example: torchsmith features
+    Example: torchsmith features --project torch-foo
     """
     from generator import tables
+    from generator.project import find, is_project
 
+    here = find(project, updatable=False) if is_project(project) else None
+    on = {id: here.reason(id) for id in here.features} if here else {}
     rows = tables.features().values()
     if as_json:
-        print_json(
-            [
-                {
-                    "id": row.id,
-                    "title": row.title,
-                    "help": row.help,
-                    "requires": list(row.requires),
-                    "since": row.since,
-                    "paths": list(row.paths),
-                    "provides": list(row.provides),
-                }
-                for row in rows
-            ]
-        )
+        print_json([{**asdict(row), "enabled": row.id in on if here else None,
+                     "because": on.get(row.id)} for row in rows])  # fmt: skip
         return
-    print_table(
-        ("feature", "what it is", "requires", "since"),
-        [
-            (row.id, f"{row.title}: {row.help}", ", ".join(row.requires) or "-", row.since)
-            for row in rows
-        ],
-    )
+    columns = ["feature", "what it is", "requires", "since"]
+    cells = [
+        [row.id, f"{row.title}: {row.help}", ", ".join(row.requires) or "-", row.since]
+        for row in rows
+    ]
+    if here:
+        columns.append("in this project")
+        for line in cells:
+            line.append(f"yes, {on[line[0]]}" if line[0] in on else "no")
+    print_table(columns, cells)
 
 
 def dtypes(as_json: Json = False) -> None:

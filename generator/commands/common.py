@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -21,6 +22,9 @@ MISTAKE = 2
 """The status after a mistake of the user's."""
 
 Json = Annotated[bool, typer.Option("--json", help="Report as JSON.")]
+ProjectFolder = Annotated[
+    Path, typer.Option("--project", metavar="FOLDER", help="The project, or a folder in it.")
+]
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -52,14 +56,14 @@ def say(text: str) -> None:
 
 
 @contextmanager
-def working(step: str) -> Iterator[None]:
-    """Show that a step takes its time, on a terminal."""
+def working(step: str) -> Iterator[Callable[[str], None]]:
+    """Show that a step takes its time, on a terminal, and how far it is as the caller tells."""
     out = console(stderr=True)
-    if out.is_terminal:
-        with out.status(f"{step} …"):
-            yield
-    else:
-        yield
+    if not out.is_terminal:
+        yield lambda progress: None
+        return
+    with out.status(f"{step} …") as status:
+        yield lambda progress: status.update(f"{step} … {progress}")
 
 
 def parse(data: list[str] | None) -> dict[str, str]:

@@ -32,12 +32,13 @@ def doctor(
 
     Each finding comes with a fix. The status is 1 if there is a problem; your edits are none.
     """
+    from generator.project import is_project
     from generator.toolchain import default_python, toolchain
 
     with working("Looking at the tools"):
         findings = toolchain(python or default_python())
     drifted = None
-    if _is_project(folder):
+    if is_project(folder):
         with working("Rendering what the answers give"):
             more, drifted = _project(folder)
         findings += more
@@ -54,16 +55,6 @@ def doctor(
         _show(findings, drifted)
     if any(finding.status == "problem" for finding in findings):
         raise typer.Exit(FOUND)
-
-
-def _is_project(folder: Path) -> bool:
-    from generator.project import find
-
-    try:
-        find(folder)
-    except InputError:
-        return False
-    return True
 
 
 def _project(folder: Path) -> tuple[list[Finding], Drift | None]:

@@ -12,16 +12,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from generator.commands.common import FOUND, Json, console, parse, print_json, say, working
+from generator.commands.common import (
+    FOUND,
+    Json,
+    ProjectFolder,
+    console,
+    parse,
+    print_json,
+    say,
+    working,
+)
 from generator.errors import InputError
 
 if TYPE_CHECKING:
     from generator.merge import Plan
     from generator.project import Project
 
-ProjectFolder = Annotated[
-    Path, typer.Option("--project", metavar="FOLDER", help="The project, or a folder in it.")
-]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Go on without being asked.")]
 To = Annotated[
     str | None,

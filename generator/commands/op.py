@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from generator.commands.common import Json, print_json
-from generator.commands.merging import ProjectFolder
+from generator.commands.common import Json, ProjectFolder, print_json
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 

@@ -1,0 +1,113 @@
+"""`torchsmith features`, `dtypes` and `names`; and what holds for every command."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import typer
+
+from conftest import Torchsmith
+from generator import cli, tables
+from rendering import ROOT
+
+
+def commands() -> Iterator[tuple[str, ...]]:
+    for info in cli.app.registered_commands:
+        assert info.callback
+        yield ((info.name or info.callback.__name__),)
+    for group in cli.app.registered_groups:
+        assert isinstance(group.typer_instance, typer.Typer)
+        for info in group.typer_instance.registered_commands:
+            assert info.callback
+            yield (str(group.name), info.callback.__name__)
+
+
+COMMANDS = list(commands())
+
+
+def test_features_are_those_of_the_catalog(torchsmith: Torchsmith, tmp_path: Path) -> None:
+    rows = torchsmith("features", "--json", cwd=tmp_path).json
+    assert [row["id"] for row in rows] == list(tables.features())
+    shown = torchsmith("features", cwd=tmp_path).out
+    for feature in tables.features().values():
+        assert feature.title in shown
+
+
+def test_features_of_a_project_say_why_they_are_on(torchsmith: Torchsmith, project: Path) -> None:
+    rows = {row["id"]: row for row in torchsmith("features", "--json", cwd=project).json}
+    assert (rows["amp"]["enabled"], rows["amp"]["because"]) == (True, "chosen")
+    assert (rows["rng"]["enabled"], rows["rng"]["because"]) == (False, None)
+    manifest = project / ".torchsmith.yml"
+    more = "  storage: {requires: [rng], paths: [a]}\n  rng: {requires: [], paths: [b]}\n"
+    manifest.write_text(
+        manifest.read_text("utf-8").replace("parts:\n", "parts:\n" + more, 1), "utf-8"
+    )
+    rows = {row["id"]: row for row in torchsmith("features", "--json", cwd=project).json}
+    assert rows["rng"]["because"] == "required by storage"
+    assert "required by storage" in torchsmith("features", cwd=project / "csrc").out
+
+
+def test_dtypes_are_those_of_the_catalog(torchsmith: Torchsmith) -> None:
+    rows = torchsmith("dtypes", "--json").json
+    assert [row["name"] for row in rows] == list(tables.load("dtypes")["dtype_catalog"]["default"])
+    assert [row["name"] for row in rows if row["required"]] == ["bool", "int64", "float32"]
+
+
+def test_names_says_what_is_wrong_and_what_to_try(torchsmith: Torchsmith) -> None:
+    good = torchsmith("names", "acme", "--json")
+    assert (good.status, good.json) == (0, [{"name": "acme", "works": True, "problem": None}])
+    bad = torchsmith("names", "acme", "cuda")
+    assert bad.status == 1
+    assert "'cuda' is a device type of PyTorch's own: try 'my_cuda'" in bad.out
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_every_command_has_help_with_an_example(
+    command: tuple[str, ...], torchsmith: Torchsmith
+) -> None:
+    done = torchsmith(*command, "--help")
+    assert done.status == 0
+    assert f"Example: torchsmith {' '.join(command)} " in re.sub(r"\s+", " ", done.out) + " "
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_every_command_reports_json(command: tuple[str, ...], torchsmith: Torchsmith) -> None:
+    assert "--json" in torchsmith(*command, "--help").out
+
+
+def test_a_mistyped_command_or_option_is_answered_with_the_right_one(
+    torchsmith: Torchsmith,
+) -> None:
+    for arguments, idea in ((("udpate",), "update"), (("new", "x", "--biuld"), "--build")):
+        done = torchsmith(*arguments)
+        assert done.status == 2
+        assert idea in done.err
+        assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_completes_the_commands(shell: str) -> None:
+    """The command asks itself for completions, as the script of --show-completion makes it."""
+    code = "import sys; from generator.cli import main; sys.argv = ['torchsmith']; main()"
+    words = "torchsmith feat"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "_TORCHSMITH_COMPLETE": f"complete_{shell}",
+            "_TYPER_COMPLETE_ARGS": words,
+            "_TYPER_COMPLETE_FISH_ACTION": "get-args",
+            "COMP_WORDS": words,
+            "COMP_CWORD": "1",
+        },
+        capture_output=True,
+        text=True,
+    )
+    assert "features" in done.stdout
