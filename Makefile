@@ -14,7 +14,7 @@ JOBS ?= $(shell nproc)
 export PATH := $(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 
-.PHONY: help venv demo test lint format docs bench reserved compat clean
+.PHONY: help venv demo test lint format docs bench reserved compat site clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z]+:.*  ## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*  ## (.*)/  make \1\t\2/' | expand -t 18
@@ -60,6 +60,9 @@ reserved: $(READY)  ## the list of names that a backend cannot have, from the pi
 
 compat: $(READY)  ## a full render against the headers of every PyTorch that it supports (downloads 0.6 GB once)
 	$(BIN)/python -m generator.compat --jobs $(JOBS)
+
+site: $(READY)  ## the page to choose a backend on, into build/page
+	$(BIN)/python -m generator.site.build
 
 clean:  ## remove what was made, the environment too
 	rm -rf build $(VENV)

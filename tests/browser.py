@@ -1,0 +1,44 @@
+"""A headless Chromium, for tests of pages; `.ci/run` installs it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from selenium.webdriver.chrome.webdriver import WebDriver
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+
+
+@contextmanager
+def chromium(*, width: int = 1400, height: int = 1000, dark: bool = False) -> Iterator[WebDriver]:
+    """Open a browser window, or skip the test where there is no browser."""
+    selenium = pytest.importorskip("selenium.webdriver", reason="selenium drives the browser")
+    found = next(filter(None, map(shutil.which, NAMES)), None)
+    driver = shutil.which("chromedriver")
+    if not found or not driver:
+        pytest.skip("there is no Chromium here: apt-get install chromium chromium-driver")
+    options = selenium.ChromeOptions()
+    options.binary_location = found
+    # As root, as on many CI machines, Chromium starts without its sandbox only.
+    for argument in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-dev-shm-usage",
+        "--disable-gpu",
+        f"--window-size={width},{height}",
+        *(["--blink-settings=preferredColorScheme=0"] if dark else []),
+    ):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    service = selenium.ChromeService(driver)
+    window = selenium.Chrome(options=options, service=service)
+    try:
+        yield window
+    finally:
+        window.quit()

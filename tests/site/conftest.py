@@ -1,0 +1,36 @@
+"""The page of the template as it stands, in a browser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from browser import chromium
+from generator.site import build
+from rendering import Renderer
+
+if TYPE_CHECKING:
+    from selenium.webdriver.chrome.webdriver import WebDriver
+
+
+@pytest.fixture(scope="session")
+def content(render: Renderer) -> dict[str, Any]:
+    return build.data(render.template, str(render.template))
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[WebDriver]:
+    with chromium() as window:
+        yield window
+
+
+@pytest.fixture
+def page(browser: WebDriver, content: dict[str, Any], tmp_path: Path) -> WebDriver:
+    """The page, just opened, from a file."""
+    file = tmp_path / "index.html"
+    file.write_text(build.page(content), "utf-8")
+    browser.get(file.as_uri())
+    return browser

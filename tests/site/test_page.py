@@ -1,0 +1,235 @@
+"""The page in use: by mouse, by keyboard, on a phone."""
+
+from __future__ import annotations
+
+import copy
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from browser import chromium
+from generator import tables
+from generator.site import build
+from generator.site.compile import UnknownConstructError, compile_template
+from rendering import ROOT, Renderer, contents
+
+if TYPE_CHECKING:
+    from selenium.webdriver.chrome.webdriver import WebDriver
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+COPIER = Path(sys.executable).with_name("copier")
+
+
+def text(page: WebDriver, id: str) -> str:
+    found = page.execute_script("return document.getElementById(arguments[0]).textContent", id)
+    assert isinstance(found, str)
+    return found
+
+
+def shown(page: WebDriver) -> set[str]:
+    """The files in the tree, open or not."""
+    script = "return [...document.querySelectorAll('#tree button')].map((it) => it.dataset.path)"
+    return set(page.execute_script(script))
+
+
+def retype(page: WebDriver, id: str, value: str) -> None:
+    field = page.find_element("id", id)
+    field.clear()
+    field.send_keys(value)
+
+
+def unfold(page: WebDriver) -> None:
+    page.execute_script("document.querySelectorAll('form details').forEach((it) => it.open = true)")
+
+
+def feature(page: WebDriver, id: str) -> Any:
+    return page.find_element("css selector", f"input[name=features][value={id}]")
+
+
+def test_it_needs_nothing_but_itself(page: WebDriver) -> None:
+    assert page.execute_script("return performance.getEntriesByType('resource').length") == 0
+    assert [entry for entry in page.get_log("browser") if entry["level"] == "SEVERE"] == []
+    assert text(page, "command").startswith("copier copy")
+
+
+def test_the_tree_follows_a_feature_that_is_toggled_with_the_keyboard(
+    page: WebDriver, render: Renderer
+) -> None:
+    full, without = (
+        set(contents(render(**answers)))
+        for answers in ({"preset": "full"}, {"features": ["rng", "storage"]})
+    )
+    assert shown(page) == full
+    box = feature(page, "amp")
+    box.send_keys(" ")
+    assert not box.is_selected()
+    assert shown(page) == without
+    assert text(page, "count") == f"{len(without)} files"
+    assert "'features=[rng, storage]'" in text(page, "command")
+    box.send_keys(" ")
+    assert shown(page) == full
+
+
+def test_a_file_is_shown_as_it_would_be_rendered(page: WebDriver, render: Renderer) -> None:
+    unfold(page)
+    retype(page, "backend_name", "acme")
+    retype(page, "vendor", "Acme & Sons")
+    project = render(preset="full", backend_name="acme", vendor="Acme & Sons")
+    # With the keyboard alone: open the folder, then the file.
+    for path in ("python", "python/torch_acme", "python/torch_acme/__init__.py"):
+        entry = page.find_element("css selector", f"#tree [data-path='{path}']")
+        entry.send_keys("\n")
+    assert text(page, "path") == "python/torch_acme/__init__.py"
+    assert text(page, "content") == (project / "python/torch_acme/__init__.py").read_text("utf-8")
+    # It stays while other answers change.
+    feature(page, "rng").click()
+    assert text(page, "path") == "python/torch_acme/__init__.py"
+
+
+def test_a_name_that_cannot_be_is_explained_as_it_is_typed(page: WebDriver) -> None:
+    retype(page, "backend_name", "cuda")
+    assert text(page, "backend_name-problem") == (
+        "'cuda' is a device type of PyTorch's own: try 'my_cuda'"
+    )
+    field = page.find_element("id", "backend_name")
+    assert field.get_attribute("aria-invalid") == "true"
+    assert not page.find_element("id", "copy").is_enabled()
+    retype(page, "backend_name", "acme")
+    assert text(page, "backend_name-problem") == ""
+    assert page.find_element("id", "copy").is_enabled()
+    assert "backend_name=acme" in text(page, "command")
+
+
+def test_texts_follow_the_name_until_they_are_typed(page: WebDriver) -> None:
+    unfold(page)
+    retype(page, "backend_name", "acme_npu")
+    assert page.find_element("id", "display_name").get_attribute("value") == "Acme Npu"
+    retype(page, "display_name", "ACME")
+    retype(page, "backend_name", "acme")
+    assert page.find_element("id", "display_name").get_attribute("value") == "ACME"
+    retype(page, "vendor", " ")
+    assert text(page, "vendor-problem") == "vendor is empty"
+
+
+@pytest.mark.parametrize("way", ["command", "answers file"])
+def test_what_is_taken_along_renders_what_is_shown(
+    way: str, page: WebDriver, tmp_path: Path, render: Renderer
+) -> None:
+    unfold(page)
+    retype(page, "backend_name", "acme")
+    retype(page, "vendor", 'O\'Neill $HOME "x" #1: y')
+    feature(page, "storage").click()
+    page.find_element("css selector", "input[name=dtypes][value=complex128]").click()
+    page.find_element("css selector", "#license option[value=mit]").click()
+    words = shlex.split(text(page, "command"))
+    assert words[0] == "copier"
+    if way == "answers file":
+        answers = page.execute_script("return torchsmith.answersFile(answersGiven())")
+        assert yaml.safe_load(answers)["vendor"] == 'O\'Neill $HOME "x" #1: y'
+        (tmp_path / "answers.yml").write_text(answers, "utf-8")
+        words = ["copier", "copy", "--vcs-ref", "HEAD", "--defaults", "--data-file", "answers.yml"]
+        words += [str(render.template), "torch-acme"]
+    subprocess.run([COPIER, *words[1:], "--quiet"], cwd=tmp_path, check=True)
+    written = contents(tmp_path / words[-1])
+    ask = """const written = torchsmith.render(answersGiven());
+        return Object.fromEntries(arguments[0].map((path) => [path, written.get(path)]))"""
+    paths = ["README.md", "LICENSE", ".copier-answers.yml", "pyproject.toml", "CMakeLists.txt"]
+    seen = page.execute_script(ask, paths)
+    assert seen == {path: written[path].decode() for path in paths}
+    assert shown(page) == set(written)
+
+
+def test_what_a_feature_requires_is_shown_and_comes_along(
+    browser: WebDriver, content: dict[str, Any], tmp_path: Path
+) -> None:
+    changed = copy.deepcopy(content)
+    first, second = list(tables.features())[:2]
+    changed["catalog"]["values"]["catalog"][first]["requires"] = [second]
+    (tmp_path / "index.html").write_text(build.page(changed), "utf-8")
+    browser.get((tmp_path / "index.html").as_uri())
+    assert f"Requires {second}." in browser.find_element("id", "features").text
+    browser.find_element("id", "none").click()
+    owned = tables.features()[second].paths[0].lstrip("/")
+    assert not [path for path in shown(browser) if path.startswith(owned)]
+    feature(browser, first).click()
+    assert f"on: required by {first}" in browser.find_element("id", "features").text
+    assert [path for path in shown(browser) if path.startswith(owned)]
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_texts_stand_out_and_nothing_is_cut_off_on_a_phone(
+    dark: bool, content: dict[str, Any], tmp_path: Path
+) -> None:
+    """By WCAG's measure of contrast: 4.5 to 1 for text."""
+    (tmp_path / "index.html").write_text(build.page(content), "utf-8")
+    with chromium(width=500, height=900, dark=dark) as window:
+        window.get((tmp_path / "index.html").as_uri())
+        query = "return matchMedia('(prefers-color-scheme: dark)').matches"
+        assert window.execute_script(query) is dark
+        retype(window, "backend_name", "cuda")
+        wide = "return [document.documentElement.scrollWidth, innerWidth]"
+        needed, there = window.execute_script(wide)
+        assert needed <= there
+        low = window.execute_script(CONTRAST)
+        assert len(low["seen"]) > 3
+        assert low["weak"] == []
+
+
+CONTRAST = """
+const canvas = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
+const light = (color) => {
+  canvas.fillStyle = color;
+  canvas.fillRect(0, 0, 1, 1);
+  const parts = [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3).map((part) => part / 255)
+    .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2];
+};
+const behind = (element) => {
+  for (let at = element; at; at = at.parentElement) {
+    const color = getComputedStyle(at).backgroundColor;
+    if (color !== "rgba(0, 0, 0, 0)") return color;
+  }
+  return "white";
+};
+const seen = new Set();
+const weak = [];
+for (const element of document.querySelectorAll("body *:not(script):not(noscript):not(option)")) {
+  const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
+  const paused = ":disabled, .wrong #command, .wrong #files *";
+  if (!own || !element.checkVisibility() || element.matches(paused)) continue;
+  const [front, back] = [getComputedStyle(element).color, behind(element)];
+  const [high, low] = [light(front), light(back)].sort((one, other) => other - one);
+  const ratio = (high + 0.05) / (low + 0.05);
+  seen.add(front);
+  if (ratio < 4.5) weak.push(`${element.tagName} #${element.id}: ${front} on ${back}`);
+}
+return {seen: [...seen], weak};
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("{= backend_name | shuffle =}", "x.h: .* cannot do the filter 'shuffle'"),
+        ("#% macro f()\n#% endmacro\n", "cannot do the statement 'Macro'"),
+        ("{= a * b =}", "cannot do the expression 'Mul"),
+    ],
+)
+def test_a_template_that_the_page_cannot_render_is_refused(source: str, words: str) -> None:
+    with pytest.raises(UnknownConstructError, match=words):
+        compile_template(source, "x.h")
+
+
+def test_it_is_built_by_one_command(tmp_path: Path) -> None:
+    out = tmp_path / "page" / "index.html"
+    command = [sys.executable, "-m", "generator.site.build", "--source", "gh:acme/torchsmith"]
+    subprocess.run([*command, "--out", out], cwd=ROOT, check=True, capture_output=True)
+    built = out.read_text("utf-8")
+    assert '"source":"gh:acme/torchsmith"' in built
+    assert "/* page.js */" not in built
