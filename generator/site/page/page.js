@@ -271,7 +271,7 @@ function start() {
     if (event.target.type === "text") state.touched.add(event.target.id);
     update();
   });
-  $("questions").addEventListener("change", update);
+  for (const name of Object.keys(catalog.choices)) $(name).addEventListener("change", update);
   $("questions").addEventListener("submit", (event) => event.preventDefault());
   for (const [button, picked] of [["every", true], ["none", false]]) {
     $(button).addEventListener("click", () => {
