@@ -202,7 +202,8 @@ def test_autocast_is_available_exactly_where_it_can_be_entered() -> None:
     else:
         assert torch.amp.is_autocast_available(DEVICE)
         with context:
-            assert torch.is_autocast_enabled(DEVICE)
+            # It warns and stays off where there is no dtype of 16 bits to cast to.
+            assert torch.is_autocast_enabled(DEVICE) is bool(backend.get_amp_supported_dtype())
     assert torch.amp.is_autocast_available("cpu")
 
 
