@@ -1,0 +1,82 @@
+"""Every command line in docs/commands and in the update guide runs, page by page, as it stands."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from generator import cli
+from rendering import ROOT, Renderer, commit, snapshot
+
+BIN = Path(sys.executable).parent
+PAGES = [*sorted((ROOT / "docs" / "commands").glob("*.md")), ROOT / "docs" / "updates.md"]
+BLOCK = re.compile(r"^```sh\n(.*?)^```", re.M | re.S)
+
+# The real commands, from this tree; building is left to tests/projects.
+PRELUDE = f"""
+set -e
+torchsmith() {{ "{sys.executable}" -m generator.cli "$@"; }}
+copier() {{ "{BIN}/copier" "$@"; }}
+fails() {{ if "$@"; then echo "should have failed: $*"; exit 9; else test $? = 1; fi; }}
+"""
+STUB = (
+    f'#!/bin/sh\nif [ "$1" = -c ]; then exec "{sys.executable}" "$@"; fi\necho "== 7 passed =="\n'
+)
+
+
+@pytest.fixture
+def workplace(shared: Path, tmp_path: Path) -> Path:
+    """A folder with the project torch-foo, whose template has had a release since."""
+    ready = shared / "with-two-releases"
+    with FileLock(shared / "with-two-releases.lock"):
+        if not ready.exists():
+            template = snapshot(shared / "released")
+            project = Renderer(template, shared).fresh(
+                ready.with_suffix(".part") / "torch-foo", preset="custom", features=["amp"]
+            )
+            commit(project, "rendered")
+            (template / "template" / "docs" / "news.md").write_text("# News\n")
+            commit(template, "release", tag="v1.1.0")
+            ready.with_suffix(".part").rename(ready)
+    shutil.copytree(ready, tmp_path / "work")
+    stub = tmp_path / "environment" / "bin" / "python"
+    stub.parent.mkdir(parents=True)
+    stub.write_text(STUB)
+    stub.chmod(0o755)
+    return tmp_path / "work"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_command_lines_run(page: Path, workplace: Path) -> None:
+    lines = "".join(BLOCK.findall(page.read_text("utf-8"))).splitlines()
+    assert lines
+    script = [re.sub(r"(.*) # status 1$", r"fails \1", line) for line in lines]
+    done = subprocess.run(
+        ["bash", "-c", PRELUDE + "\n".join(script)],
+        cwd=workplace,
+        env={
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "VIRTUAL_ENV": str(workplace.parent / "environment"),
+        },
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+
+
+def test_every_command_has_its_page() -> None:
+    names = {
+        info.name or info.callback.__name__
+        for info in cli.app.registered_commands
+        if info.callback is not None
+    } | {str(group.name) for group in cli.app.registered_groups}
+    assert names <= {page.stem for page in (ROOT / "docs" / "commands").glob("*.md")}
