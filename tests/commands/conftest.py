@@ -1,34 +1,14 @@
 from __future__ import annotations
 
-import json
 import shutil
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from commanding import Ended, Torchsmith
 from generator import cli
 from rendering import Renderer, commit
-
-
-@dataclass(frozen=True)
-class Ended:
-    """How a command ended, and what it printed."""
-
-    status: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        """What it reported."""
-        return json.loads(self.out)
-
-
-Torchsmith = Callable[..., Ended]
 
 
 @pytest.fixture

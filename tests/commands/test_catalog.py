@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from conftest import Torchsmith
+from commanding import Torchsmith
 from generator import cli, tables
 from rendering import ROOT
 

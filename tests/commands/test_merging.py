@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Torchsmith
+from commanding import Torchsmith
 from generator import tables
 from rendering import Renderer, commit, contents, git
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Torchsmith
+from commanding import Torchsmith
 from generator import building, toolchain
 from rendering import Renderer
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Torchsmith
+from commanding import Torchsmith
 from rendering import git
 
 torchgen = pytest.importorskip("torchgen", reason="operators are read from PyTorch's wheel")
