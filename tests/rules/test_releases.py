@@ -1,0 +1,193 @@
+"""A project with edits comes from every release of the template to what is here now.
+
+Past releases are the repository's tags; the two that stand in for history that does not exist yet
+differ from the present as releases do: by lines, by files that came, went and moved.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import shutil
+import subprocess
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+from filelock import FileLock
+
+from generator.merge import releases
+from generator.render import update
+from rendering import ROOT, Renderer, commit, contents, git, snapshot
+
+ANSWERS = {"vendor": "Acme", "preset": "custom", "features": ["amp", "rng"]}
+NOW = "v9999.0.0"
+# What the user has changed: a device, an operator and prose.
+EDITS = {
+    "README.md": lambda text: text + "\nOur own words.\n",
+    "csrc/aten/fill.cpp": lambda text: text.replace("\n#include", "\n// Ours.\n#include", 1),
+    "tests/support.py": lambda text: text + "\n\nOURS = 1\n",
+}
+OWN = {
+    "device/acme/runtime.cpp": "// our device\n",
+    "csrc/operators/gelu.cpp": "// our operator\n",
+}
+
+
+def edit(file: Path, change: Callable[[str], str]) -> None:
+    before = file.read_text("utf-8")
+    after = change(before)
+    assert after != before, file
+    file.write_text(after, "utf-8")
+
+
+def make_past(template: Path, past: str) -> None:
+    """Turn the present template into an invented release."""
+    tree = template / "template"
+    (tree / "docs" / "old.md").write_text("# A page that went\n")
+    edit(tree / ".gitignore", lambda text: "/a-line-that-went/\n" + text)
+    edit(tree / "CHANGELOG.md.jinja", lambda text: text.replace("\n\n", "\n\nAnother line.\n", 1))
+    if past == "v0.0.1":
+        (tree / "docs" / "tracing.md.jinja").rename(tree / "docs" / "moved.md.jinja")
+        (tree / "tests" / "amp" / "test_grad_scaler.py").unlink()
+        edit(tree / "csrc" / "aten" / "fill.cpp.jinja", lambda text: text + "// went\n")
+
+
+def real_tags() -> list[str]:
+    return releases(str(ROOT))
+
+
+@pytest.fixture(scope="session")
+def history(shared: Path) -> Path:
+    """A repository with every release as a tag, and the present as the last."""
+    template = shared / "history"
+    with FileLock(shared / "history.lock"):
+        if not template.exists():
+            making = template.with_suffix(".part")
+            for past in ("v0.0.1", "v0.0.2"):
+                replace(making, present(shared))
+                make_past(making, past)
+                commit(making, past, tag=past)
+            for tag in real_tags():
+                archive = subprocess.run(
+                    ["git", "archive", tag, "copier.yml", "generator/catalog", "template"],
+                    cwd=ROOT,
+                    capture_output=True,
+                    check=True,
+                ).stdout
+                old = shared / "archive" / tag
+                with tarfile.open(fileobj=io.BytesIO(archive)) as files:
+                    files.extractall(old, filter="data")
+                replace(making, old)
+                commit(making, tag, tag=tag)
+            replace(making, present(shared))
+            commit(making, NOW, tag=NOW)
+            making.rename(template)
+    return template
+
+
+def present(shared: Path) -> Path:
+    folder = shared / "present"
+    return folder if folder.exists() else snapshot(folder)
+
+
+def replace(repository: Path, tree: Path) -> None:
+    """Make the repository's files those of ``tree``."""
+    repository.mkdir(exist_ok=True)
+    for entry in repository.iterdir():
+        if entry.is_file():
+            entry.unlink()
+        elif entry.name != ".git":
+            shutil.rmtree(entry)
+    shutil.copytree(tree, repository, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".git"))
+
+
+def rendered(template: Path, project: Path, ref: str) -> Path:
+    from generator.render import render
+
+    render(project, ANSWERS, source=str(template), ref=ref)
+    commit(project, f"rendered from {ref}")
+    return project
+
+
+def with_edits(project: Path) -> Path:
+    for path, change in EDITS.items():
+        edit(project / path, change)
+    for path, text in OWN.items():
+        (project / path).parent.mkdir(parents=True)
+        (project / path).write_text(text, "utf-8")
+    commit(project, "edited")
+    return project
+
+
+@pytest.mark.parametrize("release", ["v0.0.1", "v0.0.2", *real_tags()])
+def test_edits_are_kept_and_all_else_is_as_a_fresh_render(
+    release: str, history: Path, tmp_path: Path
+) -> None:
+    project = with_edits(rendered(history, tmp_path / "project", release))
+    update(project, {}, ref=NOW)
+
+    fresh = contents(rendered(history, tmp_path / "fresh", NOW))
+    expected = dict(fresh)
+    for path, change in EDITS.items():
+        expected[path] = change(fresh[path].decode()).encode()
+    expected |= {path: text.encode() for path, text in OWN.items()}
+    actual = contents(project)
+    assert sorted(actual) == sorted(expected)
+    assert [path for path in actual if actual[path] != expected[path]] == []
+    assert git(project, "diff", "--name-only", "--diff-filter=U") == ""
+
+
+def test_where_both_changed_a_line_both_are_shown(history: Path, tmp_path: Path) -> None:
+    project = rendered(history, tmp_path / "project", "v0.0.2")
+    edit(project / ".gitignore", lambda text: text.replace("/a-line-that-went/", "/ours/"))
+    commit(project, "edited")
+    update(project, {}, ref=NOW)
+    text = (project / ".gitignore").read_text("utf-8")
+    assert "<<<<<<< before updating\n/ours/\n" in text
+    assert git(project, "diff", "--name-only", "--diff-filter=U").split() == [".gitignore"]
+
+
+def test_a_question_can_be_renamed_and_keeps_its_answer(history: Path, tmp_path: Path) -> None:
+    template = tmp_path / "template"
+    subprocess.run(["git", "clone", "--quiet", str(history), str(template)], check=True)
+    project = with_edits(rendered(history, tmp_path / "project", NOW))
+    edit(project / ".copier-answers.yml", lambda text: text.replace(str(history), str(template)))
+    commit(project, "the template moved")
+    questions = template / "generator" / "catalog" / "questions.yml"
+    edit(
+        questions,
+        lambda text: (
+            text.replace("    - vendor\n", "    - maker\n")
+            .replace("type: yaml\n  default: []", "type: yaml\n  default: [vendor]")
+            .replace("\nvendor:", "\nmaker:")
+            .replace("'vendor', vendor", "'maker', maker")
+            .replace(
+                "default: Example Vendor",
+                "default: \"{= vendor if vendor is defined else 'Example Vendor' =}\"",
+            )
+        ),
+    )
+    for file in (template / "template").rglob("*.jinja"):
+        text = file.read_text("utf-8")
+        file.write_text(re.sub(r"(\{=[^}]*)\bvendor\b", r"\1maker", text), "utf-8")
+    for file in (template / "generator" / "catalog" / "licenses").iterdir():
+        text = file.read_text("utf-8")
+        file.write_text(re.sub(r"(\{=[^}]*)\bvendor\b", r"\1maker", text), "utf-8")
+    commit(template, "rename a question", tag="v9999.1.0")
+    before = contents(project)
+    update(project, {}, ref="v9999.1.0")
+    after = contents(project)
+    answers = yaml.safe_load(after.pop(".copier-answers.yml"))
+    before.pop(".copier-answers.yml")
+    assert answers["maker"] == "Acme"
+    assert "vendor" not in answers
+    assert after == before
+
+
+def test_the_template_has_no_path_where_its_users_own_files_stand(render: Renderer) -> None:
+    project = render(preset="full")
+    for folder in ("csrc/operators", "tests/operators", "docs/own-operators.md"):
+        assert not (project / folder).exists()
