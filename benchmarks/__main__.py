@@ -85,7 +85,7 @@ def configure(project: Path, build: Path, *options: str) -> list[str]:
 
 def building(project: Path, scratch: Path) -> list[Row]:
     """Build `full` clean without ccache, again after touching a kernel, and from a warm ccache."""
-    plain = scratch / "plain"
+    plain = project / "build/plain"
     cost_of(configure(project, plain, "-DCMAKE_CXX_COMPILER_LAUNCHER="), CCACHE_DISABLE="1")
     clean = cost_of(["cmake", "--build", str(plain)], CCACHE_DISABLE="1")
     (project / "device/reference/unary.cpp").touch()
@@ -98,7 +98,7 @@ def building(project: Path, scratch: Path) -> list[Row]:
     if subprocess.run(["sh", "-c", "command -v ccache"], stdout=subprocess.DEVNULL).returncode == 0:
         cache = {"CCACHE_DIR": str(scratch / "ccache")}
         for attempt in ("cold", "warm"):
-            build = scratch / f"cached-{attempt}"
+            build = project / f"build/cached-{attempt}"
             cost_of(configure(project, build), **cache)
             cached = cost_of(["cmake", "--build", str(build)], **cache)
         rows.append(Row("build of `full` from a warm ccache", cached.wall, 15, "s"))

@@ -24,7 +24,8 @@ if(NOT DEFINED CMAKE_UNITY_BUILD)
       set_source_files_properties("${source}" PROPERTIES UNITY_GROUP reference_rest)
     endif()
   endforeach()
-  set_target_properties(${DEVICE_TARGET} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  set_target_properties(${DEVICE_TARGET} PROPERTIES
+    UNITY_BUILD ON UNITY_BUILD_MODE GROUP UNITY_BUILD_RELOCATABLE ON)
 endif()
 
 find_package(Python REQUIRED COMPONENTS Interpreter)
