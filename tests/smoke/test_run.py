@@ -44,7 +44,9 @@ def test_all_pass(tmp_path: Path, jobs: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "culprits", [{FEATURES[0]}, set(FEATURES[:2]), set(FEATURES)], ids=lambda set: "+".join(set)
+    "culprits",
+    [{FEATURES[0]}, set(FEATURES[:2]), set(FEATURES)],
+    ids=lambda on: "+".join(sorted(on)),
 )
 def test_the_smallest_failing_set_of_features_is_named(tmp_path: Path, culprits: set[str]) -> None:
     """With its command, in which everything else is ordinary."""
