@@ -75,6 +75,29 @@ def rendering(scratch: Path) -> list[Row]:
     return rows
 
 
+def commanding(scratch: Path) -> list[Row]:
+    """Time the command, as a user waits for it; the template is a copy that has commits."""
+    command = [sys.executable, "-m", "generator.cli"]
+    place = {"PYTHONPATH": str(TEMPLATE)}
+    project = scratch / "commanded"
+    cost_of([*command, "--help"], **place)
+    help = cost_of([*command, "--help"], **place)
+    template = scratch / "template"
+    cost_of(["git", "clone", "--quiet", str(TEMPLATE), str(template)])
+    options = ["--defaults", "--template", str(template), "-d", "features=[amp]"]
+    new = cost_of([*command, "new", str(project), *options], **place)
+    identity = ("-c", "user.name=bench", "-c", "user.email=bench@localhost")
+    for step in (["init", "--quiet"], ["add", "--all"], ["commit", "--quiet", "-m", "start"]):
+        cost_of(["git", "-C", str(project), *identity, *step])
+    show = [*command, "preview", "--add", "rng", "--project", str(project)]
+    preview = cost_of(show, **place)
+    return [
+        Row("`torchsmith --help`", help.wall, 0.5, "s"),
+        Row("`torchsmith new`, without a build", new.wall, 2.0, "s"),
+        Row("`torchsmith preview`", preview.wall, 5.0, "s"),
+    ]
+
+
 def configure(project: Path, build: Path, *options: str) -> list[str]:
     """Return the command that configures a build of the project."""
     return [
@@ -157,7 +180,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
-        rows = rendering(scratch)
+        rows = rendering(scratch) + commanding(scratch)
         project = scratch / "full-0"
         rows += building(project, scratch) + running(project, scratch)
     show(rows)
