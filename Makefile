@@ -8,6 +8,7 @@ VENV := .venv
 BIN := $(abspath $(VENV))/bin
 READY := $(VENV)/ready
 DEMO := build/foo
+SOURCE ?= gh:example/torchsmith
 JOBS ?= $(shell nproc)
 
 # The compiled parts of the demo and of the tests take cmake and ninja from the environment.
@@ -62,7 +63,7 @@ compat: $(READY)  ## a full render against the headers of every PyTorch that it 
 	$(BIN)/python -m generator.compat --jobs $(JOBS)
 
 site: $(READY)  ## the page to choose a backend on, into build/page
-	$(BIN)/python -m generator.site.build
+	$(BIN)/python -m generator.site.build --source $(SOURCE)
 
 clean:  ## remove what was made, the environment too
 	rm -rf build $(VENV)

@@ -120,7 +120,7 @@ window.torchsmith = {render, problems, command, answersFile, dump: YAML.dump};
 // --- The page itself ---
 
 const $ = (id) => document.getElementById(id);
-const state = {chosen: null, closed: new Set(), touched: new Set()};
+const state = {chosen: null, opened: new Set(), touched: new Set()};
 
 function make(tag, properties = {}, ...children) {
   const element = Object.assign(document.createElement(tag), properties);
@@ -225,10 +225,10 @@ function branch(folder, at, owner) {
       const summary = make("summary", {textContent: `${name}/`});
       summary.dataset.path = path;
       summary.append(label);
-      const details = make("details", {open: state.closed.has(path)}, summary, branch(inside, path, owner));
+      const details = make("details", {open: state.opened.has(path)}, summary, branch(inside, path, owner));
       details.addEventListener("toggle", () => {
-        if (details.open) state.closed.add(path);
-        else state.closed.delete(path);
+        if (details.open) state.opened.add(path);
+        else state.opened.delete(path);
       });
       list.append(make("li", {}, details));
     }
