@@ -1,4 +1,4 @@
-# Writes down what the build knows of itself: core/build_info.h for C++ and _build.py for Python.
+# Writes down what the build knows of itself: core/build_info.h and core/supported_dtypes.h for C++, _build.py for Python.
 separate_arguments(DTYPES)
 list(LENGTH DTYPES DTYPE_COUNT)
 list(JOIN DTYPES "\", \"" DTYPE_NAMES)
@@ -8,4 +8,5 @@ file(STRINGS "device/include/${BACKEND_NAME}/device/runtime.h" INTERFACE_VERSION
 string(REGEX MATCH "[0-9]+" INTERFACE_VERSION "${INTERFACE_VERSION}")
 
 configure_file(cmake/build_info.h.in "${CMAKE_CURRENT_BINARY_DIR}/include/core/build_info.h" @ONLY)
+configure_file(cmake/supported_dtypes.h.in "${CMAKE_CURRENT_BINARY_DIR}/include/core/supported_dtypes.h" @ONLY)
 configure_file(cmake/_build.py.in "${CMAKE_CURRENT_BINARY_DIR}/_build.py" @ONLY)
