@@ -6,7 +6,8 @@ import os
 import subprocess
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -83,6 +84,39 @@ def assert_same(actual: torch.Tensor, expected: torch.Tensor, **tolerances: Any)
     """Compare a tensor of the device with one of the CPU: device, dtype, shape and values."""
     assert actual.device.type == DEVICE
     torch.testing.assert_close(actual.cpu(), expected.cpu(), equal_nan=True, **tolerances)
+
+
+@contextmanager
+def natively() -> Iterator[None]:
+    """Fail if an operator within runs on the CPU."""
+    backend.reset_fallback_stats()
+    yield
+    assert backend.fallback_stats() == {}, "the CPU did the work"
+
+
+def compare(function: Callable[..., Any], *arguments: Any, **tolerances: Any) -> None:
+    """Compare what ``function`` gives here, natively, with what it gives on the CPU.
+    Tensors among the arguments, and those of lists, are copied to the device.
+    """
+    expected = function(*arguments)
+    with natively():
+        actual = function(*[_moved(argument) for argument in arguments])
+    if isinstance(expected, torch.Tensor):
+        actual, expected = (actual,), (expected,)
+    assert len(actual) == len(expected)
+    for mine, theirs in zip(actual, expected, strict=True):
+        assert_same(mine, theirs, **tolerances)
+
+
+def _moved(argument: Any) -> Any:
+    if isinstance(argument, torch.Tensor):
+        # With the strides it has: copying drops those of views with gaps.
+        stored = argument.untyped_storage().nbytes() // argument.itemsize
+        whole = argument.as_strided((stored,), (1,), 0).to(DEVICE)
+        return whole.as_strided(argument.size(), argument.stride(), argument.storage_offset())
+    if isinstance(argument, (list, tuple)):
+        return type(argument)(_moved(item) for item in argument)
+    return argument
 
 
 def run_python(
