@@ -16,7 +16,13 @@ set(DEVICE_FAMILIES
   triangular
   sort
   top_k
+  softmax
+  softmax_backward
+  normalize
+  normalize_backward
   random
+  attention
+  attention_backward
   unscale
   update_scale
   optimizer_step

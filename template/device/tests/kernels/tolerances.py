@@ -93,6 +93,8 @@ ULP = {
     "normal": 16,
     "exponential": 8,
     "unscale": 1,
+    "softmax": 8,
+    "log_softmax": 4,
     "sequence": 1,
 }
 

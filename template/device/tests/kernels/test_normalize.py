@@ -1,0 +1,330 @@
+"""Layer, RMS, group and batch normalization, and their gradients."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from kernels import layouts, oracle, tolerances
+from kernels.harness import DTYPES, Array, Device, rng
+from kernels.support import Case
+from numpy.typing import NDArray
+
+EPS = 1e-3
+OPERATIONS = ["layer", "rms", "group", "batch", "batch_given"]
+PLACES = [layouts.contiguous, layouts.offset, layouts.transposed, layouts.stepped]
+# (outer, channel, inner), and the number of groups for "group".
+SHAPES = [
+    ((7, 33, 1), 3),
+    ((4, 6, 35), 2),
+    ((1, 1, 1), 1),
+    ((3, 2, 1030), 2),
+    ((2, 2100, 1), 4),
+    ((1, 4, 5), 4),
+    ((65, 8, 3), 1),
+]
+
+
+def statistics_type(dtype: str) -> str:
+    return "float64" if dtype == "float64" else "float32"
+
+
+@dataclass
+class Groups:
+    """How an operation groups the elements of an array of one shape."""
+
+    op: str
+    shape: tuple[int, ...]
+    groups: int
+
+    @property
+    def split(self) -> tuple[int, ...]:
+        """The shape with its channels split: (outer, groups, channels, inner)."""
+        outer, channels, inner = self.shape
+        groups = self.groups if self.op == "group" else 1
+        return (outer, groups, channels // groups, inner)
+
+    @property
+    def axes(self) -> tuple[int, ...]:
+        """Those of the split shape's axes that a group extends over."""
+        return (0, 1, 3) if self.op.startswith("batch") else (2, 3)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.split[axis] for axis in self.axes)
+
+    @property
+    def statistics_shape(self) -> tuple[int, ...]:
+        outer, channels, _ = self.shape
+        if self.op == "group":
+            return (outer, self.groups)
+        return (channels,) if self.op.startswith("batch") else (outer,)
+
+    def spread(self, statistics: NDArray[Any]) -> NDArray[Any]:
+        """One value for each group, given to all elements of it."""
+        kept = [1 if axis in self.axes else size for axis, size in enumerate(self.split)]
+        wide = np.broadcast_to(statistics.reshape(kept), self.split)
+        return np.asarray(wide).reshape(self.shape)
+
+    def mean(self, values: NDArray[Any]) -> NDArray[Any]:
+        means = values.reshape(self.split).mean(self.axes)
+        return np.asarray(means).reshape(self.statistics_shape)
+
+
+def per_channel(values: NDArray[Any]) -> NDArray[Any]:
+    return np.asarray(values.sum((0, 2)))
+
+
+def bound(case: Case, count: int, total: NDArray[Any]) -> NDArray[Any]:
+    """The errors that a sum of `count` terms may have, whose sizes add up to `total`."""
+    accumulator = DTYPES[statistics_type(case.dtype)]
+    return np.asarray(2 * (count + 4) * tolerances.unit_roundoff(accumulator) * total)
+
+
+def parameter(
+    device: Device, dtype: str | None, shape: tuple[int, ...], random: np.random.Generator
+) -> Array | None:
+    if dtype is None:
+        return None
+    return device.array(dtype, (shape[1],), values=random.normal(size=shape[1]))
+
+
+def wide_or(array: Array | None, otherwise: float) -> NDArray[Any]:
+    return np.asarray([[otherwise]]) if array is None else oracle.wide(array.values)[:, None]
+
+
+def view(array: Array | None) -> Any:
+    return None if array is None else array.view
+
+
+def check_forward(
+    device: Device,
+    groups: Groups,
+    dtype: str,
+    place: layouts.Placer = layouts.contiguous,
+    parameter_dtype: str | None = None,
+) -> None:
+    op, shape = groups.op, groups.shape
+    case = Case("normalize", op, dtype, place.__name__)
+    random = rng(case, shape, parameter_dtype)
+    source = device.array(dtype, shape, place, random.normal(1.0, 2.0, shape))
+    weight, bias = (parameter(device, parameter_dtype, shape, random) for _ in range(2))
+    out = device.array(dtype, shape, place)
+    given = op == "batch_given"
+    kind, size = statistics_type(dtype), groups.statistics_shape
+    means, rstds = (
+        device.array(kind, size, values=random.uniform(0.5, 1.5, size) if given else None)
+        for _ in range(2)
+    )
+    mean_view = None if op == "rms" else means.view
+
+    def call(probe: bool) -> str | None:
+        answer: str | None = device.api.normalize(
+            device.stream,
+            device.api.NormOp[op],
+            *(out.view, mean_view, rstds.view, source.view, view(weight), view(bias)),
+            EPS,
+            probe=probe,
+        )
+        return answer
+
+    device.run(case, [out] if given else [out, means, rstds], call)
+    values = oracle.wide(source.values)
+    if given:
+        mean, rstd = oracle.wide(means.values), oracle.wide(rstds.values)
+    else:
+        mean = groups.mean(values) * (op != "rms")
+        rstd = 1 / np.sqrt(groups.mean((values - groups.spread(mean)) ** 2) + EPS)
+        if op != "rms":
+            allowed = bound(case, groups.size, groups.mean(np.abs(values)))
+            device.assert_within(case, means.read(), mean, allowed)
+        device.assert_within(case, rstds.read(), rstd, bound(case, groups.size, rstd))
+    normalized = (values - groups.spread(mean)) * groups.spread(rstd)
+    expected = normalized * wide_or(weight, 1) + wide_or(bias, 0)
+    # The mean is as wrong as the terms are large, however small it is itself.
+    sizes = np.abs(mean) + groups.mean(np.abs(values))
+    terms = (np.abs(values) + groups.spread(sizes)) * groups.spread(rstd)
+    scale = terms * np.abs(wide_or(weight, 1)) + np.abs(wide_or(bias, 0))
+    allowed = bound(case, groups.size, scale) + tolerances.spacing(expected, DTYPES[dtype])
+    device.assert_within(case, out.read(), expected, allowed, signed_zeros=False)
+
+
+@pytest.mark.parametrize(("shape", "groups"), SHAPES)
+@pytest.mark.parametrize("affine", [False, True])
+@pytest.mark.parametrize("dtype", oracle.FLOATING)
+@pytest.mark.parametrize("op", OPERATIONS)
+def test_normalize_of_any_shape(
+    device: Device, op: str, dtype: str, affine: bool, shape: tuple[int, ...], groups: int
+) -> None:
+    kind = dtype if affine else None
+    check_forward(device, Groups(op, shape, groups), dtype, parameter_dtype=kind)
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("dtype", oracle.FLOATING)
+@pytest.mark.parametrize("op", OPERATIONS)
+def test_normalize_of_any_layout(
+    device: Device, op: str, dtype: str, place: layouts.Placer
+) -> None:
+    for shape in ((5, 6, 7), (5, 34, 1)):
+        check_forward(device, Groups(op, shape, 2), dtype, place, dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("op", OPERATIONS)
+def test_parameters_may_be_wider(device: Device, op: str, dtype: str) -> None:
+    check_forward(device, Groups(op, (4, 6, 35), 2), dtype, parameter_dtype="float32")
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("op", OPERATIONS)
+def test_normalize_of_many_rows(device: Device, op: str) -> None:
+    groups = Groups(op, (*layouts.LARGE, 1), 4)
+    check_forward(device, groups, "float32", parameter_dtype="float32")
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_a_large_mean_does_not_spoil_the_variance(device: Device, dtype: str) -> None:
+    case = Case("normalize", "layer", dtype, "contiguous")
+    values = np.asarray([[[500.0], [504.0]] * 512])
+    source = device.array(dtype, (1, 1024, 1), values=values)
+    out = device.array(dtype, (1, 1024, 1))
+    mean, rstd = (device.array("float32", (1,)) for _ in range(2))
+    views = (out.view, mean.view, rstd.view, source.view, None, None)
+
+    def call(probe: bool) -> str | None:
+        code = device.api.NormOp.layer
+        answer: str | None = device.api.normalize(device.stream, code, *views, 0.0, probe=probe)
+        return answer
+
+    device.run(case, [out, mean, rstd], call)
+    device.assert_within(case, out.read(), (values - 502) / 2, 1e-3)
+
+
+@dataclass
+class Backward:
+    """One launch of normalize_backward and what it should give."""
+
+    device: Device
+    groups: Groups
+    dtype: str
+    place: layouts.Placer = layouts.contiguous
+    parameter_dtype: str | None = None
+    wanted: tuple[bool, bool, bool] = (True, True, True)
+
+    def check(self) -> None:
+        device, op, shape = self.device, self.groups.op, self.groups.shape
+        case = Case("normalize_backward", op, self.dtype, self.place.__name__)
+        random = rng(case, shape, self.parameter_dtype)
+        source, grad_out = (
+            device.array(self.dtype, shape, self.place, random.normal(mean, 2, shape))
+            for mean in (1, 0)
+        )
+        weight = parameter(device, self.parameter_dtype, shape, random)
+        kind, size = statistics_type(self.dtype), self.groups.statistics_shape
+        mean, rstd = (
+            device.array(kind, size, values=random.uniform(0.5, 1.5, size)) for _ in range(2)
+        )
+        gradients = [
+            device.array(self.dtype, shape, self.place),
+            *(device.array(self.parameter_dtype or self.dtype, (shape[1],)) for _ in range(2)),
+        ]
+        outputs = [
+            array.view if wanted else None
+            for array, wanted in zip(gradients, self.wanted, strict=True)
+        ]
+        inputs = (grad_out.view, source.view, None if op == "rms" else mean.view, rstd.view)
+
+        def call(probe: bool) -> str | None:
+            answer: str | None = device.api.normalize_backward(
+                device.stream,
+                device.api.NormOp[op],
+                *(*outputs, *inputs, view(weight)),
+                probe=probe,
+            )
+            return answer
+
+        device.run(case, gradients, call)
+        means = oracle.wide(mean.values) * (op != "rms")
+        values = [oracle.wide(array.values) for array in (source, grad_out, rstd)]
+        results = self.expected(case, means, *values, wide_or(weight, 1))
+        for out, wanted, (right, allowed) in zip(gradients, self.wanted, results, strict=True):
+            if wanted:
+                spacing = tolerances.spacing(right, DTYPES[out.dtype])
+                device.assert_within(case, out.read(), right, allowed + spacing, signed_zeros=False)
+            else:
+                assert out.unchanged()
+
+    def expected(
+        self,
+        case: Case,
+        mean: NDArray[Any],
+        values: NDArray[Any],
+        gradient: NDArray[Any],
+        rstd: NDArray[Any],
+        weight: NDArray[Any],
+    ) -> list[tuple[NDArray[Any], NDArray[Any]]]:
+        """The three gradients, each with the errors that it may have."""
+        groups = self.groups
+        normalized = (values - groups.spread(mean)) * groups.spread(rstd)
+        weighted = gradient * weight
+        product = weighted * normalized
+        shares = [groups.mean(weighted) * (groups.op != "rms"), groups.mean(product)]
+        if groups.op == "batch_given":
+            shares = [0 * share for share in shares]
+        result = weighted - groups.spread(shares[0]) - normalized * groups.spread(shares[1])
+        scale = np.abs(weighted) + groups.spread(groups.mean(np.abs(weighted)))
+        scale += np.abs(normalized) * groups.spread(groups.mean(np.abs(product)))
+        count = groups.shape[0] * groups.shape[2]
+        factor = groups.spread(rstd)
+        terms = gradient * normalized
+        return [
+            (result * factor, bound(case, groups.size, scale * factor)),
+            (per_channel(terms), bound(case, count, per_channel(np.abs(terms)))),
+            (per_channel(gradient), bound(case, count, per_channel(np.abs(gradient)))),
+        ]
+
+
+@pytest.mark.parametrize(("shape", "groups"), SHAPES)
+@pytest.mark.parametrize("affine", [False, True])
+@pytest.mark.parametrize("dtype", oracle.FLOATING)
+@pytest.mark.parametrize("op", OPERATIONS)
+def test_gradients_of_any_shape(
+    device: Device, op: str, dtype: str, affine: bool, shape: tuple[int, ...], groups: int
+) -> None:
+    kind = dtype if affine else None
+    Backward(device, Groups(op, shape, groups), dtype, parameter_dtype=kind).check()
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("dtype", oracle.FLOATING)
+@pytest.mark.parametrize("op", OPERATIONS)
+def test_gradients_of_any_layout(
+    device: Device, op: str, dtype: str, place: layouts.Placer
+) -> None:
+    for shape in ((5, 6, 7), (5, 34, 1)):
+        Backward(device, Groups(op, shape, 2), dtype, place, dtype).check()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("op", OPERATIONS)
+def test_gradients_beside_wider_parameters(device: Device, op: str, dtype: str) -> None:
+    Backward(device, Groups(op, (4, 6, 35), 2), dtype, parameter_dtype="float32").check()
+
+
+@pytest.mark.parametrize(
+    "wanted", [(True, False, False), (False, True, False), (False, False, True)]
+)
+@pytest.mark.parametrize("op", OPERATIONS)
+def test_gradients_that_nobody_wants_are_left_out(
+    device: Device, op: str, wanted: tuple[bool, bool, bool]
+) -> None:
+    groups = Groups(op, (4, 6, 5), 2)
+    Backward(device, groups, "float32", parameter_dtype="float32", wanted=wanted).check()
+
+
+def test_every_operation_is_tested(device: Device) -> None:
+    assert set(OPERATIONS) == {op.name for op in device.api.NormOp}

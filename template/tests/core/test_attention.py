@@ -1,0 +1,232 @@
+"""Scaled dot-product attention against the CPU, and which implementation is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+from backend import DEVICE, backend
+from support import FLOATING, assert_same, needs, needs_two_devices, sample, supported
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.functional import scaled_dot_product_attention as attention
+from torch.profiler import ProfilerActivity, profile
+
+pytestmark = needs(torch.float32)
+
+TOLERANCE = {torch.float16: 4e-3, torch.bfloat16: 3e-2, torch.float32: 1e-5, torch.float64: 1e-12}
+FUSED = "aten::_scaled_dot_product_fused_attention_overrideable"
+Inputs = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+
+
+@pytest.fixture(autouse=True)
+def everything_is_native() -> Iterator[None]:
+    """Fail a test in which an operator ran on the CPU."""
+    backend.reset_fallback_stats()
+    yield
+    assert not backend.fallback_stats()
+
+
+def make(
+    dtype: torch.dtype = torch.float32,
+    heads: tuple[int, int] = (3, 3),
+    rows: tuple[int, int] = (5, 7),
+    width: int = 4,
+) -> Inputs:
+    """Return query, key and value; `heads` and `rows` are those of the query and of the others."""
+    shapes = [(2, heads[kind], rows[kind], width) for kind in (0, 1, 1)]
+    query, key, value = (
+        sample(*shape, dtype=dtype, low=-2, high=2, seed=seed) for seed, shape in enumerate(shapes)
+    )
+    return query, key, value
+
+
+def used(function: Callable[[], Any]) -> set[str]:
+    """Return the names of the operators that ``function`` calls."""
+    with profile(activities=[ProfilerActivity.CPU]) as profiler:
+        function()
+    return {event.key for event in profiler.key_averages()}
+
+
+def compare(inputs: Inputs, **options: Any) -> None:
+    """Compare results and gradients, and check that the fused operator ran."""
+    dtype = inputs[0].dtype
+    theirs = [tensor.detach().clone().requires_grad_() for tensor in inputs]
+    mine = [tensor.detach().to(DEVICE).requires_grad_() for tensor in inputs]
+    for tensors in (theirs, mine):  # The CPU's gradients are those of dense tensors.
+        tensors[:] = [tensor.detach().requires_grad_() for tensor in tensors]
+    device_options = {
+        name: option.to(DEVICE) if isinstance(option, torch.Tensor) else option
+        for name, option in options.items()
+    }
+    expected, actual = attention(*theirs, **options), attention(*mine, **device_options)
+    tolerance = TOLERANCE[dtype]
+    assert_same(actual, expected, rtol=tolerance, atol=tolerance)
+    gradient = sample(*expected.shape, dtype=dtype, low=-1, high=1, seed=9)
+    expected.backward(gradient)
+    actual.backward(gradient.to(DEVICE))
+    for here, there in zip(mine, theirs, strict=True):
+        assert here.grad is not None and there.grad is not None
+        assert_same(here.grad, there.grad, rtol=8 * tolerance, atol=8 * tolerance)
+    with torch.no_grad():
+        assert FUSED in used(lambda: attention(*mine, **device_options))
+
+
+@pytest.mark.parametrize("dtype", supported(FLOATING), ids=str)
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("rows", [(5, 7), (7, 5), (70, 70), (1, 1), (1, 9)])
+def test_attention(dtype: torch.dtype, causal: bool, rows: tuple[int, int]) -> None:
+    compare(make(dtype, rows=rows), is_causal=causal)
+
+
+@pytest.mark.parametrize("dtype", supported(FLOATING), ids=str)
+def test_masks(dtype: torch.dtype) -> None:
+    inputs = make(dtype)
+    for shape in ((5, 7), (2, 1, 5, 7), (2, 3, 5, 7), (1, 7), (1, 1, 1, 7)):
+        compare(inputs, attn_mask=sample(*shape, dtype=dtype, seed=4))
+        mask = sample(*shape, dtype=torch.bool, seed=5)
+        mask[..., 0] = True
+        compare(inputs, attn_mask=mask)
+
+
+@pytest.mark.parametrize("dtype", supported(FLOATING), ids=str)
+def test_a_query_that_sees_nothing(dtype: torch.dtype) -> None:
+    mask = torch.ones(5, 7, dtype=torch.bool)
+    mask[2] = False
+    compare(make(dtype), attn_mask=mask)
+
+
+def test_scale() -> None:
+    compare(make(), scale=0.3)
+
+
+@pytest.mark.parametrize("dtype", supported(FLOATING), ids=str)
+@pytest.mark.parametrize("causal", [False, True])
+def test_heads_that_share_keys(dtype: torch.dtype, causal: bool) -> None:
+    compare(make(dtype, heads=(6, 2)), enable_gqa=True, is_causal=causal)
+    compare(make(dtype, heads=(4, 1)), enable_gqa=True, is_causal=causal)
+
+
+def test_layouts() -> None:
+    query, key, value = make()
+    sequence_first = [tensor.transpose(1, 2).contiguous().transpose(1, 2) for tensor in make()]
+    compare((sequence_first[0], sequence_first[1], sequence_first[2]))
+    compare((query[..., ::2], key[..., ::2], value))
+    compare(
+        (query, key[:, :1].expand(-1, 3, -1, -1), value[:, :, ::2].repeat(1, 1, 2, 1)[:, :, :7])
+    )
+    packed = sample(2, 5, 3 * 12, low=-2, high=2)
+    chunks = [part.view(2, 5, 3, 4).transpose(1, 2) for part in packed.chunk(3, -1)]
+    compare((chunks[0], chunks[1], chunks[2]), is_causal=True)
+
+
+def test_result_lies_in_memory_as_the_query_does() -> None:
+    inputs = [tensor.transpose(1, 2).contiguous().transpose(1, 2).to(DEVICE) for tensor in make()]
+    assert attention(*inputs).transpose(1, 2).is_contiguous()
+
+
+def test_gradient_of_the_mask() -> None:
+    results = []
+    for device in ("cpu", DEVICE):
+        query, key, value = (tensor.to(device) for tensor in make())
+        bias = sample(3, 1, 7, seed=4).to(device).requires_grad_()
+        attention(query, key, value, attn_mask=bias).sin().sum().backward()
+        results.append(bias.grad)
+    assert results[0] is not None and results[1] is not None
+    assert_same(results[1], results[0], rtol=1e-4, atol=1e-5)
+
+
+def math_only(inputs: Inputs, **options: Any) -> set[str]:
+    """Return the operators used, having compared the result with the CPU's."""
+    mine = [tensor.to(DEVICE) for tensor in inputs]
+    actual: list[torch.Tensor] = []
+    names = used(lambda: actual.append(attention(*mine, **options)))
+    assert_same(actual[0], attention(*inputs, **options), rtol=1e-4, atol=1e-5)
+    return names
+
+
+def test_sdpa_kernel_chooses() -> None:
+    with sdpa_kernel(SDPBackend.MATH):
+        assert FUSED not in math_only(make())
+    with sdpa_kernel(SDPBackend.OVERRIDEABLE):
+        assert FUSED in math_only(make())
+    with sdpa_kernel([SDPBackend.MATH, SDPBackend.OVERRIDEABLE]):
+        assert FUSED in math_only(make())
+    inputs = [tensor.to(DEVICE) for tensor in make()]
+    with (
+        sdpa_kernel(SDPBackend.FLASH_ATTENTION),
+        pytest.raises(RuntimeError, match="No viable backend"),
+    ):
+        attention(*inputs)
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        (sample(5, 4), sample(7, 4), sample(7, 4)),
+        (sample(3, 5, 4), sample(3, 7, 4), sample(3, 7, 4)),
+        (sample(2, 3, 5, 4), sample(1, 3, 7, 4), sample(2, 3, 7, 4)),
+        (sample(2, 3, 0, 4), sample(2, 3, 7, 4), sample(2, 3, 7, 4)),
+    ],
+)
+def test_other_shapes_are_composed(inputs: Inputs) -> None:
+    assert FUSED not in math_only(inputs)
+
+
+def test_dropout() -> None:
+    if not hasattr(backend, "manual_seed"):
+        pytest.skip("generated without generators of the device")
+    inputs = [tensor.to(DEVICE).requires_grad_() for tensor in make(rows=(64, 64))]
+
+    def run(seed: int) -> list[torch.Tensor]:
+        torch.manual_seed(seed)
+        result = attention(*inputs, dropout_p=0.4)
+        return [result, *torch.autograd.grad(result.sum(), inputs)]
+
+    one, again, other = run(1), run(1), run(2)
+    assert all(torch.equal(a, b) for a, b in zip(one, again, strict=True))
+    assert not torch.equal(one[0], other[0])
+    assert FUSED in used(lambda: run(1))
+    # The expectation over many draws is the result without dropout.
+    with torch.no_grad():
+        mean = torch.stack([attention(*inputs, dropout_p=0.4) for _ in range(200)]).mean(0)
+        difference = (mean - attention(*inputs)).abs().mean().item()
+    assert difference < 0.03
+    # With values of ones, results are the probabilities that were kept: the gradient of dropout is itself.
+    query, key, _ = inputs
+    ones = torch.ones(2, 3, 64, 4, device=DEVICE, requires_grad=True)
+    torch.manual_seed(3)
+    result = attention(query, key, ones, dropout_p=0.4)
+    (gradient,) = torch.autograd.grad(result.sum(), ones)
+    torch.testing.assert_close(gradient.sum().cpu(), result.sum().cpu(), rtol=1e-4, atol=1e-3)
+
+
+def test_multihead_attention_module() -> None:
+    theirs = torch.nn.MultiheadAttention(12, 3, batch_first=True)
+    mine = torch.nn.MultiheadAttention(12, 3, batch_first=True)
+    mine.load_state_dict(theirs.state_dict())
+    mine.to(DEVICE)
+    values = sample(2, 5, 12)
+    expected = theirs(values, values, values, need_weights=False)[0]
+    actual = mine(*[values.to(DEVICE)] * 3, need_weights=False)[0]
+    assert_same(actual, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_wrong_arguments_are_refused() -> None:
+    query, key, value = (tensor.to(DEVICE) for tensor in make())
+    operator = torch.ops.aten._scaled_dot_product_fused_attention_overrideable
+    with pytest.raises(RuntimeError, match="same device"):
+        operator(query, key.cpu(), value)
+    with pytest.raises(RuntimeError, match="fit together"):
+        operator(query, key[:, :2], value)
+    with pytest.raises(RuntimeError):
+        attention(query, key.cpu(), value)
+
+
+@needs_two_devices
+def test_inputs_on_a_device_that_is_not_current() -> None:
+    inputs = [tensor.to(f"{DEVICE}:1") for tensor in make()]
+    result = attention(*inputs)
+    assert result.device == inputs[0].device
+    assert_same(result, attention(*make()), rtol=1e-5, atol=1e-5)

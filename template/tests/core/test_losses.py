@@ -1,0 +1,189 @@
+"""Loss functions against the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+from backend import DEVICE, backend
+from support import FLOATING, assert_same, needs, sample, supported
+from torch.nn import functional
+
+TOLERANCE = {torch.float16: 5e-3, torch.bfloat16: 4e-2, torch.float32: 1e-5, torch.float64: 1e-12}
+REDUCTIONS = ["none", "mean", "sum"]
+
+
+@pytest.fixture(autouse=True)
+def everything_is_native() -> Iterator[None]:
+    """Fail a test in which an operator ran on the CPU."""
+    backend.reset_fallback_stats()
+    yield
+    assert not backend.fallback_stats()
+
+
+def compare(
+    function: Callable[..., torch.Tensor], values: torch.Tensor, *others: torch.Tensor | None
+) -> None:
+    """Compare the results of ``function``, and its gradients for the first argument."""
+    theirs = values.detach().clone().requires_grad_()
+    mine = values.detach().to(DEVICE).requires_grad_()
+    on_device = [None if other is None else other.to(DEVICE) for other in others]
+    expected, actual = function(theirs, *others), function(mine, *on_device)
+    tolerance = TOLERANCE[values.dtype]
+    assert_same(actual, expected, rtol=tolerance, atol=tolerance)
+    gradient = sample(*expected.shape, dtype=expected.dtype, low=-1, high=1, seed=3)
+    expected.backward(gradient)
+    actual.backward(gradient.to(DEVICE))
+    assert mine.grad is not None and theirs.grad is not None
+    assert_same(mine.grad, theirs.grad, rtol=4 * tolerance, atol=4 * tolerance)
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize("dtype", supported(FLOATING), ids=str)
+@pytest.mark.parametrize(
+    ("function", "options"),
+    [
+        (functional.mse_loss, {}),
+        (functional.l1_loss, {}),
+        (functional.smooth_l1_loss, {}),
+        (functional.smooth_l1_loss, {"beta": 0.3}),
+        (functional.huber_loss, {}),
+        (functional.huber_loss, {"delta": 2.5}),
+    ],
+)
+def test_differences(
+    function: Callable[..., torch.Tensor],
+    options: dict[str, Any],
+    dtype: torch.dtype,
+    reduction: str,
+) -> None:
+    values, target = sample(4, 5, dtype=dtype), sample(4, 5, dtype=dtype, seed=1)
+
+    def loss(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return function(x, y, reduction=reduction, **options)
+
+    compare(loss, values, target)
+    compare(lambda x, y: loss(x.T, y.T), values, target)
+    compare(loss, values[:, ::2], target[:, ::2])
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize("dtype", supported(FLOATING), ids=str)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_binary_cross_entropy(dtype: torch.dtype, reduction: str, weighted: bool) -> None:
+    values = sample(4, 5, dtype=dtype, low=0.05, high=0.95)
+    target = sample(4, 5, dtype=dtype, low=0, high=1, seed=1)
+    weight = sample(5, dtype=dtype, low=0.5, high=2, seed=2) if weighted else None
+    compare(
+        lambda x, y, w: functional.binary_cross_entropy(x, y, w, reduction=reduction),
+        values,
+        target,
+        weight,
+    )
+
+
+@needs(torch.float32)
+def test_binary_cross_entropy_of_certain_probabilities() -> None:
+    values, target = torch.tensor([0.0, 1.0, 0.0, 1.0]), torch.tensor([0.0, 1.0, 1.0, 0.0])
+    expected = functional.binary_cross_entropy(values, target, reduction="none")
+    actual = functional.binary_cross_entropy(values.to(DEVICE), target.to(DEVICE), reduction="none")
+    assert_same(actual, expected)
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize("dtype", supported(FLOATING), ids=str)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_nll_loss(dtype: torch.dtype, reduction: str, weighted: bool) -> None:
+    weight = sample(5, dtype=dtype, low=0.5, high=2, seed=2) if weighted else None
+
+    def loss(x: torch.Tensor, y: torch.Tensor, w: torch.Tensor | None) -> torch.Tensor:
+        return functional.nll_loss(x, y, w, reduction=reduction, ignore_index=2)
+
+    labels = torch.tensor([0, 4, 2, 1])
+    compare(loss, sample(4, 5, dtype=dtype), labels, weight)
+    compare(loss, sample(5, dtype=dtype), labels[0], weight)
+    compare(loss, sample(5, 4, dtype=dtype).T, labels, weight)
+    compare(loss, sample(4, 5, 3, dtype=dtype), labels[:, None].expand(4, 3), weight)
+    compare(loss, sample(4, 5, 3, 2, dtype=dtype), labels[:, None, None].expand(4, 3, 2), weight)
+
+
+@needs(torch.float32)
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+def test_nll_loss_of_nothing(reduction: str) -> None:
+    labels = torch.zeros(0, dtype=torch.int64)
+    compare(lambda x, y: functional.nll_loss(x, y, reduction=reduction), torch.zeros(0, 3), labels)
+    labels = torch.full((4,), -100)
+    compare(lambda x, y: functional.nll_loss(x, y, reduction=reduction), sample(4, 3), labels)
+
+
+@needs(torch.float32)
+def test_a_probability_of_0_that_is_ignored_does_no_harm() -> None:
+    values = torch.tensor([[-torch.inf, 0.0], [0.0, -torch.inf]])
+    labels = torch.tensor([1, -100]).to(DEVICE)
+    assert functional.nll_loss(values.to(DEVICE), labels).item() == 0
+
+
+@pytest.mark.parametrize("dtype", supported(FLOATING), ids=str)
+@pytest.mark.parametrize("options", [{}, {"label_smoothing": 0.2}, {"ignore_index": 1}])
+def test_cross_entropy(dtype: torch.dtype, options: dict[str, Any]) -> None:
+    labels = torch.tensor([0, 4, 2, 1])
+    compare(
+        lambda x, y: functional.cross_entropy(x, y, **options), sample(4, 5, dtype=dtype), labels
+    )
+    shares = sample(4, 5, dtype=dtype, low=0, high=1, seed=1)
+    if "ignore_index" not in options:
+        compare(
+            lambda x, y: functional.cross_entropy(x, y, **options),
+            sample(4, 5, dtype=dtype),
+            shares,
+        )
+
+
+@needs(torch.float32)
+def test_second_derivative() -> None:
+    target = sample(4, 5, low=0.1, high=0.9, seed=1)
+    for function in (
+        functional.mse_loss,
+        functional.smooth_l1_loss,
+        functional.huber_loss,
+        functional.binary_cross_entropy,
+    ):
+        results = []
+        for device in ("cpu", DEVICE):
+            x = sample(4, 5, low=0.1, high=0.9).to(device).requires_grad_()
+            loss = function(x, target.to(device))
+            (first,) = torch.autograd.grad(loss, x, create_graph=True)
+            results.append(torch.autograd.grad((first**2).sum(), x)[0])
+        assert_same(results[1], results[0], rtol=1e-4, atol=1e-5)
+
+
+@needs(torch.float32)
+def test_out_is_resized_and_written() -> None:
+    ops = torch.ops.aten
+    values, target = sample(4, 5).to(DEVICE), sample(4, 5, seed=1).to(DEVICE)
+    out = torch.empty(0, device=DEVICE)
+    ops.mse_loss.out(values, target, 0, out=out)
+    assert_same(out, (values.cpu() - target.cpu()) ** 2)
+    labels = torch.tensor([0, 4, 2, 1], device=DEVICE)
+    total = torch.empty(0, device=DEVICE)
+    ops.nll_loss_forward.output(values, labels, None, 2, -100, output=out, total_weight=total)
+    assert_same(out, functional.nll_loss(values.cpu(), labels.cpu(), reduction="sum"))
+    assert total.item() == 4
+
+
+@needs(torch.float32)
+def test_wrong_arguments_are_refused() -> None:
+    values = sample(4, 5).to(DEVICE)
+    with pytest.raises(RuntimeError, match="device"):
+        functional.mse_loss(values, values.cpu())
+    with pytest.raises(RuntimeError, match="device"):
+        functional.nll_loss(values, torch.zeros(4, dtype=torch.int64))
+    with pytest.raises((RuntimeError, ValueError), match="size"):
+        functional.nll_loss(values, torch.zeros(3, dtype=torch.int64, device=DEVICE))
+    with pytest.raises(RuntimeError, match="weight tensor should be defined"):
+        labels = torch.zeros(4, dtype=torch.int64, device=DEVICE)
+        functional.nll_loss(values, labels, torch.ones(3, device=DEVICE))
+    with pytest.raises(RuntimeError, match="negative values for beta"):
+        torch.ops.aten.smooth_l1_loss(values, values, 1, -1.0)

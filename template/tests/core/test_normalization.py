@@ -1,0 +1,230 @@
+"""Layer, RMS, group and batch normalization against the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+import torch
+from backend import DEVICE, backend
+from support import FLOATING, assert_same, needs, sample, supported
+from torch import nn
+from torch.nn import functional
+
+TOLERANCE = {torch.float16: 8e-3, torch.bfloat16: 6e-2, torch.float32: 1e-4, torch.float64: 1e-11}
+MIXED = [dtype for dtype in supported(torch.float16, torch.bfloat16) if supported(torch.float32)]
+
+
+@pytest.fixture(autouse=True)
+def everything_is_native() -> Iterator[None]:
+    """Fail a test in which an operator ran on the CPU."""
+    backend.reset_fallback_stats()
+    yield
+    assert not backend.fallback_stats()
+
+
+def compare(function: Callable[..., torch.Tensor], *arguments: torch.Tensor) -> None:
+    """Compare the results of ``function`` and its gradients for all arguments."""
+    theirs = [argument.detach().clone().requires_grad_() for argument in arguments]
+    mine = [argument.detach().to(DEVICE).requires_grad_() for argument in arguments]
+    expected, actual = function(*theirs), function(*mine)
+    tolerance = TOLERANCE[arguments[0].dtype]
+    assert_same(actual, expected, rtol=tolerance, atol=tolerance)
+    assert actual.stride() == expected.stride()
+    gradient = sample(*expected.shape, dtype=expected.dtype, low=-1, high=1, seed=3)
+    expected.backward(gradient)
+    actual.backward(gradient.to(DEVICE))
+    for here, there in zip(mine, theirs, strict=True):
+        assert here.grad is not None and there.grad is not None
+        tolerance = 4 * TOLERANCE[arguments[0].dtype]
+        scale = max(1.0, there.grad.abs().max().item()) if there.grad.numel() else 1.0
+        assert_same(here.grad, there.grad, rtol=tolerance, atol=tolerance * scale)
+
+
+def vector(size: int, dtype: torch.dtype, seed: int) -> torch.Tensor:
+    return sample(size, dtype=dtype, low=0.5, high=2, seed=seed)
+
+
+@pytest.mark.parametrize("dtype", supported(FLOATING), ids=str)
+def test_layer_norm(dtype: torch.dtype) -> None:
+    weight, bias = vector(6, dtype, 1), vector(6, dtype, 2)
+    for values in (sample(4, 6, dtype=dtype), sample(6, 4, dtype=dtype).T):
+        compare(lambda x: functional.layer_norm(x, (6,)), values)
+        compare(lambda x, w: functional.layer_norm(x, (6,), w), values, weight)
+        compare(lambda x, w, b: functional.layer_norm(x, (6,), w, b, 1e-3), values, weight, bias)
+
+
+@needs(torch.float32)
+def test_layer_norm_over_several_dimensions() -> None:
+    weight, bias = sample(4, 5, seed=1), sample(4, 5, seed=2)
+    values = sample(2, 3, 4, 5)
+    compare(lambda x, w, b: functional.layer_norm(x, (4, 5), w, b), values, weight, bias)
+    compare(lambda x: functional.layer_norm(x, (2, 3, 4, 5)), values)
+    channels_last = values.to(memory_format=torch.channels_last)
+    compare(lambda x: functional.layer_norm(x, (4, 5)), channels_last)
+
+
+@needs(torch.float32)
+@pytest.mark.parametrize("shape", [(0, 6), (2, 0, 6), (1, 6)])
+def test_layer_norm_of_few_elements(shape: tuple[int, ...]) -> None:
+    weight, bias = sample(6, seed=1), sample(6, seed=2)
+    compare(lambda x, w, b: functional.layer_norm(x, (6,), w, b), sample(*shape), weight, bias)
+
+
+@pytest.mark.parametrize("dtype", MIXED, ids=str)
+def test_float32_parameters_beside_narrow_inputs(dtype: torch.dtype) -> None:
+    weight, bias = vector(6, torch.float32, 1), vector(6, torch.float32, 2)
+    values, image = sample(5, 6, dtype=dtype), sample(3, 6, 4, dtype=dtype)
+    compare(lambda x, w, b: functional.layer_norm(x, (6,), w, b), values, weight, bias)
+    compare(lambda x, w, b: functional.group_norm(x, 2, w, b), image, weight, bias)
+    compare(
+        lambda x, w, b: functional.batch_norm(x, None, None, w, b, training=True),
+        image,
+        weight,
+        bias,
+    )
+
+
+@pytest.mark.parametrize("dtype", supported(FLOATING), ids=str)
+def test_rms_norm(dtype: torch.dtype) -> None:
+    weight = vector(6, dtype, 1)
+    for values in (sample(4, 6, dtype=dtype), sample(6, 4, dtype=dtype).T):
+        compare(lambda x: functional.rms_norm(x, (6,)), values)
+        compare(lambda x, w: functional.rms_norm(x, (6,), w, 1e-3), values, weight)
+
+
+@pytest.mark.parametrize("dtype", supported(FLOATING), ids=str)
+def test_rms_norm_of_tiny_numbers_has_the_eps_of_the_cpu(dtype: torch.dtype) -> None:
+    values = sample(4, 6, dtype=dtype) * 2e-4
+    compare(lambda x: functional.rms_norm(x, (6,)), values)
+
+
+@pytest.mark.parametrize("dtype", supported(FLOATING), ids=str)
+@pytest.mark.parametrize("shape", [(2, 6), (2, 6, 5), (2, 6, 3, 4), (0, 6, 3)])
+def test_group_norm(dtype: torch.dtype, shape: tuple[int, ...]) -> None:
+    weight, bias = vector(6, dtype, 1), vector(6, dtype, 2)
+    values = sample(*shape, dtype=dtype)
+    for groups in (1, 3, 6):
+        if shape == (2, 6) and groups == 6:
+            continue  # Nothing but zeros: each group has one element.
+        compare(lambda x, g=groups: functional.group_norm(x, g), values)  # type: ignore[misc]
+        compare(
+            lambda x, w, b, g=groups: functional.group_norm(x, g, w, b),  # type: ignore[misc]
+            values,
+            weight,
+            bias,
+        )
+
+
+@needs(torch.float32)
+def test_group_norm_of_channels_last() -> None:
+    values = sample(2, 6, 3, 4).to(memory_format=torch.channels_last)
+    compare(lambda x: functional.group_norm(x, 2), values)
+
+
+@pytest.mark.parametrize("dtype", supported(FLOATING), ids=str)
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("shape", [(5, 6), (5, 6, 4), (2, 6, 3, 4), (2, 6, 2, 3, 2)])
+def test_batch_norm(dtype: torch.dtype, training: bool, shape: tuple[int, ...]) -> None:
+    weight, bias = vector(6, dtype, 1), vector(6, dtype, 2)
+    values = sample(*shape, dtype=dtype)
+    mean, variance = sample(6, dtype=dtype, seed=4), vector(6, dtype, 5)
+
+    def normalize(
+        x: torch.Tensor, w: torch.Tensor | None = None, b: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        running = [value.clone().to(x.device) for value in (mean, variance)]
+        return functional.batch_norm(x, *running, w, b, training=training, momentum=0.3)
+
+    compare(normalize, values)
+    compare(normalize, values, weight)
+    compare(normalize, values, weight, bias)
+
+
+@needs(torch.float32)
+@pytest.mark.parametrize("training", [True, False])
+def test_batch_norm_of_other_layouts(training: bool) -> None:
+    running = (sample(6, seed=4), vector(6, torch.float32, 5))
+
+    def normalize(x: torch.Tensor) -> torch.Tensor:
+        mean, variance = (value.clone().to(x.device) for value in running)
+        return functional.batch_norm(x, mean, variance, training=training)
+
+    compare(normalize, sample(2, 6, 3, 4).to(memory_format=torch.channels_last))
+    compare(lambda x: normalize(x.transpose(1, 2)), sample(2, 4, 6))
+    compare(lambda x: normalize(x[:, :, ::2]), sample(2, 6, 8))
+
+
+@needs(torch.float32)
+def test_running_statistics_follow_those_of_the_cpu() -> None:
+    theirs = nn.BatchNorm2d(3, momentum=0.2)
+    mine = nn.BatchNorm2d(3, momentum=0.2).to(DEVICE)
+    for step in range(4):
+        values = sample(4, 3, 5, 6, seed=step) * (step + 1)
+        theirs(values)
+        mine(values.to(DEVICE))
+    for name, value in theirs.named_buffers():
+        assert_same(mine.get_buffer(name), value, rtol=1e-4, atol=1e-5)
+    theirs.eval()
+    mine.eval()
+    values = sample(4, 3, 5, 6)
+    assert_same(mine(values.to(DEVICE)), theirs(values), rtol=1e-4, atol=1e-5)
+
+
+@needs(torch.float32)
+def test_every_variant_of_batch_norm() -> None:
+    ops = torch.ops.aten
+    values, gradient = sample(4, 3, 5), sample(4, 3, 5, seed=1)
+    weight, bias = sample(3, seed=2), sample(3, seed=3)
+    results = []
+    for device in ("cpu", DEVICE):
+        x, g, w, b = (value.to(device) for value in (values, gradient, weight, bias))
+        mean, variance = torch.zeros(3, device=device), torch.ones(3, device=device)
+        statistics = (mean, variance)
+        outputs = [
+            *ops.native_batch_norm(x, w, b, *statistics, True, 0.1, 1e-5),
+            *ops._native_batch_norm_legit(x, w, b, *statistics, True, 0.1, 1e-5),
+            *ops._native_batch_norm_legit.no_stats(x, w, b, True, 0.1, 1e-5),
+            *ops._native_batch_norm_legit_no_training(x, w, b, *statistics, 0.1, 1e-5),
+            *ops._batch_norm_with_update(x, w, b, *statistics, 0.1, 1e-5),
+            *ops._batch_norm_no_update(x, w, b, *statistics, 0.1, 1e-5),
+        ]
+        saved = (outputs[1], outputs[2])
+        outputs += ops.batch_norm_backward(
+            *(g, x, w, *statistics, *saved, True, 1e-5, [True, True, True], outputs[15])
+        )
+        results.append([*outputs, mean, variance])
+    for here, there in zip(results[1], results[0], strict=True):
+        assert_same(here, there, rtol=1e-4, atol=1e-5)
+
+
+@needs(torch.float32)
+def test_second_derivative() -> None:
+    functions: list[Callable[[torch.Tensor], torch.Tensor]] = [
+        lambda x: functional.layer_norm(x, (5,)),
+        lambda x: functional.rms_norm(x, (5,)),
+        lambda x: functional.group_norm(x, 2),
+        lambda x: functional.batch_norm(x, None, None, training=True),
+    ]
+    for function in functions:
+        results = []
+        for device in ("cpu", DEVICE):
+            x = sample(3, 4, 5).to(device).requires_grad_()
+            (first,) = torch.autograd.grad((function(x) ** 3).sum(), x, create_graph=True)
+            results.append(torch.autograd.grad(first.sin().sum(), x)[0])
+        assert_same(results[1], results[0], rtol=1e-3, atol=1e-3)
+
+
+@needs(torch.float32)
+def test_wrong_arguments_are_refused() -> None:
+    x = torch.ones(2, 3, device=DEVICE)
+    with pytest.raises(RuntimeError, match="normalized_shape"):
+        functional.layer_norm(x, (4,))
+    with pytest.raises(RuntimeError, match="same device"):
+        torch.ops.aten.native_layer_norm(x, [3], torch.ones(3), None, 1e-5)
+    with pytest.raises(RuntimeError, match="same device"):
+        torch.native_batch_norm(x, torch.ones(3), None, None, None, True, 0.1, 1e-5)
+    with pytest.raises(RuntimeError, match="should contain 3 elements not 2"):
+        torch.native_batch_norm(x, torch.ones(2, device=DEVICE), None, None, None, True, 0.1, 1e-5)
+    with pytest.raises(RuntimeError, match="at least one element"):
+        torch.native_batch_norm(x[:0], None, None, None, None, True, 0.1, 1e-5)
