@@ -20,6 +20,9 @@ set(DEVICE_FAMILIES
   softmax_backward
   normalize
   normalize_backward
+  convolution
+  pool
+  pool_backward
   random
   attention
   attention_backward

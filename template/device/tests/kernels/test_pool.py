@@ -1,0 +1,312 @@
+"""Greatest elements and averages of windows, and their gradients."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from kernels import layouts, oracle, tolerances
+from kernels.harness import DTYPES, Array, Device, rng
+from kernels.support import Case
+from kernels.test_convolution import channels_last
+from numpy.typing import NDArray
+
+Window = tuple[tuple[int, ...], list[tuple[int, ...]], int]
+"""An output element, the input elements of its window, and how many there are with padding."""
+
+
+@dataclass(frozen=True)
+class Windows:
+    """The windows of one pooling. Without a kernel it is adaptive."""
+
+    size: tuple[int, ...]
+    out: tuple[int, ...]
+    kernel: tuple[int, ...] = ()
+    stride: tuple[int, ...] = ()
+    padding: tuple[int, ...] = ()
+    dilation: tuple[int, ...] = ()
+    planes: tuple[int, int] = (2, 3)
+
+    def along(self, dim: int, o: int) -> tuple[list[int], int]:
+        """The positions of one window in one dimension."""
+        size, out = self.size[dim], self.out[dim]
+        if not self.kernel:
+            inside = list(range(o * size // out, -(-(o + 1) * size // out)))
+            return inside, len(inside)
+        start = o * self.stride[dim] - self.padding[dim]
+        every = [start + t * self.dilation[dim] for t in range(self.kernel[dim])]
+        padded = [at for at in every if at < size + self.padding[dim]]
+        return [at for at in every if 0 <= at < size], len(padded)
+
+    def __iter__(self) -> Iterator[Window]:
+        for index in itertools.product(*map(range, self.out)):
+            parts = [self.along(dim, o) for dim, o in enumerate(index)]
+            inside = list(itertools.product(*(part for part, _ in parts)))
+            yield index, inside, int(np.prod([count for _, count in parts]))
+
+    def params(self, api: Any, **more: Any) -> Any:
+        if not self.kernel:
+            return api.PoolParams.adaptive(len(self.size))
+        lists = (self.kernel, self.stride, self.padding, self.dilation)
+        return api.PoolParams(*map(list, lists), **more)
+
+    @property
+    def input(self) -> tuple[int, ...]:
+        return (*self.planes, *self.size)
+
+    @property
+    def output(self) -> tuple[int, ...]:
+        return (*self.planes, *self.out)
+
+    def __str__(self) -> str:
+        parts = (self.size, self.out, self.kernel, self.stride, self.padding, self.dilation)
+        return "-".join("x".join(map(str, part)) for part in parts if part)
+
+
+WINDOWS = [
+    Windows((9,), (4,), (3,), (2,), (0,), (1,)),
+    Windows((9,), (5,), (3,), (2,), (1,), (1,)),
+    Windows((6, 8), (3, 4), (2, 2), (2, 2), (0, 0), (1, 1)),
+    Windows((7, 8), (4, 8), (3, 3), (2, 1), (1, 1), (1, 1)),
+    # Rounded up: the last windows reach beyond the input.
+    Windows((7, 6), (4, 3), (2, 3), (2, 2), (0, 1), (1, 1)),
+    Windows((5, 6, 4), (2, 5, 2), (2, 2, 3), (3, 1, 2), (1, 0, 1), (1, 1, 1)),
+    Windows((7,), (3,)),
+    Windows((7, 6), (3, 4)),
+    Windows((4, 3), (7, 3)),
+    Windows((5, 4, 6), (2, 3, 1)),
+]
+DILATED = [
+    Windows((11,), (3,), (3,), (2,), (1,), (3,)),
+    Windows((9, 8), (4, 5), (3, 2), (2, 1), (2, 0), (2, 3)),
+]
+MAXIMA = [*WINDOWS, *DILATED]
+PLACES = [layouts.contiguous, layouts.offset, channels_last, layouts.stepped, layouts.shuffled]
+AVERAGED = ("int64", *oracle.FLOATING)
+DIVISORS: list[dict[str, Any]] = [
+    {"count_include_pad": True},
+    {"count_include_pad": False},
+    {"count_include_pad": True, "divisor": 4},
+]
+
+
+def maxima(windows: Windows, values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """The greatest element of each window and its place; NaN is above all."""
+    out = np.zeros(windows.output, values.dtype)
+    places = np.zeros(windows.output, np.int64)
+    for index, inside, _ in windows:
+        flat = np.asarray([np.ravel_multi_index(at, windows.size) for at in inside])
+        window = values.reshape(*windows.planes, -1)[..., flat]
+        missing = window != window
+        best = np.where(
+            missing.any(-1),
+            missing.shape[-1] - 1 - missing[..., ::-1].argmax(-1),
+            np.where(missing, -np.inf, window).argmax(-1),
+        )
+        out[(..., *index)] = np.take_along_axis(window, best[..., None], -1)[..., 0]
+        places[(..., *index)] = flat[best]
+    return out, places
+
+
+def shares(windows: Windows, more: dict[str, Any]) -> NDArray[np.float64]:
+    """How much of each input element is in each output element's average."""
+    matrix = np.zeros((int(np.prod(windows.out)), int(np.prod(windows.size))))
+    for row, (_, inside, padded) in enumerate(windows):
+        count = len(inside)
+        if windows.kernel:
+            count = more.get("divisor") or (padded if more.get("count_include_pad") else count)
+        for at in inside:
+            matrix[row, np.ravel_multi_index(at, windows.size)] = 1 / count
+    return matrix
+
+
+def assert_near(
+    device: Device, case: Case, out: Array, wanted: NDArray[Any], total: NDArray[Any]
+) -> None:
+    """Each result is a sum of at most a hundred numbers, whose magnitudes add up to `total`."""
+    accumulator = np.dtype(np.float32 if DTYPES[case.dtype].itemsize < 8 else np.float64)
+    bound = 100 * tolerances.unit_roundoff(accumulator) * total
+    allowed = bound + tolerances.spacing(wanted, DTYPES[case.dtype])
+    device.assert_within(case, out.read(), wanted, allowed, signed_zeros=False)
+
+
+def run_pool(
+    device: Device, case: Case, params: Any, out: Array, indices: Array | None, given: Array
+) -> None:
+    def call(probe: bool) -> str | None:
+        places = indices.view if indices else None
+        answer: str | None = device.api.pool(
+            device.stream,
+            device.api.PoolOp[case.op],
+            params,
+            out.view,
+            places,
+            given.view,
+            probe=probe,
+        )
+        return answer
+
+    device.run(case, [out, *([indices] if indices else [])], call)
+
+
+def run_backward(
+    device: Device, case: Case, params: Any, grad_in: Array, grad_out: Array, indices: Array | None
+) -> None:
+    def call(probe: bool) -> str | None:
+        places = indices.view if indices else None
+        answer: str | None = device.api.pool_backward(
+            device.stream,
+            device.api.PoolOp[case.op],
+            params,
+            grad_in.view,
+            grad_out.view,
+            places,
+            probe=probe,
+        )
+        return answer
+
+    device.run(case, [grad_in], call)
+
+
+def check_maxima(
+    device: Device,
+    dtype: str,
+    windows: Windows,
+    values: NDArray[Any],
+    places: tuple[layouts.Placer, ...],
+) -> None:
+    case = Case("pool", "max", dtype, "-".join(place.__name__ for place in places))
+    given = device.array(dtype, windows.input, places[0], values)
+    out = device.array(dtype, windows.output, places[1])
+    indices = device.array("int64", windows.output, places[2])
+    run_pool(device, case, windows.params(device.api), out, indices, given)
+    wanted, wanted_places = maxima(windows, given.values)
+    device.assert_exact(case, out, wanted)
+    device.assert_exact(case, indices, wanted_places)
+
+
+@pytest.mark.parametrize("windows", MAXIMA, ids=str)
+@pytest.mark.parametrize("dtype", oracle.REAL)
+def test_maxima(device: Device, dtype: str, windows: Windows) -> None:
+    # Few different numbers, so that many are equal.
+    values = rng(dtype, windows).integers(0 if dtype == "uint8" else -3, 4, windows.input)
+    check_maxima(device, dtype, windows, values, (layouts.contiguous,) * 3)
+
+
+@pytest.mark.parametrize("windows", MAXIMA, ids=str)
+@pytest.mark.parametrize("dtype", oracle.FLOATING)
+def test_maxima_of_special_values(device: Device, dtype: str, windows: Windows) -> None:
+    values = rng(dtype, windows).choice(
+        [-np.inf, np.inf, np.nan, 0.0, 1.0], windows.input, p=[0.6, 0.1, 0.1, 0.1, 0.1]
+    )
+    check_maxima(device, dtype, windows, values, (layouts.contiguous,) * 3)
+
+
+@pytest.mark.parametrize(
+    "places",
+    list(itertools.permutations(PLACES, 3)),
+    ids=lambda places: "-".join(place.__name__ for place in places),
+)
+def test_maxima_of_any_layout(device: Device, places: tuple[layouts.Placer, ...]) -> None:
+    windows = WINDOWS[3]
+    values = rng(*(place.__name__ for place in places)).permutation(int(np.prod(windows.input)))
+    for dtype in ("float32", "int16"):
+        check_maxima(device, dtype, windows, values.reshape(windows.input), places)
+
+
+def test_dilation_may_skip_the_whole_input(device: Device) -> None:
+    windows = Windows((1,), (1,), (2,), (1,), (1,), (2,), planes=(1, 1))
+    case = Case("pool", "max", "float32", "contiguous")
+    given = device.array("float32", (1, 1, 1), values=np.ones((1, 1, 1)))
+    out, indices = device.array("float32", (1, 1, 1)), device.array("int64", (1, 1, 1))
+    run_pool(device, case, windows.params(device.api), out, indices, given)
+    device.assert_exact(case, out, np.full((1, 1, 1), -np.inf))
+    device.assert_exact(case, indices, np.full((1, 1, 1), -1))
+    case = Case("pool_backward", "max", "float32", "contiguous")
+    run_backward(device, case, windows.params(device.api), given, out, indices)
+    device.assert_exact(case, given, np.zeros((1, 1, 1)))
+
+
+@pytest.mark.parametrize("more", DIVISORS, ids=["padded", "inside", "divisor"])
+@pytest.mark.parametrize("windows", WINDOWS, ids=str)
+@pytest.mark.parametrize("dtype", AVERAGED)
+def test_averages(device: Device, dtype: str, windows: Windows, more: dict[str, Any]) -> None:
+    case = Case("pool", "average", dtype, "contiguous")
+    values = rng(dtype, windows).integers(-9, 10, windows.input)
+    given = device.array(dtype, windows.input, values=values)
+    out = device.array(dtype, windows.output)
+    run_pool(device, case, windows.params(device.api, **more), out, None, given)
+    flat = values.reshape(*windows.planes, -1)
+    wanted = (flat @ shares(windows, more).T).reshape(windows.output)
+    if dtype == "int64":
+        device.assert_exact(case, out, np.trunc(wanted + np.sign(wanted) * 1e-9))
+    else:
+        total = (np.abs(flat) @ shares(windows, more).T).reshape(windows.output)
+        assert_near(device, case, out, wanted, total)
+
+
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: place.__name__)
+@pytest.mark.parametrize("op", ["max", "average"])
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_layouts_of_gradients(device: Device, dtype: str, op: str, place: layouts.Placer) -> None:
+    for out_place in PLACES:
+        check_gradient(device, op, dtype, WINDOWS[3], DIVISORS[0], place, out_place)
+
+
+@pytest.mark.parametrize("windows", MAXIMA, ids=str)
+@pytest.mark.parametrize("dtype", AVERAGED)
+def test_gradients_of_maxima(device: Device, dtype: str, windows: Windows) -> None:
+    check_gradient(device, "max", dtype, windows, {}, layouts.contiguous, layouts.contiguous)
+
+
+@pytest.mark.parametrize("more", DIVISORS, ids=["padded", "inside", "divisor"])
+@pytest.mark.parametrize("windows", WINDOWS, ids=str)
+@pytest.mark.parametrize("dtype", oracle.FLOATING)
+def test_gradients_of_averages(
+    device: Device, dtype: str, windows: Windows, more: dict[str, Any]
+) -> None:
+    check_gradient(device, "average", dtype, windows, more, layouts.contiguous, layouts.contiguous)
+
+
+def check_gradient(
+    device: Device,
+    op: str,
+    dtype: str,
+    windows: Windows,
+    more: dict[str, Any],
+    place: layouts.Placer,
+    out_place: layouts.Placer,
+) -> None:
+    case = Case("pool_backward", op, dtype, f"{place.__name__}-{out_place.__name__}")
+    random = rng(op, dtype, windows)
+    # Multiples of small numbers, so that sums are exact.
+    values = random.integers(-3, 4, windows.output)
+    grad_out = device.array(dtype, windows.output, out_place, values)
+    grad_in = device.array(dtype, windows.input, place)
+    wanted = np.zeros((*windows.planes, int(np.prod(windows.size))))
+    flat = values.reshape(*windows.planes, -1)
+    indices = None
+    if op == "max":
+        _, places = maxima(
+            windows, random.permutation(int(np.prod(windows.input))).reshape(windows.input)
+        )
+        indices = device.array("int64", windows.output, out_place, places)
+        for plane in np.ndindex(windows.planes):
+            np.add.at(wanted[plane], places[plane].ravel(), flat[plane])
+    else:
+        wanted = flat @ shares(windows, more)
+    run_backward(device, case, windows.params(device.api, **more), grad_in, grad_out, indices)
+    wanted = wanted.reshape(windows.input)
+    if op == "max":
+        device.assert_exact(case, grad_in, wanted)
+    else:
+        total = (np.abs(flat) @ shares(windows, more)).reshape(windows.input)
+        assert_near(device, case, grad_in, wanted, total)
+
+
+def test_every_operation_is_tested(device: Device) -> None:
+    assert {"max", "average"} == {op.name for op in device.api.PoolOp}
