@@ -1,0 +1,138 @@
+"""Activation functions and their gradients against the CPU, without a run on the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+from backend import DEVICE, backend
+from support import FLOATING, assert_same, needs, sample, supported
+from torch.nn import functional
+
+ACTIVATIONS: dict[str, Callable[..., torch.Tensor]] = {
+    "celu": lambda x: functional.celu(x, 0.7),
+    "elu": lambda x: functional.elu(x, 0.7),
+    "elu_": lambda x: functional.elu_(x.clone(), 0.7),
+    "gelu": functional.gelu,
+    "gelu_tanh": lambda x: functional.gelu(x, approximate="tanh"),
+    "glu": functional.glu,
+    "hardshrink": functional.hardshrink,
+    "hardsigmoid": functional.hardsigmoid,
+    "hardswish": functional.hardswish,
+    "hardtanh": lambda x: functional.hardtanh(x, -2.0, 1.5),
+    "leaky_relu": lambda x: functional.leaky_relu(x, 0.2),
+    "logit": lambda x: torch.logit(x.sigmoid(), 0.1),
+    "logsigmoid": functional.logsigmoid,
+    "mish": functional.mish,
+    "prelu": lambda x: functional.prelu(x, torch.tensor(0.2, dtype=x.dtype, device=x.device)),
+    "relu": functional.relu,
+    "relu6": functional.relu6,
+    "selu": functional.selu,
+    "sigmoid": torch.sigmoid,
+    "silu": functional.silu,
+    "softplus": lambda x: functional.softplus(x, 2.0, 3.0),
+    "softshrink": lambda x: functional.softshrink(x, 0.7),
+    "tanh": torch.tanh,
+    "threshold": lambda x: functional.threshold(x, 0.5, -1.0),
+}
+IN_PLACE = ["celu_", "elu_", "hardtanh_", "leaky_relu_", "relu_", "selu_", "threshold_"]
+
+
+@pytest.fixture(autouse=True)
+def everything_is_native() -> Iterator[None]:
+    """No operator of these tests may run on the CPU."""
+    backend.reset_fallback_stats()
+    yield
+    assert not backend.fallback_stats()
+
+
+def close(dtype: torch.dtype) -> dict[str, float]:
+    """Tolerances that let the two devices round differently."""
+    small = dtype in (torch.float16, torch.bfloat16)
+    return {"rtol": 0.02 if small else 1e-5, "atol": 0.02 if small else 1e-5}
+
+
+@pytest.mark.parametrize("dtype", supported(FLOATING), ids=str)
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_values(name: str, dtype: torch.dtype) -> None:
+    function = ACTIVATIONS[name]
+    values = sample(6, 8, dtype=dtype)
+    for layout in (lambda x: x, lambda x: x.T[:, ::3], lambda x: x[:1].expand(4, 8)):
+        given = layout(values)
+        assert_same(function(layout(values.to(DEVICE))), function(given), **close(dtype))
+
+
+@needs(torch.float32)
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_gradients(name: str) -> None:
+    gradients = []
+    for device in ("cpu", DEVICE):
+        leaf = sample(6, 8).to(device).requires_grad_()
+        result = ACTIVATIONS[name](leaf)
+        (result * sample(*result.shape, seed=1).to(device)).sum().backward()
+        gradients.append(leaf.grad)
+    assert gradients[0] is not None and gradients[1] is not None
+    assert_same(gradients[1], gradients[0], rtol=1e-4, atol=1e-5)
+
+
+@needs(torch.float64)
+@pytest.mark.parametrize("name", ["elu", "mish", "softplus", "logsigmoid", "hardswish", "glu"])
+def test_numerical_gradients_agree(name: str) -> None:
+    leaf = sample(3, 4, dtype=torch.float64).to(DEVICE).requires_grad_()
+    assert torch.autograd.gradcheck(ACTIVATIONS[name], (leaf,))
+
+
+@needs(torch.float32)
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_in_place(name: str) -> None:
+    function: Any = getattr(functional, name)
+    arguments = (0.5, -1.0) if name == "threshold_" else ()
+    expected = sample(5, 6)
+    base = expected.to(DEVICE)
+    function(expected.T[1:], *arguments)
+    result = function(base.T[1:], *arguments)
+    assert result.data_ptr() == base.T[1:].data_ptr()
+    assert_same(base, expected)
+
+
+@needs(torch.float32)
+@pytest.mark.parametrize(
+    "function",
+    [
+        torch.ops.aten.elu,
+        torch.ops.aten.gelu,
+        torch.ops.aten.hardshrink,
+        torch.ops.aten.hardswish,
+        torch.ops.aten.hardtanh,
+        torch.ops.aten.mish,
+        torch.ops.aten.softshrink,
+        torch.ops.aten.softplus,
+        torch.ops.aten.log_sigmoid,
+        torch.ops.aten.glu,
+    ],
+    ids=str,
+)
+def test_out_receives_the_result(function: Any) -> None:
+    values = sample(4, 6)
+    expected = function(values)
+    out = torch.empty(0, device=DEVICE)
+    assert function(values.to(DEVICE), out=out) is out
+    assert_same(out, expected)
+
+
+@needs(torch.float32)
+def test_out_of_a_gradient() -> None:
+    values, grad = sample(4, 6), sample(4, 6, seed=1)
+    calls: list[tuple[Any, tuple[Any, ...]]] = [
+        (torch.ops.aten.hardtanh_backward, (-1, 1)),
+        (torch.ops.aten.leaky_relu_backward, (0.1, False)),
+        (torch.ops.aten.softplus_backward, (1, 20)),
+        (torch.ops.aten.threshold_backward, (0.5,)),
+    ]
+    for function, arguments in calls:
+        expected = function(grad, values, *arguments)
+        out = torch.empty(4, 6, device=DEVICE)
+        function(grad.to(DEVICE), values.to(DEVICE), *arguments, grad_input=out)
+        assert_same(out, expected)

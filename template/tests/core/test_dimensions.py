@@ -1,0 +1,219 @@
+"""Norms, variances, extremes with their places, and scans against the CPU, without a run on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+from backend import DEVICE, backend
+from support import COMPLEX, FLOATING, INTEGERS, assert_same, needs, sample, supported
+
+Function = Callable[[torch.Tensor], Any]
+
+STATISTICS: dict[str, Function] = {
+    "var": lambda x: x.var(),
+    "var_dim": lambda x: x.var(1, correction=0, keepdim=True),
+    "std": lambda x: x.std((0, 1), correction=2),
+    "var_mean": lambda x: torch.var_mean(x, 1),
+    "std_mean": lambda x: torch.std_mean(x, (0, 1), keepdim=True),
+    "norm": lambda x: x.norm(),
+    "norm_dim": lambda x: x.norm(3, 1),
+    "vector_norm_0": lambda x: torch.linalg.vector_norm(x, 0),
+    "vector_norm_1": lambda x: torch.linalg.vector_norm(x, 1, dim=0, keepdim=True),
+    "vector_norm_2": lambda x: torch.linalg.vector_norm(x, 2, dim=(0, 1)),
+    "vector_norm_inf": lambda x: torch.linalg.vector_norm(x, float("inf"), dim=1),
+    "vector_norm_-inf": lambda x: torch.linalg.vector_norm(x, -float("inf"), dim=1),
+    "vector_norm_half": lambda x: torch.linalg.vector_norm(x, 0.5, dim=1),
+    "dist": lambda x: torch.dist(x, 2 * x),
+}
+REAL_STATISTICS: dict[str, Function] = {
+    "logsumexp": lambda x: x.logsumexp(1),
+    "logsumexp_all": lambda x: x.logsumexp((0, 1), keepdim=True),
+    "nansum": lambda x: torch.nansum(x / (x.abs() > 1), 1),
+}
+EXTREMES: dict[str, Function] = {
+    "argmax": lambda x: x.argmax(),
+    "argmax_dim": lambda x: x.argmax(1, keepdim=True),
+    "argmin": lambda x: x.argmin(0),
+    "argmin_all": lambda x: x.argmin(keepdim=True),
+    "max": lambda x: x.max(1),
+    "max_keepdim": lambda x: x.max(0, keepdim=True),
+    "min": lambda x: x.min(-1),
+    "aminmax": lambda x: torch.aminmax(x, dim=1),
+    "aminmax_all": lambda x: torch.aminmax(x),
+    "count_nonzero": lambda x: torch.count_nonzero(x, 1),
+    "count_all": lambda x: torch.count_nonzero(x),
+}
+SCANS: dict[str, Function] = {
+    "cumsum": lambda x: x.cumsum(1),
+    "cumsum_type": lambda x: x.cumsum(0, dtype=torch.float32),
+    "cumprod": lambda x: (x / 3).cumprod(-1),
+    "cummax": lambda x: x.cummax(1),
+    "cummin": lambda x: x.cummin(0),
+}
+LAYOUTS: list[Callable[[torch.Tensor], torch.Tensor]] = [
+    lambda x: x,
+    lambda x: x.T,
+    lambda x: x[1:, ::2],
+    lambda x: x[:1].expand(6, -1),
+    lambda x: x[:, :1],
+]
+
+
+@pytest.fixture(autouse=True)
+def everything_is_native() -> Iterator[None]:
+    """No operator of these tests may run on the CPU."""
+    backend.reset_fallback_stats()
+    yield
+    assert not backend.fallback_stats()
+
+
+def results(value: Any) -> list[torch.Tensor]:
+    return [value] if isinstance(value, torch.Tensor) else list(value)
+
+
+def compare(function: Function, values: torch.Tensor, **tolerances: float) -> None:
+    """Run on both devices."""
+    expected = results(function(values))
+    actual = results(function(values.to(DEVICE)))
+    for mine, theirs in zip(actual, expected, strict=True):
+        assert_same(mine, theirs, **tolerances)
+
+
+def close(dtype: torch.dtype) -> dict[str, float]:
+    """Tolerances that let the two devices round differently."""
+    small = dtype in (torch.float16, torch.bfloat16)
+    return {"rtol": 0.02 if small else 2e-5, "atol": 0.02 if small else 2e-5}
+
+
+@pytest.mark.parametrize("dtype", supported(FLOATING, COMPLEX), ids=str)
+@pytest.mark.parametrize("name", STATISTICS)
+def test_statistics(name: str, dtype: torch.dtype) -> None:
+    for layout in LAYOUTS:
+        compare(STATISTICS[name], layout(sample(6, 7, dtype=dtype)), **close(dtype))
+
+
+@pytest.mark.parametrize("dtype", supported(FLOATING), ids=str)
+@pytest.mark.parametrize("name", REAL_STATISTICS)
+def test_statistics_of_real_numbers(name: str, dtype: torch.dtype) -> None:
+    for layout in LAYOUTS:
+        compare(REAL_STATISTICS[name], layout(sample(6, 7, dtype=dtype)), **close(dtype))
+
+
+@pytest.mark.parametrize("dtype", supported(FLOATING, INTEGERS), ids=str)
+@pytest.mark.parametrize("name", EXTREMES)
+def test_extremes_and_their_places(name: str, dtype: torch.dtype) -> None:
+    for layout in LAYOUTS:
+        compare(EXTREMES[name], layout(sample(6, 7, dtype=dtype)))
+
+
+@pytest.mark.parametrize("dtype", supported(FLOATING, INTEGERS), ids=str)
+@pytest.mark.parametrize("name", SCANS)
+def test_scans(name: str, dtype: torch.dtype) -> None:
+    for layout in LAYOUTS:
+        compare(SCANS[name], layout(sample(6, 7, dtype=dtype)), **close(dtype))
+
+
+@needs(torch.float32)
+@pytest.mark.parametrize("table", [STATISTICS, REAL_STATISTICS, EXTREMES, SCANS], ids=len)
+def test_of_a_scalar_and_of_nothing(table: dict[str, Function]) -> None:
+    for values in (torch.tensor(2.0), torch.zeros(0, 3)):
+        for name, function in table.items():
+            try:
+                expected = results(function(values))
+            except (IndexError, RuntimeError):
+                with pytest.raises((IndexError, RuntimeError)):
+                    function(values.to(DEVICE))
+                continue
+            actual = results(function(values.to(DEVICE)))
+            for mine, theirs in zip(actual, expected, strict=True):
+                assert_same(mine, theirs, msg=name)
+    backend.reset_fallback_stats()
+
+
+@needs(torch.float32)
+def test_nan_is_the_extreme_and_the_first_of_several_is_found() -> None:
+    values = torch.tensor([[1.0, 3.0, 3.0, 2.0], [1.0, float("nan"), 5.0, float("nan")]])
+    for function in (lambda x: x.max(1), lambda x: x.argmax(1), lambda x: x.min(1)):
+        compare(function, values)
+    for scan in (lambda x: x.cummax(1), lambda x: x.cummin(1), lambda x: x.logcumsumexp(1)):
+        compare(scan, values)
+
+
+@needs(torch.float32)
+@pytest.mark.parametrize("name", ["cumsum_", "cumprod_"])
+def test_scans_in_place(name: str) -> None:
+    values = sample(4, 5)
+    base = values.to(DEVICE)
+    result = getattr(base.T, name)(1)
+    assert result.data_ptr() == base.data_ptr()
+    getattr(values.T, name)(1)
+    assert_same(base, values)
+
+
+@needs(torch.float32, torch.int64)
+def test_out_receives_the_results() -> None:
+    values = sample(4, 5)
+    moved = values.to(DEVICE)
+    for function in (torch.max, torch.min):
+        outs = torch.empty(0, device=DEVICE), torch.empty(0, dtype=torch.int64, device=DEVICE)
+        function(moved, 1, out=outs)
+        for mine, theirs in zip(outs, function(values, 1), strict=True):
+            assert_same(mine, theirs)
+    for single, arguments in (
+        (torch.argmax, (1,)),
+        (torch.cumsum, (1,)),
+        (torch.cumprod, (0,)),
+        (torch.var, (1,)),
+        (torch.std, (0,)),
+        (torch.logsumexp, (1,)),
+        (torch.norm, (2, 1)),
+        (torch.linalg.vector_norm, (3,)),
+        (torch.logcumsumexp, (1,)),
+        (torch.nansum, (1,)),
+    ):
+        expected = single(values, *arguments)
+        out = torch.empty(0, dtype=expected.dtype, device=DEVICE)
+        assert single(moved, *arguments, out=out) is out
+        assert_same(out, expected, rtol=1e-5, atol=1e-5)
+
+
+@needs(torch.float32, torch.int64)
+def test_out_of_another_type_is_refused() -> None:
+    values = sample(4, 5).to(DEVICE)
+    with pytest.raises(RuntimeError, match="Expected out tensor to have dtype"):
+        torch.argmax(values, 1, out=torch.empty(4, device=DEVICE))
+
+
+@needs(torch.float32)
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.var(1),
+        lambda x: x.std(0),
+        lambda x: x.norm(),
+        lambda x: torch.linalg.vector_norm(x, 3, dim=1),
+        lambda x: x.logsumexp(1),
+        lambda x: x.cumsum(1) ** 2,
+        lambda x: x.logcumsumexp(0),
+        lambda x: torch.nansum(x * x, 0),
+    ],
+)
+def test_gradients(function: Function) -> None:
+    gradients = []
+    for device in ("cpu", DEVICE):
+        leaf = sample(4, 5, low=0.5).to(device).requires_grad_()
+        function(leaf).sum().backward()
+        gradients.append(leaf.grad)
+    assert gradients[0] is not None and gradients[1] is not None
+    assert_same(gradients[1], gradients[0], rtol=1e-4, atol=1e-5)
+    # Their own formulas flip and index, which is not what is tested here.
+    backend.reset_fallback_stats()
+
+
+def test_a_variance_without_degrees_of_freedom_warns() -> None:
+    value = torch.ones(1, device=DEVICE)
+    with pytest.warns(UserWarning, match="degrees of freedom"):
+        assert value.var().isnan().item()

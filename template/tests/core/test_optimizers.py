@@ -1,0 +1,112 @@
+"""Optimizer steps against the CPU, fused, grouped or one by one, without a run on the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from backend import DEVICE, backend
+from support import assert_same, needs, sample, supported
+
+OPTIMIZERS: list[tuple[Any, dict[str, Any]]] = [
+    (torch.optim.SGD, {"lr": 0.1}),
+    (torch.optim.SGD, {"lr": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 0.1}),
+    (torch.optim.SGD, {"lr": 0.1, "momentum": 0.9, "dampening": 0.3, "maximize": True}),
+    (torch.optim.Adam, {"lr": 0.1}),
+    (torch.optim.Adam, {"lr": 0.1, "amsgrad": True, "weight_decay": 0.1}),
+    (torch.optim.Adam, {"lr": torch.tensor(0.1)}),
+    (torch.optim.AdamW, {"lr": 0.1, "weight_decay": 0.1}),
+    (torch.optim.AdamW, {"lr": 0.1, "maximize": True, "amsgrad": True}),
+    (torch.optim.Adagrad, {"lr": 0.1, "lr_decay": 0.1, "weight_decay": 0.1}),
+]
+SHAPES = [(4, 5), (7,), (2, 3, 4), (1,)]
+
+
+@pytest.fixture(autouse=True)
+def everything_is_native() -> Iterator[None]:
+    """No operator of these tests may run on the CPU."""
+    backend.reset_fallback_stats()
+    yield
+    assert not backend.fallback_stats()
+
+
+def parameters(device: str, dtype: torch.dtype) -> list[torch.nn.Parameter]:
+    """Parameters with gradients, one of them transposed."""
+    result = []
+    for seed, shape in enumerate(SHAPES):
+        values = sample(*shape, dtype=dtype, seed=seed).to(device)
+        parameter = torch.nn.Parameter(values.T if len(shape) == 2 else values)
+        grad = sample(*parameter.shape, dtype=dtype, seed=seed + 9).to(device)
+        parameter.grad = grad
+        result.append(parameter)
+    return result
+
+
+def steps(device: str, dtype: torch.dtype, optimizer: Any, **options: Any) -> list[torch.Tensor]:
+    """The parameters after three steps."""
+    mine = parameters(device, dtype)
+    stepper = optimizer(mine, **options)
+    for _ in range(3):
+        stepper.step()
+    return [parameter.detach() for parameter in mine]
+
+
+@pytest.mark.parametrize("dtype", supported(torch.float32, torch.float64), ids=str)
+@pytest.mark.parametrize("kind", ["fused", "foreach"])
+@pytest.mark.parametrize(("optimizer", "options"), OPTIMIZERS, ids=str)
+def test_steps(optimizer: Any, options: dict[str, Any], kind: str, dtype: torch.dtype) -> None:
+    expected = steps("cpu", dtype, optimizer, **options)
+    if isinstance(options["lr"], torch.Tensor) and kind == "foreach":
+        options = {**options, "lr": float(options["lr"])}
+    actual = steps(DEVICE, dtype, optimizer, **options, **{kind: True})
+    for got, wanted in zip(actual, expected, strict=True):
+        assert_same(got, wanted, rtol=1e-4, atol=1e-5)
+
+
+@needs(torch.float32)
+@pytest.mark.parametrize("found", [0.0, 1.0])
+def test_fused_step_unscales_the_gradients_or_does_nothing(found: float) -> None:
+    results = []
+    for device in ("cpu", DEVICE):
+        mine = parameters(device, torch.float32)
+        stepper = torch.optim.AdamW(mine, lr=0.1, fused=True)
+        stepper.grad_scale = torch.full((1,), 4.0, device=device)  # type: ignore[attr-defined]
+        stepper.found_inf = torch.full((1,), found, device=device)  # type: ignore[attr-defined]
+        stepper.step()
+        results.append([*(p.detach() for p in mine), *(p.grad for p in mine)])
+    for got, wanted in zip(results[1], results[0], strict=True):
+        assert got is not None and wanted is not None
+        assert_same(got, wanted, rtol=1e-5, atol=1e-6)
+
+
+@needs(torch.float32)
+def test_clipping_gradients() -> None:
+    results = []
+    for device in ("cpu", DEVICE):
+        mine = parameters(device, torch.float32)
+        norm = torch.nn.utils.clip_grad_norm_(mine, 1.0)
+        torch.nn.utils.clip_grad_value_(mine, 0.1)
+        results.append([norm, *(p.grad for p in mine)])
+    for got, wanted in zip(results[1], results[0], strict=True):
+        assert got is not None and wanted is not None
+        assert_same(got, wanted, rtol=1e-5, atol=1e-6)
+
+
+@needs(torch.float32)
+def test_tensors_of_different_devices_are_refused() -> None:
+    mine = parameters(DEVICE, torch.float32)
+    with pytest.raises(RuntimeError, match="same device"):
+        torch._fused_sgd_(
+            mine,
+            [p.grad.cpu() for p in mine if p.grad is not None],
+            [],
+            weight_decay=0.0,
+            momentum=0.0,
+            lr=0.1,
+            dampening=0.0,
+            nesterov=False,
+            maximize=False,
+            is_first_step=True,
+        )
