@@ -15,7 +15,7 @@ JOBS ?= $(shell nproc)
 export PATH := $(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 
-.PHONY: help venv demo test lint format docs bench reserved compat site clean
+.PHONY: help venv demo test lint format docs bench reserved compat site conformance clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z]+:.*  ## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*  ## (.*)/  make \1\t\2/' | expand -t 18
@@ -61,6 +61,10 @@ reserved: $(READY)  ## the list of names that a backend cannot have, from the pi
 
 compat: $(READY)  ## a full render against the headers of every PyTorch that it supports (downloads 0.6 GB once)
 	$(BIN)/python -m generator.compat --jobs $(JOBS)
+
+conformance: demo  ## the whole of PyTorch's operator tests on a fresh foo; build/foo/docs/operators.html shows what they saw
+	cd $(DEMO) && { $(BIN)/python -m pytest tests/conformance -m conformance_full -n $(JOBS) -q; status=$$?; \
+	  $(BIN)/python tests/conformance/report.py && exit $$status; }
 
 site: $(READY)  ## the page to choose a backend on, into build/page
 	$(BIN)/python -m generator.site.build --source $(SOURCE)

@@ -1,17 +1,115 @@
-"""What the backend could not do itself."""
+"""What the backend could not do itself and ran on the CPU: what is allowed, and what it cost."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple, TextIO
+
 from . import _C
 
-__all__ = ["fallback_stats", "reset_fallback_stats"]
+__all__ = [
+    "Fallback",
+    "count_fallbacks",
+    "fallback_policy",
+    "fallback_report",
+    "fallback_stats",
+    "reset_fallback_stats",
+    "set_fallback_policy",
+]
 
 
-def fallback_stats() -> dict[str, int]:
-    """Return how often each operator ran on the CPU instead, by operator and overload."""
-    return _C.fallback_stats()
+class Fallback(NamedTuple):
+    """What one operator cost by running on the CPU."""
+
+    calls: int
+    bytes: int
+    """Copied between the device and the host."""
+    seconds: float
+    """From the call to its result, copies included."""
+    reason: str
+    """Why the last call was declined, or ``no kernel``."""
+
+
+def fallback_stats() -> dict[str, Fallback]:
+    """Return what ran on the CPU instead since the start or the last reset, by operator."""
+    return {name: Fallback(*record) for name, record in _C.fallback_records().items()}
 
 
 def reset_fallback_stats() -> None:
     """Start counting again from zero."""
-    _C.reset_fallback_stats()
+    _C.reset_fallback_records()
+
+
+@contextmanager
+def count_fallbacks() -> Iterator[dict[str, Fallback]]:
+    """Give a dictionary that holds, after the block, what ran on the CPU within it.
+
+    Counts those of all threads. Blocks may be nested; :func:`reset_fallback_stats` inside one
+    loses what was counted before it.
+    """
+    before = fallback_stats()
+    within: dict[str, Fallback] = {}
+    try:
+        yield within
+    finally:
+        nothing = Fallback(0, 0, 0.0, "")
+        for name, now in fallback_stats().items():
+            then = before.get(name, nothing)
+            then = then if then.calls <= now.calls else nothing
+            if now.calls > then.calls:
+                within[name] = Fallback(
+                    now.calls - then.calls,
+                    now.bytes - then.bytes,
+                    now.seconds - then.seconds,
+                    now.reason,
+                )
+
+
+def fallback_policy() -> str:
+    """Return the policy in force, as :func:`set_fallback_policy` takes it."""
+    return _C.fallback_policy()
+
+
+def set_fallback_policy(policy: str) -> str:
+    """Say what happens to an operator that would run on the CPU, and return the policy before.
+
+    Args:
+        policy: ``warn`` (once per operator), ``silent`` or ``error``, and after commas exceptions
+            such as ``error:aten::sort`` or ``silent:aten::unique*``; the last that matches decides.
+
+    Raises:
+        ValueError: if ``policy`` is not of this form.
+    """
+    before = _C.fallback_policy()
+    _C.set_fallback_policy(policy)
+    return before
+
+
+def fallback_report(stats: dict[str, Fallback] | None = None, *, file: TextIO | None = None) -> None:
+    """Print which kernels to write next: what ran on the CPU, by the time that it took.
+
+    Args:
+        stats: what to print instead of :func:`fallback_stats`, as from :func:`count_fallbacks`.
+        file: where to instead of standard output.
+    """
+    stats = fallback_stats() if stats is None else stats
+    out = file or sys.stdout
+    if not stats:
+        print("Nothing ran on the CPU.", file=out)
+        return
+    ranked = sorted(stats.items(), key=lambda item: (-item[1].seconds, item[0]))
+    total = sum(record.seconds for record in stats.values()) or 1.0
+    width = max(len("operator"), *(len(name) for name in stats))
+    print("Write these kernels next:", file=out)
+    print(
+        f"  {'operator':{width}}  {'calls':>8}  {'ms':>10}  {'share':>6}  {'MB moved':>10}  reason",
+        file=out,
+    )
+    for name, record in ranked:
+        print(
+            f"  {name:{width}}  {record.calls:>8}  {record.seconds * 1e3:>10.2f}"
+            f"  {record.seconds / total:>6.1%}  {record.bytes / 1e6:>10.2f}  {record.reason}",
+            file=out,
+        )

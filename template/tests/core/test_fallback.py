@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -21,8 +22,7 @@ def has_kernel(operator: str) -> bool:
 
 
 def count(operator: str) -> int:
-    stats: dict[str, int] = backend.fallback_stats()
-    return sum(number for name, number in stats.items() if operator in name)
+    return sum(record.calls for name, record in backend.fallback_stats().items() if operator in name)
 
 
 @pytest.fixture(autouse=True)
@@ -255,3 +255,187 @@ def test_fallback_can_be_made_an_error() -> None:
     )
     assert "refused:" in result.stdout
     assert "special_bessel_j0" in result.stdout
+
+
+def test_stats_say_what_a_call_cost_and_why() -> None:
+    values = sample(50, 4)
+    bessel(values.to(DEVICE))
+    (record,) = (
+        record for name, record in backend.fallback_stats().items() if "bessel_j0" in name
+    )
+    assert record.calls == 1
+    assert record.seconds > 0
+    assert record.reason == "no kernel"
+    if not backend.get_device_properties(0).host_addressable:
+        assert record.bytes >= values.nbytes
+
+
+def test_count_fallbacks_counts_what_its_block_does() -> None:
+    values = torch.ones(2, device=DEVICE)
+    bessel(values)
+    with backend.count_fallbacks() as outer:
+        bessel(values)
+        with backend.count_fallbacks() as inner:
+            bessel(values)
+    assert [record.calls for record in inner.values()] == [1]
+    assert [record.calls for record in outer.values()] == [2]
+    with backend.count_fallbacks() as nothing:
+        values + values
+    assert nothing == {}
+
+
+def test_report_ranks_by_time() -> None:
+    cheap, costly = backend.Fallback(9, 10, 0.5, "no kernel"), backend.Fallback(1, 0, 1.5, "rank 17")
+    text = io.StringIO()
+    backend.fallback_report({"aten::cheap": cheap, "aten::costly": costly}, file=text)
+    first, second = text.getvalue().splitlines()[2:]
+    assert first.split()[:4] == ["aten::costly", "1", "1500.00", "75.0%"]
+    assert first.endswith("rank 17")
+    assert second.split()[0] == "aten::cheap"
+    text = io.StringIO()
+    backend.fallback_report({}, file=text)
+    assert text.getvalue() == "Nothing ran on the CPU.\n"
+
+
+@pytest.fixture
+def policy() -> Iterator[Callable[[str], str]]:
+    before = backend.fallback_policy()
+    yield backend.set_fallback_policy
+    backend.set_fallback_policy(before)
+
+
+@pytest.mark.parametrize(
+    ("text", "forbidden"),
+    [
+        ("silent", False),
+        ("error", True),
+        ("error,silent:aten::special_bessel*", False),
+        ("error,silent:special_bessel_j0", False),
+        ("silent,error:aten::special_bessel_j0.out", False),
+        ("silent,error:aten::*_j0", True),
+        ("error:*bessel*,silent", False),
+        ("silent,error:mine::*", False),
+    ],
+)
+def test_policy_of_one_operator(policy: Callable[[str], str], text: str, forbidden: bool) -> None:
+    policy(text)
+    assert backend.fallback_policy() == text
+    values = torch.ones(2, device=DEVICE)
+    if forbidden:
+        with pytest.raises(NotImplementedError, match="special_bessel_j0"):
+            bessel(values)
+        assert count("bessel") == 0
+    else:
+        bessel(values)
+
+
+@pytest.mark.parametrize("text", ["eror", "warn:", "warn,loud:aten::sort"])
+def test_what_is_no_policy_is_refused(policy: Callable[[str], str], text: str) -> None:
+    before = backend.fallback_policy()
+    with pytest.raises(ValueError, match="policy"):
+        policy(text)
+    assert backend.fallback_policy() == before
+
+
+def test_warning_comes_once_per_operator() -> None:
+    result = run_python(
+        f"""
+        import torch
+        value = torch.ones(2, device="{DEVICE}")
+        for _ in range(3):
+            torch.special.bessel_j0(value)
+            torch.special.bessel_j1(value)
+        """,
+        {f"{ENV_PREFIX}_FALLBACK": "warn"},
+    )
+    assert result.stderr.count("special_bessel_j0 runs on the CPU") == 1
+    assert result.stderr.count("special_bessel_j1 runs on the CPU") == 1
+    result = run_python(
+        f"import torch; torch.special.bessel_j0(torch.ones(2, device='{DEVICE}'))",
+        {f"{ENV_PREFIX}_FALLBACK": "silent"},
+    )
+    assert "bessel" not in result.stderr
+    result = run_python("import torch", {f"{ENV_PREFIX}_FALLBACK": "loud"})
+    assert f"{ENV_PREFIX}_FALLBACK" in result.stderr
+
+
+def test_results_without_elements_have_their_shape() -> None:
+    """Reported for other backends as pytorch#165549: a result of shape [0]."""
+    for shape in ((3, 4), (), (0,), (2, 0, 3)):
+        values = sample(*shape)
+        for function in (torch.abs, torch.digamma, bessel, torch.special.entr):
+            result = function(values.to(DEVICE))
+            assert result.shape == values.shape
+            assert_same(result, function(values))
+
+
+def test_results_never_stay_on_the_cpu() -> None:
+    """Reported for other backends as pytorch#187148: a CPU result, as the first tensor is the CPU's."""
+    scalar, values = torch.tensor(2.0), sample(3, low=1).to(DEVICE)
+    condition = torch.tensor(True)
+    for result in (
+        torch.where(condition, values, values),
+        torch.where(condition, scalar, values),
+        torch.logical_and(scalar, values),
+        torch.polar(scalar, values) if torch.complex64 in backend.supported_dtypes() else values,
+        torch.special.zeta(scalar, values),
+        scalar // values,
+    ):
+        assert result.device == values.device
+
+
+def test_operator_that_changes_arguments_without_saying_so() -> None:
+    """native_batch_norm updates its running statistics, which its schema hides."""
+    values, mean, variance = sample(4, 3), torch.zeros(3), torch.ones(3)
+    on_device = [tensor.to(DEVICE) for tensor in (values, mean, variance)]
+    for x, m, v in ((values, mean, variance), on_device):
+        torch.nn.functional.batch_norm(x, m, v, training=True)
+    assert_same(on_device[1], mean)
+    assert_same(on_device[2], variance)
+
+
+def test_generator_of_another_device_is_refused() -> None:
+    with pytest.raises(RuntimeError, match=r"(?i)generator"):
+        torch.empty(3, device=DEVICE).cauchy_(generator=torch.Generator())
+
+
+def test_random_operators_leave_the_generator_of_the_cpu_alone() -> None:
+    state = torch.get_rng_state()
+    torch.empty(100, device=DEVICE).cauchy_()
+    assert torch.get_rng_state().equal(state)
+
+
+def test_sparse_tensors_are_refused() -> None:
+    dense = torch.ones(2, 2, device=DEVICE)
+    sparse = torch.eye(2).to_sparse()
+    for use in (
+        lambda: dense.to_sparse(),
+        lambda: dense.to_sparse_csr(),
+        lambda: sparse.to(DEVICE),
+        lambda: torch.sparse.mm(sparse, dense),
+        lambda: torch.mm(sparse, dense),
+    ):
+        with pytest.raises((NotImplementedError, RuntimeError)):
+            use()
+
+
+def test_quantized_tensors_are_refused() -> None:
+    quantized = torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8)
+    with pytest.raises((NotImplementedError, RuntimeError, TypeError)):
+        torch.quantize_per_tensor(torch.ones(2, device=DEVICE), 0.1, 0, torch.qint8)
+    with pytest.raises((NotImplementedError, RuntimeError, TypeError)):
+        quantized.to(DEVICE)
+    with pytest.raises((NotImplementedError, RuntimeError, TypeError)):
+        quantized + torch.ones(2, device=DEVICE)
+
+
+def test_missing_optional_tensors() -> None:
+    values, weight = sample(4, 3), sample(3, low=0.1)
+    targets = torch.rand(4, 3)
+    loss = torch.ops.aten.binary_cross_entropy
+    for use in (None, weight):
+        moved = None if use is None else use.to(DEVICE)
+        assert_same(
+            loss(values.sigmoid().to(DEVICE), targets.to(DEVICE), moved),
+            loss(values.sigmoid(), targets, use),
+        )

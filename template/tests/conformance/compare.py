@@ -1,0 +1,103 @@
+"""What it means that the device gave the CPU's result."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from backend import DEVICE
+
+from conformance.samples import map_values, tensors_of
+
+# By dtype: relative and absolute. Sums and products come in another order than the CPU's.
+TOLERANCES = {
+    torch.float64: (1e-7, 1e-7),
+    torch.complex128: (1e-7, 1e-7),
+    torch.float32: (3e-4, 1e-4),
+    torch.complex64: (3e-4, 1e-4),
+    torch.bfloat16: (4e-2, 4e-2),
+    torch.float16: (4e-3, 4e-3),
+}
+
+
+class WrongResult(AssertionError):
+    """The device gave something else than the CPU."""
+
+
+def leaves(value: Any) -> list[Any]:
+    """Return what is in ``value``'s lists, tuples and dictionaries."""
+    found: list[Any] = []
+    map_values(value, found.append)
+    return found
+
+
+def check(
+    actual: Any,
+    expected: Any,
+    *,
+    tolerance: tuple[float, float] | None = None,
+    values: bool = True,
+    dtypes: bool = True,
+) -> None:
+    """Compare two results: structure, devices, dtypes, shapes and, unless told otherwise, values."""
+    mine, theirs = leaves(actual), leaves(expected)
+    if len(mine) != len(theirs):
+        raise WrongResult(f"{len(mine)} results, expected {len(theirs)}")
+    for one, other in zip(mine, theirs, strict=True):
+        if not isinstance(other, torch.Tensor):
+            check_plain(one, other, tolerance, values)
+            continue
+        if not isinstance(one, torch.Tensor):
+            raise WrongResult(f"{type(one).__name__}, expected a tensor")
+        if one.device.type != DEVICE:
+            raise WrongResult(f"the result is on {one.device}")
+        if one.shape != other.shape:
+            raise WrongResult(f"shape {tuple(one.shape)}, expected {tuple(other.shape)}")
+        if dtypes and one.dtype != other.dtype:
+            raise WrongResult(f"{one.dtype}, expected {other.dtype}")
+        if values:
+            check_values(one, other, tolerance, dtypes)
+
+
+def check_plain(
+    actual: Any, expected: Any, tolerance: tuple[float, float] | None, values: bool
+) -> None:
+    if type(actual) is not type(expected):
+        raise WrongResult(f"{type(actual).__name__}, expected {type(expected).__name__}")
+    if not values or actual == expected or isinstance(expected, torch.device):
+        return
+    if not isinstance(expected, (float, complex)):
+        raise WrongResult(f"{actual}, expected {expected}")
+    check_values(torch.tensor(actual), torch.tensor(expected), tolerance, True)
+
+
+def check_values(
+    actual: torch.Tensor, expected: torch.Tensor, tolerance: tuple[float, float] | None, dtypes: bool
+) -> None:
+    relative, absolute = tolerance or TOLERANCES.get(expected.dtype, (0, 0))
+    actual = actual.detach().cpu().resolve_conj().resolve_neg()
+    expected = expected.detach().resolve_conj().resolve_neg()
+    if actual.layout is torch.strided and torch.equal(actual, expected):
+        return
+    try:
+        torch.testing.assert_close(
+            actual,
+            expected,
+            rtol=relative,
+            atol=absolute,
+            equal_nan=True,
+            check_dtype=dtypes,
+            check_stride=False,
+        )
+    except AssertionError as error:
+        raise WrongResult(" ".join(str(error).split())) from None
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two results of the CPU agree."""
+    try:
+        for first, second in zip(tensors_of(one), tensors_of(other), strict=True):
+            check_values(first, second, None, True)
+    except WrongResult:
+        return False
+    return True

@@ -1,0 +1,73 @@
+"""What known.toml declares: failures, which must happen, and comparisons with a reason."""
+
+from __future__ import annotations
+
+import sys
+import unittest
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from support import supported_dtypes
+from torch.testing._internal.opinfo.core import DecorateInfo
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+from conformance.aspects import ASPECTS
+
+KNOWN = tomllib.loads(Path(__file__).with_name("known.toml").read_text("utf-8"))
+
+
+def generated_without(entry: dict[str, Any]) -> bool:
+    """Whether the backend lacks the dtypes that an entry is about, if it is about such."""
+    wanted = [getattr(torch, name) for name in entry.get("without", [])]
+    return not wanted or any(dtype not in supported_dtypes() for dtype in wanted)
+
+
+def entries(table: str, operator: str, aspect: str, dtype: torch.dtype) -> Iterator[dict[str, Any]]:
+    """Return the entries of a table that concern one test."""
+    name = str(dtype).removeprefix("torch.")
+    for entry in KNOWN.get(table, []):
+        if (
+            operator in entry["operators"]
+            and aspect in entry.get("aspects", ASPECTS)
+            and name in entry.get("dtypes", [name])
+            and generated_without(entry)
+        ):
+            yield entry
+
+
+def failure(operator: str, aspect: str, dtype: torch.dtype) -> dict[str, Any] | None:
+    """Return why a test must fail, if it is declared."""
+    return next(entries("failure", operator, aspect, dtype), None)
+
+
+def comparison(operator: str, aspect: str, dtype: torch.dtype) -> dict[str, Any]:
+    """Return how a test compares, where that is not as usual."""
+    result: dict[str, Any] = {}
+    for entry in entries("comparison", operator, aspect, dtype):
+        result.update({key: entry[key] for key in ("values", "input_only") if key in entry})
+        if "relative" in entry:
+            result["tolerance"] = (entry["relative"], entry["absolute"])
+    return result
+
+
+def op_overrides(test_class: str) -> dict[str, list[DecorateInfo]]:
+    """Return the declared failures as PyTorch's ``set_test_configs`` takes them."""
+    overrides: dict[str, list[DecorateInfo]] = {}
+    for entry in KNOWN.get("failure", []):
+        if not generated_without(entry):
+            continue
+        dtypes = [getattr(torch, name) for name in entry["dtypes"]] if "dtypes" in entry else None
+        for operator in entry["operators"]:
+            for aspect in entry.get("aspects", ASPECTS):
+                overrides.setdefault(operator, []).append(
+                    DecorateInfo(
+                        unittest.expectedFailure, test_class, f"test_{aspect}", dtypes=dtypes
+                    )
+                )
+    return overrides

@@ -1,0 +1,111 @@
+"""Which tests run, and the evidence that they leave: conformance.json in the project's root.
+
+A pytest plugin, registered by tests/conftest.py. What a test saw travels with its report, so that
+the process that writes the file has it from all workers of pytest-xdist; a worker that dies leaves
+the name of the test that it ran.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import platform
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+MODULE = "test_every_operator.py"
+MARK = "conformance_full"
+_KEY = "conformance"
+_running: pytest.Item | None = None
+
+
+def note(**values: Any) -> None:
+    """Attach plain values to the report of the test that runs in this process."""
+    if _running is not None:
+        _running.user_properties.append((_KEY, values))
+
+
+class Evidence:
+    """Leaves the full tier out unless it is asked for, and writes down what it showed."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.rows: dict[str, dict[str, Any]] = {}
+
+    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+        """Collect the thousands of tests of the full tier only for ``-m conformance_full``."""
+        asked = MARK in self.config.option.markexpr or any(
+            MODULE in argument for argument in self.config.args
+        )
+        return True if collection_path.name == MODULE and not asked else None
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
+        """Remember which test notes are for."""
+        global _running
+        _running = item
+        try:
+            return (yield)
+        finally:
+            _running = None
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep a test's last word; called for the tests of all workers."""
+        if MODULE not in report.nodeid:
+            return
+        notes = [values for key, values in report.user_properties if key == _KEY]
+        if report.when == "call" or notes or report.outcome == "failed":
+            row = notes[-1] if notes else {"kind": "crash" if report.when == "???" else "error"}
+            self.rows[report.nodeid] = row
+        elif report.outcome == "skipped":
+            self.rows.setdefault(report.nodeid, {"kind": "skip"})
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Write the file, unless only some tests were chosen."""
+        option = self.config.option
+        chosen = option.keyword or any("::" in argument for argument in self.config.args)
+        if self.rows and not chosen and not hasattr(self.config, "workerinput"):
+            path = self.config.rootpath / "conformance.json"
+            path.write_text(json.dumps(self.document(), indent=0, sort_keys=True), "utf-8")
+
+    def document(self) -> dict[str, Any]:
+        """Return everything as it is written."""
+        results: dict[str, dict[str, dict[str, Any]]] = {}
+        for nodeid, row in sorted(self.rows.items()):
+            operator, dtype, aspect = decode(nodeid)
+            results.setdefault(operator, {}).setdefault(dtype, {})[aspect] = row
+        return {"versions": versions(), "results": results}
+
+
+def decode(nodeid: str) -> tuple[str, str, str]:
+    """Return operator, dtype and aspect of a test: all that a worker that died leaves."""
+    from backend import DEVICE
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    from conformance.aspects import ASPECTS
+
+    test = nodeid.rpartition("::")[2]
+    formatted, _, dtype = test.rpartition(f"_{DEVICE}_")
+    aspect = next(name for name in ASPECTS if formatted.startswith(f"test_{name}_"))
+    formatted = formatted.removeprefix(f"test_{aspect}_")
+    names = {op.formatted_name: op.full_name for op in op_db}
+    return names.get(formatted, formatted), dtype, aspect
+
+
+def versions() -> dict[str, Any]:
+    """Say what was tested, with what, and when."""
+    import torch
+    from backend import DEVICE, PACKAGE, backend
+
+    return {
+        "backend": DEVICE,
+        "package": f"{PACKAGE} {backend.__version__}",
+        "device": backend.get_device_properties(0).name,
+        "dtypes": [str(dtype).removeprefix("torch.") for dtype in backend.supported_dtypes()],
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "machine": f"{platform.system()} {platform.machine()}",
+        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
+    }

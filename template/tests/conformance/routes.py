@@ -1,0 +1,65 @@
+"""How a call reached its result: by kernels of this backend, by PyTorch's composites, on the CPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+NATIVE, COMPOSITE, FALLBACK, UNSUPPORTED = "native", "composite", "fallback", "unsupported"
+
+# What every call may contain beside the operator itself: memory, its layout, and copies.
+_PLUMBING = {
+    "_to_copy",
+    "alias",
+    "clone",
+    "copy_",
+    "detach",
+    "empty",
+    "empty_like",
+    "empty_strided",
+    "lift_fresh",
+    "resize_",
+}
+
+
+class Recorder(TorchDispatchMode):
+    """Lists the operators that reach a backend, below autograd and autocast."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.operators: list[torch._ops.OpOverload] = []
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        self.operators.append(func)
+        return func(*args, **(kwargs or {}))
+
+    def is_random(self) -> bool:
+        """Whether the result depends on a generator."""
+        return any(torch.Tag.nondeterministic_seeded in func.tags for func in self.operators)
+
+
+def has_kernel(func: torch._ops.OpOverload) -> bool:
+    """Whether the backend registered a kernel for this overload."""
+    return torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "PrivateUse1")
+
+
+def route(recorder: Recorder, fallbacks: list[str], *, several: bool = False) -> str:
+    """Name the route of a recorded call.
+
+    Native is one operator with a kernel of this backend, or with ``several`` any number of them;
+    composite is what PyTorch makes of other operators.
+    """
+    if fallbacks:
+        return FALLBACK
+    work = [
+        func
+        for func in recorder.operators
+        if not func.is_view and func._schema.name.removeprefix("aten::") not in _PLUMBING
+    ]
+    if not all(map(has_kernel, work)):
+        return COMPOSITE
+    return NATIVE if several or len(work) <= 1 else COMPOSITE

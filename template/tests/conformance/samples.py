@@ -1,0 +1,136 @@
+"""The sample inputs of PyTorch's OpInfos, made on the CPU and repeated on the device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from backend import DEVICE
+
+Sample = Any
+"""PyTorch's SampleInput."""
+
+
+def map_values(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Return ``value`` with every leaf of its lists, tuples and dictionaries changed."""
+    if isinstance(value, dict):
+        return {key: map_values(item, change) for key, item in value.items()}
+    if isinstance(value, (list, tuple)) and not isinstance(value, torch.Size):
+        items = [map_values(item, change) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    return change(value)
+
+
+def tensors_of(value: Any) -> list[torch.Tensor]:
+    """Return the tensors in ``value``, in order."""
+    found: list[torch.Tensor] = []
+
+    def visit(leaf: Any) -> None:
+        if isinstance(leaf, torch.Tensor):
+            found.append(leaf)
+
+    map_values(value, visit)
+    return found
+
+
+class Arguments:
+    """What one call of an operator takes."""
+
+    def __init__(self, input: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.input = input
+        self.args = args
+        self.kwargs = kwargs
+
+    @classmethod
+    def of(cls, sample: Sample) -> Arguments:
+        """Take those of a sample."""
+        return cls(sample.input, sample.args, sample.kwargs)
+
+    def map(self, change: Callable[[Any], Any]) -> Arguments:
+        """Return the same arguments with every leaf changed."""
+        return Arguments(
+            map_values(self.input, change),
+            map_values(self.args, change),
+            map_values(self.kwargs, change),
+        )
+
+    def on_device(self, *, input_only: bool = False) -> Arguments:
+        """Return copies on the device; an argument that names a device names this one."""
+        mover = Mover()
+        if input_only:
+            return Arguments(map_values(self.input, mover), self.args, self.kwargs)
+        return self.map(mover)
+
+    def copy(self) -> Arguments:
+        """Return copies that share nothing with these, on the same devices and of the same layout."""
+        return self.map(Mover(None))
+
+    def tensors(self) -> list[torch.Tensor]:
+        """Return all tensors, in order."""
+        return tensors_of((self.input, self.args, self.kwargs))
+
+    def call(self, function: Callable[..., Any], **more: Any) -> Any:
+        """Call ``function`` with them."""
+        return function(self.input, *self.args, **self.kwargs, **more)
+
+    def name_no_device(self) -> bool:
+        """Whether nothing in them decides on a device."""
+        return not self.tensors() and "device" not in self.kwargs
+
+
+class Mover:
+    """Copies tensors with their layout: strides, gaps, overlaps, conjugate and negative bits.
+
+    The same tensor is copied once, and tensors that share a storage still do.
+    """
+
+    def __init__(self, device: str | None = DEVICE) -> None:
+        self.device = device
+        self.tensors: dict[int, torch.Tensor] = {}
+        self.storages: dict[tuple[int, torch.dtype], torch.Tensor] = {}
+        self.kept: list[torch.Tensor] = []
+
+    def __call__(self, value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            if id(value) not in self.tensors:
+                self.tensors[id(value)] = self.move(value)
+                self.kept.append(value)
+            return self.tensors[id(value)]
+        if self.device is not None and (
+            value == "cpu" or (isinstance(value, torch.device) and value.type == "cpu")
+        ):
+            return self.device
+        return value
+
+    def move(self, tensor: torch.Tensor) -> torch.Tensor:
+        target = self.device or tensor.device
+        if tensor.layout is not torch.strided:
+            return tensor.detach().to(target, copy=True).requires_grad_(tensor.requires_grad)
+        plain = tensor.detach()
+        conjugate, negative = plain.is_conj(), plain.is_neg()
+        if negative:
+            plain = torch._neg_view(plain)
+        if conjugate:
+            plain = plain.conj()
+        moved = self.block(plain).as_strided(plain.shape, plain.stride(), plain.storage_offset())
+        if conjugate:
+            moved = moved.conj()
+        if negative:
+            moved = torch._neg_view(moved)
+        return moved.detach().requires_grad_(tensor.requires_grad)
+
+    def block(self, tensor: torch.Tensor) -> torch.Tensor:
+        storage = tensor.untyped_storage()
+        key = (storage._cdata, tensor.dtype)
+        if key not in self.storages:
+            whole = torch.empty(0, dtype=tensor.dtype, device=tensor.device).set_(storage)
+            self.storages[key] = whole.to(self.device or tensor.device, copy=True)
+            self.kept.append(tensor)
+        return self.storages[key]
+
+
+def samples(op: Any, dtype: torch.dtype, *, gradients: bool = False) -> Iterator[Sample]:
+    """Return the operator's samples, of the CPU and repeatable."""
+    torch.manual_seed(0)
+    yield from op.sample_inputs("cpu", dtype, requires_grad=gradients)

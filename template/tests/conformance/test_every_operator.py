@@ -1,0 +1,86 @@
+"""The full tier, ``pytest -m conformance_full``: every operator, dtype and sample of PyTorch's own
+table, one test for each operator, dtype and aspect."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from backend import DEVICE
+from support import supported_dtypes
+from torch.testing._internal.common_device_type import (
+    PrivateUse1TestBase,
+    instantiate_device_type_tests,
+    ops,
+)
+from torch.testing._internal.common_methods_invocations import op_db
+from torch.testing._internal.common_utils import TestCase
+
+from conformance import aspects, declared, evidence
+
+pytestmark = pytest.mark.conformance_full
+
+
+def having(aspect: str) -> ops:
+    """Make tests for the operators that have an aspect for some dtype."""
+    chosen = [op for op in op_db if any(aspects.applies(aspect, op, dtype) for dtype in op.dtypes)]
+    return ops(chosen, allowed_dtypes=supported_dtypes())
+
+
+class TestConformance(TestCase):
+    """Each compares all samples of one operator and dtype with the CPU."""
+
+    def compare(self, aspect: str, op: Any, dtype: torch.dtype) -> None:
+        name = op.full_name
+        if not aspects.applies(aspect, op, dtype):
+            self.skipTest(f"{name} has no {aspect} for {dtype}")
+        comparison = declared.comparison(name, aspect, dtype)
+        outcome = aspects.compare_with_cpu(aspect, op, dtype, comparison)
+        failure = declared.failure(name, aspect, dtype) or {}
+        evidence.note(
+            kind=outcome.kind,
+            route=outcome.route,
+            fallbacks=outcome.fallbacks,
+            samples=outcome.compared,
+            failed=len(outcome.problems),
+            reason=failure.get("reason", outcome.skipped if outcome.kind == "skip" else ""),
+            category=failure.get("category", ""),
+        )
+        if outcome.kind == "skip":
+            self.skipTest(outcome.skipped)
+        if outcome.problems:
+            shown = "\n".join(outcome.problems[:5])
+            self.fail(
+                f"{name}, {dtype}, {aspect}: {len(outcome.problems)} of {outcome.compared} samples"
+                f" differ from the CPU\n{shown}"
+            )
+
+    @having("forward")
+    def test_forward(self, device: str, dtype: torch.dtype, op: Any) -> None:
+        self.compare("forward", op, dtype)
+
+    @having("noncontiguous")
+    def test_noncontiguous(self, device: str, dtype: torch.dtype, op: Any) -> None:
+        self.compare("noncontiguous", op, dtype)
+
+    @having("out")
+    def test_out(self, device: str, dtype: torch.dtype, op: Any) -> None:
+        self.compare("out", op, dtype)
+
+    @having("in_place")
+    def test_in_place(self, device: str, dtype: torch.dtype, op: Any) -> None:
+        self.compare("in_place", op, dtype)
+
+    @having("backward")
+    def test_backward(self, device: str, dtype: torch.dtype, op: Any) -> None:
+        self.compare("backward", op, dtype)
+
+    @having("autocast")
+    def test_autocast(self, device: str, dtype: torch.dtype, op: Any) -> None:
+        self.compare("autocast", op, dtype)
+
+
+PrivateUse1TestBase.set_test_configs(op_overrides=declared.op_overrides("TestConformance"))
+instantiate_device_type_tests(TestConformance, globals(), only_for=DEVICE)
+PrivateUse1TestBase.set_test_configs()

@@ -1,0 +1,50 @@
+"""The fast tier: of every operator in PyTorch's own table the first sample, in two dtypes and all
+aspects. The full tier takes all: ``pytest -m conformance_full``."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+import torch
+from backend import DEVICE
+from support import supported_dtypes
+from torch.testing._internal.common_device_type import (
+    OpDTypes,
+    instantiate_device_type_tests,
+    ops,
+)
+from torch.testing._internal.common_methods_invocations import op_db
+from torch.testing._internal.common_utils import TestCase
+
+from conformance import aspects, declared
+
+
+def another(op: Any, dtype: torch.dtype) -> list[torch.dtype]:
+    """Return a second dtype, another one from operator to operator."""
+    others = sorted(
+        (other for other in supported_dtypes() if other in op.dtypes and other != dtype), key=str
+    )
+    return [others[zlib.crc32(op.full_name.encode()) % len(others)]] if others else []
+
+
+class TestSample(TestCase):
+    """Each compares one operator with the CPU."""
+
+    @ops(op_db, dtypes=OpDTypes.any_one, allowed_dtypes=supported_dtypes())
+    def test_sample(self, device: str, dtype: torch.dtype, op: Any) -> None:
+        name = op.full_name
+        compared = 0
+        for one in (dtype, *another(op, dtype)):
+            for aspect in aspects.ASPECTS:
+                if not aspects.applies(aspect, op, one) or declared.failure(name, aspect, one):
+                    continue
+                comparison = declared.comparison(name, aspect, one)
+                outcome = aspects.compare_with_cpu(aspect, op, one, comparison, limit=1)
+                self.assertFalse(outcome.problems, f"{name}, {one}, {aspect}")
+                compared += outcome.compared
+        if compared == 0:
+            self.skipTest("its failures are declared in known.toml, or the CPU has no result")
+
+
+instantiate_device_type_tests(TestSample, globals(), only_for=DEVICE)

@@ -1,0 +1,138 @@
+"""The page that the conformance tests of a rendered project are reported on, in a browser."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from browser import chromium
+
+if TYPE_CHECKING:
+    from selenium.webdriver.chrome.webdriver import WebDriver
+
+REPORT = Path(__file__).parents[2] / "template" / "tests" / "conformance" / "report.py"
+DTYPES = ["bool", "float32"]
+
+
+def cell(kind: str = "pass", route: str = "native", **more: Any) -> dict[str, Any]:
+    return {"kind": kind, "route": route, "fallbacks": [], "samples": 1, "reason": "", **more}
+
+
+RESULTS = {
+    "add": {
+        "float32": {"forward": cell(), "out": cell(), "backward": cell()},
+        "bool": {"forward": cell(route="composite")},
+    },
+    "sort": {"float32": {"forward": cell(route="fallback", fallbacks=["aten::sort.stable"])}},
+    "to_sparse": {"float32": {"forward": cell("raised", category="sparse", reason="<no> sparse")}},
+    "broken": {"float32": {"forward": cell("wrong")}},
+}
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of a page made of RESULTS."""
+    folder = tmp_path_factory.mktemp("page")
+    versions = {
+        "backend": "foo",
+        "package": "torch_foo 1",
+        "device": "Simulator",
+        "dtypes": DTYPES,
+        "torch": "2.13.0",
+        "python": "3.11",
+        "machine": "Linux",
+        "date": "2030-01-02",
+    }
+    evidence = folder / "conformance.json"
+    evidence.write_text(json.dumps({"versions": versions, "results": RESULTS}))
+    subprocess.run([sys.executable, REPORT, evidence, "--out", folder], check=True)
+    return (folder / "operators.html").as_uri()
+
+
+@pytest.fixture(params=["desk", "phone", "dark"])
+def window(page: str, request: pytest.FixtureRequest) -> Iterator[WebDriver]:
+    width = 500 if request.param == "phone" else 1200
+    with chromium(width=width, dark=request.param == "dark") as window:
+        window.get(page)
+        yield window
+        assert [entry for entry in window.get_log("browser") if entry["level"] == "SEVERE"] == []
+
+
+def operators(window: WebDriver) -> list[str]:
+    rows = window.find_elements("css selector", "#operators tr.row th")
+    return [row.text for row in rows]
+
+
+def choose(window: WebDriver, name: str, value: str) -> None:
+    window.execute_script(
+        "const e = document.getElementById(arguments[0]); e.value = arguments[1];"
+        "e.dispatchEvent(new Event('input'))",
+        name,
+        value,
+    )
+
+
+def test_totals_versions_and_reasons(window: WebDriver) -> None:
+    text = window.find_element("tag name", "body").text
+    assert "3 of the 5 pairs" in text
+    assert "1 wrong results, 0 crashes" in text
+    assert "2030-01-02" in text
+    assert "<no> sparse: to_sparse" in text
+    forward = window.find_element("css selector", "#totals tbody tr").text
+    assert forward.split() == ["forward", "1", "1", "1", "1", "1"]
+
+
+def test_search_filters_and_sorts(window: WebDriver) -> None:
+    assert operators(window) == ["add", "broken", "sort", "to_sparse"]
+    choose(window, "search", "aten::sort")
+    assert operators(window) == ["sort"]
+    choose(window, "search", "")
+    choose(window, "dtype", "bool")
+    assert operators(window) == ["add"]
+    choose(window, "dtype", "")
+    choose(window, "show", "4")
+    assert operators(window) == ["broken"]
+    choose(window, "show", "")
+    forward = window.find_elements("css selector", "#operators thead button")[1]
+    forward.click()
+    assert operators(window) == ["add", "sort", "to_sparse", "broken"]
+    forward.click()
+    assert operators(window) == ["broken", "to_sparse", "sort", "add"]
+
+
+def test_details_of_an_operator(window: WebDriver) -> None:
+    window.execute_script("document.querySelectorAll('#operators tr.row')[2].click()")
+    assert "on the CPU: aten::sort.stable" in window.find_element("css selector", "tr.more").text
+
+
+def test_nothing_is_wider_than_the_window(window: WebDriver) -> None:
+    wide = window.execute_script(
+        "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    )
+    assert wide <= 0
+
+
+def test_text_stands_out_from_its_background(window: WebDriver) -> None:
+    """WCAG's contrast ratio of small text, 4.5, for every colour that the table uses."""
+    for name in ("#operators tr.row th", "td.r0", "td.r1", "td.r2", "td.r3", "td.r4"):
+        found = window.find_elements("css selector", name)
+        if not found:
+            continue
+        text = luminance(found[0].value_of_css_property("color"))
+        body = window.find_element("tag name", "body")
+        back = luminance(body.value_of_css_property("background-color"))
+        assert (max(text, back) + 0.05) / (min(text, back) + 0.05) >= 4.5, name
+
+
+def luminance(colour: str) -> float:
+    parts = [float(part) / 255 for part in colour[colour.index("(") + 1 : -1].split(",")[:3]]
+    linear = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    ]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
