@@ -72,8 +72,8 @@ def test_fused_step_unscales_the_gradients_or_does_nothing(found: float) -> None
     for device in ("cpu", DEVICE):
         mine = parameters(device, torch.float32)
         stepper = torch.optim.AdamW(mine, lr=0.1, fused=True)
-        stepper.grad_scale = torch.full((1,), 4.0, device=device)  # type: ignore[attr-defined]
-        stepper.found_inf = torch.full((1,), found, device=device)  # type: ignore[attr-defined]
+        stepper.grad_scale = torch.full((), 4.0, device=device)  # type: ignore[attr-defined]
+        stepper.found_inf = torch.full((), found, device=device)  # type: ignore[attr-defined]
         stepper.step()
         results.append([*(p.detach() for p in mine), *(p.grad for p in mine)])
     for got, wanted in zip(results[1], results[0], strict=True):
