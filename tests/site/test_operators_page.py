@@ -50,7 +50,9 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
         "date": "2030-01-02",
     }
     evidence = folder / "conformance.json"
-    evidence.write_text(json.dumps({"versions": versions, "results": RESULTS}))
+    overloads = {"native": 3, "computed": 4}
+    document = {"versions": versions, "overloads": overloads, "results": RESULTS}
+    evidence.write_text(json.dumps(document))
     subprocess.run([sys.executable, REPORT, evidence, "--out", folder], check=True)
     return (folder / "operators.html").as_uri()
 
@@ -81,6 +83,7 @@ def choose(window: WebDriver, name: str, value: str) -> None:
 def test_totals_versions_and_reasons(window: WebDriver) -> None:
     text = window.find_element("tag name", "body").text
     assert "3 of the 5 pairs" in text
+    assert "3 of the 4 overloads" in text
     assert "1 wrong results, 0 crashes" in text
     assert "2030-01-02" in text
     assert "<no> sparse: to_sparse" in text

@@ -76,7 +76,7 @@ class Evidence:
         for nodeid, row in sorted(self.rows.items()):
             operator, dtype, aspect = decode(nodeid)
             results.setdefault(operator, {}).setdefault(dtype, {})[aspect] = row
-        return {"versions": versions(), "results": results}
+        return {"versions": versions(), "overloads": overloads(), "results": results}
 
 
 def decode(nodeid: str) -> tuple[str, str, str]:
@@ -92,6 +92,13 @@ def decode(nodeid: str) -> tuple[str, str, str]:
     formatted = formatted.removeprefix(f"test_{aspect}_")
     names = {op.formatted_name: op.full_name for op in op_db}
     return names.get(formatted, formatted), dtype, aspect
+
+
+def overloads() -> dict[str, int]:
+    """Count the overloads that the CPU computes, and those of them with a kernel of this backend."""
+    from conformance import routes
+
+    return {"computed": len(routes.computed_overloads()), "native": len(routes.native_overloads())}
 
 
 def versions() -> dict[str, Any]:

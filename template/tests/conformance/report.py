@@ -86,10 +86,13 @@ def summary(document: dict[str, Any]) -> list[str]:
     results, versions = document["results"], document["versions"]
     here, cpu = pairs(results)
     count = kinds(results)
+    native, computed = (document["overloads"][key] for key in ("native", "computed"))
     return [
         f"{here} of the {cpu} pairs of operator and dtype that pass on the CPU pass on"
         f" {versions['backend']} ({here / max(cpu, 1):.1%}), over all samples of PyTorch's own table;"
         f" {count['wrong']} wrong results, {count['crash']} crashes.",
+        f"{native} of the {computed} overloads that PyTorch's CPU backend computes, and makes of no others,"
+        " have a kernel of this backend.",
         f"Made on {versions['date']} from {versions['package']} on the device {versions['device']},"
         f" PyTorch {versions['torch']}, Python {versions['python']}, {versions['machine']};"
         f" dtypes {', '.join(versions['dtypes'])}.",

@@ -47,6 +47,29 @@ def has_kernel(func: torch._ops.OpOverload) -> bool:
     return torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "PrivateUse1")
 
 
+def computed_overloads() -> list[str]:
+    """Return the overloads of aten that PyTorch computes on the CPU and makes of no other operators."""
+    composites = (
+        "CompositeImplicitAutograd",
+        "CompositeExplicitAutograd",
+        "CompositeExplicitAutogradNonFunctional",
+    )
+    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
+    return [
+        name
+        for name in torch._C._dispatch_get_all_op_names()
+        if name.startswith("aten::")
+        and has_kernel(name, "CPU")
+        and not any(has_kernel(name, key) for key in composites)
+    ]
+
+
+def native_overloads() -> list[str]:
+    """Return those of them that have a kernel of this backend."""
+    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
+    return [name for name in computed_overloads() if has_kernel(name, "PrivateUse1")]
+
+
 def route(recorder: Recorder, fallbacks: list[str], *, several: bool = False) -> str:
     """Name the route of a recorded call.
 

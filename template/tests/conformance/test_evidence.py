@@ -9,7 +9,7 @@ import pytest
 from backend import DEVICE
 from support import run_python
 
-from conformance import evidence, report
+from conformance import evidence, report, routes
 
 PASSED = {"kind": "pass", "route": "native", "fallbacks": [], "samples": 3, "reason": ""}
 
@@ -73,13 +73,24 @@ def test_report_tells_every_verdict(tmp_path: Path) -> None:
         "in_place": {**PASSED, "kind": "wrong"},
         "backward": {**PASSED, "kind": "raised", "category": "dtype", "reason": "no complex"},
     }
-    document = {"versions": evidence.versions(), "results": {"exp": {"float32": cells}}}
+    document = {
+        "versions": evidence.versions(),
+        "overloads": {"native": 3, "computed": 4},
+        "results": {"exp": {"float32": cells}},
+    }
     text = report.markdown(document)
     assert "| `exp` | native 1 |  | fallback 1 | failed 1 | unsupported 1 |  |" in text
     assert "no complex: `exp` (1 tests)" in text
     assert "1 of the 1 pairs" in text
+    assert "3 of the 4 overloads" in text
     assert "1 wrong results, 0 crashes" in text
     page = report.page(document)
     data = page.partition("const data = ")[2].partition(";\n")[0]
     assert json.loads(data)["rows"][0][0] == "exp"
     assert "@" not in page.partition("<script>")[0].partition("</style>")[2]
+
+
+def test_operators_are_kernels_of_this_backend() -> None:
+    """Most of what models dispatch to: too few mean that a file of operators did not register."""
+    assert len(routes.native_overloads()) >= 300
+    assert len(routes.computed_overloads()) > len(routes.native_overloads())
