@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -37,7 +38,7 @@ def check(
     *,
     tolerance: tuple[float, float] | None = None,
     values: bool = True,
-    dtypes: bool = True,
+    any_dtype: bool = False,
 ) -> None:
     """Compare two results: structure, devices, dtypes, shapes and, unless told otherwise, values."""
     mine, theirs = leaves(actual), leaves(expected)
@@ -53,10 +54,10 @@ def check(
             raise WrongResult(f"the result is on {one.device}")
         if one.shape != other.shape:
             raise WrongResult(f"shape {tuple(one.shape)}, expected {tuple(other.shape)}")
-        if dtypes and one.dtype != other.dtype:
+        if not any_dtype and one.dtype != other.dtype:
             raise WrongResult(f"{one.dtype}, expected {other.dtype}")
         if values:
-            check_values(one, other, tolerance, dtypes)
+            check_values(one, other, tolerance, any_dtype)
 
 
 def check_plain(
@@ -68,11 +69,11 @@ def check_plain(
         return
     if not isinstance(expected, (float, complex)):
         raise WrongResult(f"{actual}, expected {expected}")
-    check_values(torch.tensor(actual), torch.tensor(expected), tolerance, True)
+    check_values(torch.tensor(actual), torch.tensor(expected), tolerance, False)
 
 
 def check_values(
-    actual: torch.Tensor, expected: torch.Tensor, tolerance: tuple[float, float] | None, dtypes: bool
+    actual: torch.Tensor, expected: torch.Tensor, tolerance: tuple[float, float] | None, any_dtype: bool
 ) -> None:
     relative, absolute = tolerance or TOLERANCES.get(expected.dtype, (0, 0))
     actual = actual.detach().cpu().resolve_conj().resolve_neg()
@@ -86,18 +87,32 @@ def check_values(
             rtol=relative,
             atol=absolute,
             equal_nan=True,
-            check_dtype=dtypes,
+            check_dtype=not any_dtype,
             check_stride=False,
         )
     except AssertionError as error:
         raise WrongResult(" ".join(str(error).split())) from None
 
 
+def is_exact(actual: Any, expected: Any, precise: Callable[[], Any], options: dict[str, Any]) -> bool:
+    """Whether a result is the precise one, rounded, and like the CPU's in everything but values."""
+    try:
+        check(actual, expected, **{**options, "values": False})
+        rounded = [
+            one.to(other.dtype) if isinstance(one, torch.Tensor) else one
+            for one, other in zip(leaves(precise()), leaves(expected), strict=True)
+        ]
+        check(leaves(actual), rounded, **options)
+    except Exception:
+        return False
+    return True
+
+
 def same(one: Any, other: Any) -> bool:
     """Whether two results of the CPU agree."""
     try:
         for first, second in zip(tensors_of(one), tensors_of(other), strict=True):
-            check_values(first, second, None, True)
+            check_values(first, second, None, False)
     except WrongResult:
         return False
     return True

@@ -21,6 +21,9 @@ from conformance.aspects import ASPECTS
 
 KNOWN = tomllib.loads(Path(__file__).with_name("known.toml").read_text("utf-8"))
 
+OPTIONS = ("values", "any_dtype", "input_only", "picks")
+"""What a comparison may declare beside tolerances."""
+
 
 def generated_without(entry: dict[str, Any]) -> bool:
     """Whether the backend lacks the dtypes that an entry is about, if it is about such."""
@@ -50,7 +53,7 @@ def comparison(operator: str, aspect: str, dtype: torch.dtype) -> dict[str, Any]
     """Return how a test compares, where that is not as usual."""
     result: dict[str, Any] = {}
     for entry in entries("comparison", operator, aspect, dtype):
-        result.update({key: entry[key] for key in ("values", "input_only") if key in entry})
+        result.update({key: entry[key] for key in OPTIONS if key in entry})
         if "relative" in entry:
             result["tolerance"] = (entry["relative"], entry["absolute"])
     return result

@@ -66,6 +66,18 @@ class Arguments:
         """Return copies that share nothing with these, on the same devices and of the same layout."""
         return self.map(Mover(None))
 
+    def in_double(self) -> Arguments:
+        """Return copies in double precision of what is floating-point."""
+
+        def widen(value: Any) -> Any:
+            if isinstance(value, torch.dtype) and value.is_floating_point:
+                return torch.float64
+            if isinstance(value, torch.Tensor) and value.is_floating_point():
+                return value.detach().to(torch.float64, copy=True).requires_grad_(value.requires_grad)
+            return value
+
+        return self.map(widen)
+
     def tensors(self) -> list[torch.Tensor]:
         """Return all tensors, in order."""
         return tensors_of((self.input, self.args, self.kwargs))

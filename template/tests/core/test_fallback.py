@@ -378,7 +378,6 @@ def test_results_never_stay_on_the_cpu() -> None:
         torch.where(condition, values, values),
         torch.where(condition, scalar, values),
         torch.logical_and(scalar, values),
-        torch.polar(scalar, values) if torch.complex64 in backend.supported_dtypes() else values,
         torch.special.zeta(scalar, values),
         scalar // values,
     ):
