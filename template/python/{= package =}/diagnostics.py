@@ -87,7 +87,9 @@ def set_fallback_policy(policy: str) -> str:
     return before
 
 
-def fallback_report(stats: dict[str, Fallback] | None = None, *, file: TextIO | None = None) -> None:
+def fallback_report(
+    stats: dict[str, Fallback] | None = None, *, file: TextIO | None = None
+) -> None:
     """Print which kernels to write next: what ran on the CPU, by the time that it took.
 
     Args:

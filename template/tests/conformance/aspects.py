@@ -97,7 +97,9 @@ class Run:
         A narrow type's result may agree with ``precise``, what comes out in double precision,
         where the CPU's rounds more often.
         """
-        options = {key: value for key, value in self.compared.items() if key in COMPARE_OPTIONS} | options
+        options = {
+            key: value for key, value in self.compared.items() if key in COMPARE_OPTIONS
+        } | options
         try:
             compare.check(actual, expected, **options)
         except compare.WrongResult:
@@ -207,7 +209,9 @@ def out(run: Run, sample: Sample) -> None:
         target = given(expected, [make(tensor, DEVICE) for tensor in outputs])
         theirs = run.on_device(mine)
         actual = run.device(lambda theirs=theirs, given=target: theirs.call(run.op, out=given))
-        if actual is not None and list(map(id, tensors_of(actual))) != list(map(id, tensors_of(target))):
+        if actual is not None and list(map(id, tensors_of(actual))) != list(
+            map(id, tensors_of(target))
+        ):
             raise compare.WrongResult("the result is not what was given as out=")
         if make is strided_output:
             check_strides(target, reference)
@@ -277,7 +281,9 @@ def gradient(
     outputs: list[torch.Tensor], arguments: Arguments, cotangents: list[torch.Tensor]
 ) -> tuple[torch.Tensor | None, ...]:
     inputs = {id(tensor): tensor for tensor in arguments.tensors() if tensor.requires_grad}
-    return torch.autograd.grad(outputs, list(inputs.values()), cotangents, allow_unused=True, retain_graph=True)
+    return torch.autograd.grad(
+        outputs, list(inputs.values()), cotangents, allow_unused=True, retain_graph=True
+    )
 
 
 def autocast(run: Run, sample: Sample) -> None:
@@ -287,8 +293,14 @@ def autocast(run: Run, sample: Sample) -> None:
     expected = run.reference(lambda: mine.call(run.op))
     with torch.autocast(DEVICE, dtype=LOW_PRECISION), default_device(mine):
         actual = run.device(lambda: theirs.call(run.op))
-    largest = max((float(t.detach().abs().nan_to_num(0, 0, 0).max())
-                   for t in tensors_of(expected) if t.is_floating_point() and t.numel()), default=0.0)
+    largest = max(
+        (
+            float(t.detach().abs().nan_to_num(0, 0, 0).max())
+            for t in tensors_of(expected)
+            if t.is_floating_point() and t.numel()
+        ),
+        default=0.0,
+    )
     tolerance = run.compared.get("tolerance", (0.05, 0.05 * max(largest, 1)))
     run.check(actual, expected, tolerance=tolerance, any_dtype=True)
 

@@ -73,7 +73,10 @@ def check_plain(
 
 
 def check_values(
-    actual: torch.Tensor, expected: torch.Tensor, tolerance: tuple[float, float] | None, any_dtype: bool
+    actual: torch.Tensor,
+    expected: torch.Tensor,
+    tolerance: tuple[float, float] | None,
+    any_dtype: bool,
 ) -> None:
     relative, absolute = tolerance or TOLERANCES.get(expected.dtype, (0, 0))
     actual = actual.detach().cpu().resolve_conj().resolve_neg()
@@ -94,7 +97,9 @@ def check_values(
         raise WrongResult(" ".join(str(error).split())) from None
 
 
-def is_exact(actual: Any, expected: Any, precise: Callable[[], Any], options: dict[str, Any]) -> bool:
+def is_exact(
+    actual: Any, expected: Any, precise: Callable[[], Any], options: dict[str, Any]
+) -> bool:
     """Whether a result is the precise one, rounded, and like the CPU's in everything but values."""
     try:
         check(actual, expected, **{**options, "values": False})

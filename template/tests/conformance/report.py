@@ -102,7 +102,10 @@ def summary(document: dict[str, Any]) -> list[str]:
 def cell_text(dtypes: dict[str, dict[str, Cell]], aspect: str) -> str:
     """Return the verdicts of an operator's dtypes for one aspect, as in ``native 9, fallback 2``."""
     words = Counter(
-        word for aspects in dtypes.values() if aspect in aspects for word in [verdict(aspects[aspect])]
+        word
+        for aspects in dtypes.values()
+        if aspect in aspects
+        for word in [verdict(aspects[aspect])]
     )
     found = [(word, words[word]) for word in ROUTES if words[word]]
     if len(found) == 1:

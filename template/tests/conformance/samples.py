@@ -73,7 +73,9 @@ class Arguments:
             if isinstance(value, torch.dtype) and value.is_floating_point:
                 return torch.float64
             if isinstance(value, torch.Tensor) and value.is_floating_point():
-                return value.detach().to(torch.float64, copy=True).requires_grad_(value.requires_grad)
+                return (
+                    value.detach().to(torch.float64, copy=True).requires_grad_(value.requires_grad)
+                )
             return value
 
         return self.map(widen)

@@ -22,7 +22,9 @@ def has_kernel(operator: str) -> bool:
 
 
 def count(operator: str) -> int:
-    return sum(record.calls for name, record in backend.fallback_stats().items() if operator in name)
+    return sum(
+        record.calls for name, record in backend.fallback_stats().items() if operator in name
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -260,9 +262,7 @@ def test_fallback_can_be_made_an_error() -> None:
 def test_stats_say_what_a_call_cost_and_why() -> None:
     values = sample(50, 4)
     bessel(values.to(DEVICE))
-    (record,) = (
-        record for name, record in backend.fallback_stats().items() if "bessel_j0" in name
-    )
+    (record,) = (record for name, record in backend.fallback_stats().items() if "bessel_j0" in name)
     assert record.calls == 1
     assert record.seconds > 0
     assert record.reason == "no kernel"
@@ -285,7 +285,10 @@ def test_count_fallbacks_counts_what_its_block_does() -> None:
 
 
 def test_report_ranks_by_time() -> None:
-    cheap, costly = backend.Fallback(9, 10, 0.5, "no kernel"), backend.Fallback(1, 0, 1.5, "rank 17")
+    cheap, costly = (
+        backend.Fallback(9, 10, 0.5, "no kernel"),
+        backend.Fallback(1, 0, 1.5, "rank 17"),
+    )
     text = io.StringIO()
     backend.fallback_report({"aten::cheap": cheap, "aten::costly": costly}, file=text)
     first, second = text.getvalue().splitlines()[2:]
