@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterator
 
 import pytest
 import torch
-from backend import DEVICE, ENV_PREFIX, backend
-from support import assert_same, needs, needs_two_devices, run_python, sample, unsupported_dtype
+from backend import DEVICE, backend
+from support import assert_same, needs, needs_two_devices, sample, unsupported_dtype
 
 pytestmark = needs(torch.float32)
 
@@ -40,20 +39,6 @@ def test_the_operators_of_this_file_have_no_kernel() -> None:
 def test_result_is_on_the_device_and_right() -> None:
     values = sample(4, 5)
     assert_same(bessel(values.to(DEVICE)), bessel(values))
-
-
-def test_stats_count_each_operator() -> None:
-    values = torch.ones(2, device=DEVICE)
-    for _ in range(3):
-        bessel(values)
-    assert count("special_bessel_j0") == 3
-    backend.reset_fallback_stats()
-    assert count("special_bessel_j0") == 0
-
-
-def test_native_operators_are_not_counted() -> None:
-    torch.ones(2, device=DEVICE) + 1
-    assert count("add") == 0
 
 
 @pytest.mark.parametrize(
@@ -241,126 +226,6 @@ def test_custom_operator_runs_and_mutates(library: torch.library.Library) -> Non
 def test_error_of_the_cpu_reaches_the_caller() -> None:
     with pytest.raises(RuntimeError, match="singular"):
         torch.linalg.inv(torch.zeros(2, 2, device=DEVICE))
-
-
-def test_fallback_can_be_made_an_error() -> None:
-    result = run_python(
-        f"""
-        import torch
-        value = torch.ones(2, device="{DEVICE}") + 1
-        try:
-            torch.special.bessel_j0(value)
-        except RuntimeError as error:
-            print("refused:", error)
-        """,
-        {f"{ENV_PREFIX}_FALLBACK": "error"},
-    )
-    assert "refused:" in result.stdout
-    assert "special_bessel_j0" in result.stdout
-
-
-def test_stats_say_what_a_call_cost_and_why() -> None:
-    values = sample(50, 4)
-    bessel(values.to(DEVICE))
-    (record,) = (record for name, record in backend.fallback_stats().items() if "bessel_j0" in name)
-    assert record.calls == 1
-    assert record.seconds > 0
-    assert record.reason == "no kernel"
-    if not backend.get_device_properties(0).host_addressable:
-        assert record.bytes >= values.nbytes
-
-
-def test_count_fallbacks_counts_what_its_block_does() -> None:
-    values = torch.ones(2, device=DEVICE)
-    bessel(values)
-    with backend.count_fallbacks() as outer:
-        bessel(values)
-        with backend.count_fallbacks() as inner:
-            bessel(values)
-    assert [record.calls for record in inner.values()] == [1]
-    assert [record.calls for record in outer.values()] == [2]
-    with backend.count_fallbacks() as nothing:
-        values + values
-    assert nothing == {}
-
-
-def test_report_ranks_by_time() -> None:
-    cheap, costly = (
-        backend.Fallback(9, 10, 0.5, "no kernel"),
-        backend.Fallback(1, 0, 1.5, "rank 17"),
-    )
-    text = io.StringIO()
-    backend.fallback_report({"aten::cheap": cheap, "aten::costly": costly}, file=text)
-    first, second = text.getvalue().splitlines()[2:]
-    assert first.split()[:4] == ["aten::costly", "1", "1500.00", "75.0%"]
-    assert first.endswith("rank 17")
-    assert second.split()[0] == "aten::cheap"
-    text = io.StringIO()
-    backend.fallback_report({}, file=text)
-    assert text.getvalue() == "Nothing ran on the CPU.\n"
-
-
-@pytest.fixture
-def policy() -> Iterator[Callable[[str], str]]:
-    before = backend.fallback_policy()
-    yield backend.set_fallback_policy
-    backend.set_fallback_policy(before)
-
-
-@pytest.mark.parametrize(
-    ("text", "forbidden"),
-    [
-        ("silent", False),
-        ("error", True),
-        ("error,silent:aten::special_bessel*", False),
-        ("error,silent:special_bessel_j0", False),
-        ("silent,error:aten::special_bessel_j0.out", True),
-        ("silent,error:aten::special_bessel_j0.other", False),
-        ("silent,error:aten::*_j0", True),
-        ("error:*bessel*,silent", False),
-        ("silent,error:mine::*", False),
-    ],
-)
-def test_policy_of_one_operator(policy: Callable[[str], str], text: str, forbidden: bool) -> None:
-    policy(text)
-    assert backend.fallback_policy() == text
-    values = torch.ones(2, device=DEVICE)
-    if forbidden:
-        with pytest.raises(NotImplementedError, match="special_bessel_j0"):
-            bessel(values)
-        assert count("bessel") == 0
-    else:
-        bessel(values)
-
-
-@pytest.mark.parametrize("text", ["eror", "warn:", "warn,loud:aten::sort"])
-def test_what_is_no_policy_is_refused(policy: Callable[[str], str], text: str) -> None:
-    before = backend.fallback_policy()
-    with pytest.raises(ValueError, match="policy"):
-        policy(text)
-    assert backend.fallback_policy() == before
-
-
-def test_warning_comes_once_per_operator() -> None:
-    result = run_python(
-        f"""
-        import torch
-        value = torch.ones(2, device="{DEVICE}")
-        for _ in range(3):
-            torch.special.bessel_j0(value)
-            torch.special.bessel_j1(value)
-        """,
-        {f"{ENV_PREFIX}_FALLBACK": "warn"},
-    )
-    assert result.stderr.count("special_bessel_j0.out runs on the CPU") == 1
-    assert result.stderr.count("special_bessel_j1.out runs on the CPU") == 1
-    result = run_python(
-        f"import torch; torch.special.bessel_j0(torch.ones(2, device='{DEVICE}'))",
-        {f"{ENV_PREFIX}_FALLBACK": "silent"},
-    )
-    assert "bessel" not in result.stderr
-    result = run_python("import torch", {f"{ENV_PREFIX}_FALLBACK": "loud"})
-    assert f"{ENV_PREFIX}_FALLBACK" in result.stderr
 
 
 def test_results_without_elements_have_their_shape() -> None:
