@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 from backend import DEVICE
-
 from conformance.samples import map_values, tensors_of
 
 # By dtype: relative and absolute. Sums and products come in another order than the CPU's.

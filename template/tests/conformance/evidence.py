@@ -82,9 +82,8 @@ class Evidence:
 def decode(nodeid: str) -> tuple[str, str, str]:
     """Return operator, dtype and aspect of a test: all that a worker that died leaves."""
     from backend import DEVICE
-    from torch.testing._internal.common_methods_invocations import op_db
-
     from conformance.aspects import ASPECTS
+    from torch.testing._internal.common_methods_invocations import op_db
 
     test = nodeid.rpartition("::")[2]
     formatted, _, dtype = test.rpartition(f"_{DEVICE}_")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE
+from conformance import aspects, declared, evidence
 from support import supported_dtypes
 from torch.testing._internal.common_device_type import (
     PrivateUse1TestBase,
@@ -16,8 +17,6 @@ from torch.testing._internal.common_device_type import (
 )
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.common_utils import TestCase
-
-from conformance import aspects, declared, evidence
 
 pytestmark = pytest.mark.conformance_full
 

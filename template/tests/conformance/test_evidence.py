@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 from backend import DEVICE
-from support import run_python
-
 from conformance import evidence, report, routes
+from support import run_python
 
 PASSED = {"kind": "pass", "route": "native", "fallbacks": [], "samples": 3, "reason": ""}
 

@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE
+from conformance.samples import Arguments, samples
 from support import needs
 from torch.testing._internal.common_device_type import instantiate_device_type_tests, ops
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.common_utils import TestCase
-
-from conformance.samples import Arguments, samples
 
 CHOSEN = {
     "addmm",
@@ -56,7 +55,11 @@ class TestGradcheck(TestCase):
             inputs = tuple({id(t): t for t in arguments.tensors() if t.requires_grad}.values())
             torch.manual_seed(0)
 
-            def call(*changed: torch.Tensor, arguments: Arguments = arguments) -> Any:
+            def call(
+                *changed: torch.Tensor,
+                arguments: Arguments = arguments,
+                inputs: tuple[torch.Tensor, ...] = inputs,
+            ) -> Any:
                 new = dict(zip(map(id, inputs), changed, strict=True))
                 return arguments.map(lambda value: new.get(id(value), value)).call(op)
 
