@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -53,6 +55,31 @@ def needs(*dtypes: torch.dtype) -> pytest.MarkDecorator:
     """Mark a test that cannot run without ``dtypes``."""
     missing = [str(dtype) for dtype in dtypes if dtype not in supported_dtypes()]
     return pytest.mark.skipif(bool(missing), reason=f"generated without {', '.join(missing)}")
+
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+
+
+def losses_of_example(name: str, *arguments: Any) -> tuple[list[float], list[float]]:
+    """Return the losses of an example's training here, where nothing may run on the CPU, and on
+    the CPU. ``arguments`` follow the device.
+    """
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    policy = backend.set_fallback_policy("error")
+    try:
+        actual = module.train(DEVICE, *arguments)
+    finally:
+        backend.set_fallback_policy(policy)
+    threads = torch.get_num_threads()
+    # Threads that wait for each other on a busy machine cost more than these models.
+    torch.set_num_threads(1)
+    try:
+        return actual, module.train("cpu", *arguments)
+    finally:
+        torch.set_num_threads(threads)
 
 
 WITHOUT_AUTOLOAD = {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}

@@ -43,12 +43,17 @@ def test_the_device_passes_the_conformance_tests(install: Callable[..., Installe
 
 
 def test_its_examples_run(project: Installed) -> None:
+    models = {"gpt", "lstm", "resnet", "unet"}
     examples = sorted((project.project / "examples").glob("*.py"))
-    assert {"quickstart.py", "open_registration.py"} <= {path.name for path in examples}
+    assert {path.stem for path in examples} == models | {"quickstart", "open_registration"}
     for example in examples:
         done = project.run(str(example))
         assert done.returncode == 0, done.stdout + done.stderr
         assert f"{NAMES[project.name]}:0" in done.stdout + done.stderr
+        if example.stem in models:
+            assert done.stdout.endswith("\nNothing ran on the CPU.\n"), done.stdout
+            losses = [float(loss) for loss in re.findall(r"loss (\S+)", done.stdout)]
+            assert losses[-1] < losses[0] / 4, done.stdout
 
 
 def test_torch_alone_finds_it_and_it_knows_its_features(project: Installed) -> None:

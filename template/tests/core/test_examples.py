@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import torch
 from backend import DEVICE
-from support import needs, run_python
+from support import EXAMPLES, needs, run_python
 
 pytestmark = needs(torch.float32)
-
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
 def run(name: str) -> tuple[str, str]:

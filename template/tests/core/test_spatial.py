@@ -40,10 +40,16 @@ def derivatives(
     return [result.detach() for result in results]
 
 
-def compare(function: Function, *inputs: torch.Tensor, order: int = 2) -> None:
-    """Compare results and gradients, in several layouts, and that they come from the device."""
-    tolerance = TOLERANCE.get(inputs[0].dtype, 0)
-    expected = derivatives(function, inputs, order)
+def compare(
+    function: Function, *inputs: torch.Tensor, order: int = 2, oracle: torch.dtype | None = None
+) -> None:
+    """Compare results and gradients with the CPU's, which computes in ``oracle`` if that is given,
+    and that they come from the device.
+    """
+    dtype = inputs[0].dtype
+    tolerance = TOLERANCE.get(dtype, 0)
+    expected = derivatives(function, [value.to(oracle or dtype) for value in inputs], order)
+    expected = [value.to(dtype) for value in expected] if oracle else expected
     scale = [max(1.0, value.abs().max().item()) if value.numel() else 1.0 for value in expected]
     with natively():
         actual = derivatives(function, [value.to(DEVICE) for value in inputs], order)
@@ -190,7 +196,9 @@ def test_pooling(name: str, function: Function, shape: tuple[int, ...], dtype: t
     # Different numbers, so that maxima are unique in every dtype.
     values = torch.randperm(torch.Size(shape).numel()).reshape(shape) % 251 / 64
     for one in layouts(values.to(dtype)) if dtype == torch.float32 else [values.to(dtype)]:
-        compare(function, one, order=1)
+        # The CPU has no kernel for the average of halves in three dimensions.
+        oracle = torch.float32 if name == "avg3d" and dtype.itemsize == 2 else None
+        compare(function, one, order=1, oracle=oracle)
 
 
 @needs(torch.int64)
