@@ -11,20 +11,46 @@ from names import DEVICE, ENV_PREFIX, PACKAGE
 from timing import MICROSECONDS, Case, Figure
 
 ONE = "x = torch.ones(1, device=device)"
-LARGE = "x = torch.ones(1 << 20, device=device); y = torch.ones(1 << 20, device=device); sync()"
+LARGE = "x, y, z = (torch.ones(1 << 20, device=device) for _ in range(3)); sync()"
 COPY = (
     "host = torch.ones(1 << 24); there = torch.ones(1 << 24, device=device); sync()\n"
     "other = torch.ones(1 << 24)"
 )
 
+MATRIX = "x = torch.randn({0}, {0}, device=device); y = torch.randn({0}, {0}, device=device); sync()"
+MLP = """
+torch.manual_seed(0)
+layers = [layer for _ in range(3) for layer in (torch.nn.Linear(256, 256), torch.nn.ReLU())]
+model = torch.nn.Sequential(*layers).to(device)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+x, y = torch.randn(64, 256).to(device), torch.randn(64, 256).to(device)
+
+def step():
+    optimizer.zero_grad()
+    torch.nn.functional.mse_loss(model(x), y).backward()
+    optimizer.step()
+    sync()
+"""
+
 HOST_TIME = [
     Case("empty", "torch.empty(1, device=device)", limit=1.2),
     Case("view", "x.view(1, 1)", ONE, limit=1.2),
-    Case("add, 1 element", "x + x", ONE, limit=1.5),
+    Case("add, 1 element", "x + x", ONE, limit=1.3),
     Case("add a scalar, 1 element", "x + 2", ONE),
     Case("mul in place, 1 element", "x.mul_(x)", ONE),
     Case("sum, 1 element", "x.sum()", ONE),
-    Case("add, 1M elements, with synchronisation", "x + y; sync()", LARGE, calls=1, rounds=200),
+    Case("item", "x.item()", ONE, limit=5),
+]
+
+# With the wait for the device, of which operators of one element are measured without.
+WORK = [
+    Case("add, 1M elements", "x + y; sync()", LARGE, 1, 200, limit=1.1),
+    Case("add with out=, 1M elements", "torch.add(x, y, out=z); sync()", LARGE, 1, 200, limit=1.1),
+    Case("fill in place, 1M elements", "x.fill_(2.0); sync()", LARGE, 1, 200, limit=1.2),
+    Case("sum, 1M elements", "x.sum(); sync()", LARGE, 1, 200, limit=1.3),
+    Case("mm, 64 x 64", "x @ y; sync()", MATRIX.format(64), 1, 200, limit=2),
+    Case("mm, 512 x 512", "x @ y; sync()", MATRIX.format(512), 1, 60, limit=1.2),
+    Case("training step of an MLP, 3 x 256, batch 64", "step()", MLP, 1, 100, limit=1.5),
 ]
 
 # A copy between the devices takes as long as one within the CPU, or 1 / 0.9 of it.

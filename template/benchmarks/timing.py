@@ -65,7 +65,10 @@ class Figure:
 
 
 def measure(case: Case) -> Figure:
-    """Time ``case`` on the CPU and on the device, burst by burst in turns."""
+    """Time ``case`` on the CPU and on the device, burst by burst in turns.
+
+    A call before each burst wakes the device and brings its own data to the caches.
+    """
     synchronize = torch.get_device_module(DEVICE).synchronize
     timers: dict[str, timeit.Timer] = {}
     for device in ("cpu", DEVICE):
@@ -79,6 +82,7 @@ def measure(case: Case) -> Figure:
     times: dict[str, list[float]] = {device: [] for device in timers}
     for number in range(case.rounds + case.rounds // 10):
         for device, timer in timers.items():
+            timer.timeit(1)
             synchronize()
             seconds = timer.timeit(case.calls) / case.calls
             if number >= case.rounds // 10:  # The first ones warm up.
