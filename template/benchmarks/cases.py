@@ -44,11 +44,11 @@ HOST_TIME = [
 
 # With the wait for the device, of which operators of one element are measured without.
 WORK = [
-    Case("add, 1M elements", "x + y; sync()", LARGE, 1, 200, limit=1.1),
-    Case("add with out=, 1M elements", "torch.add(x, y, out=z); sync()", LARGE, 1, 200, limit=1.1),
-    Case("fill in place, 1M elements", "x.fill_(2.0); sync()", LARGE, 1, 200, limit=1.2),
-    Case("sum, 1M elements", "x.sum(); sync()", LARGE, 1, 200, limit=1.3),
-    Case("mm, 64 x 64", "x @ y; sync()", MATRIX.format(64), 1, 200, limit=2),
+    Case("add, 1M elements", "x + y; sync()", LARGE, 10, 40, limit=1.1),
+    Case("add with out=, 1M elements", "torch.add(x, y, out=z); sync()", LARGE, 10, 40, limit=1.1),
+    Case("fill in place, 1M elements", "x.fill_(2.0); sync()", LARGE, 10, 40, limit=1.2),
+    Case("sum, 1M elements", "x.sum(); sync()", LARGE, 10, 40, limit=1.3),
+    Case("mm, 64 x 64", "x @ y; sync()", MATRIX.format(64), 10, 40, limit=2),
     Case("mm, 512 x 512", "x @ y; sync()", MATRIX.format(512), 1, 60, limit=1.2),
     Case("training step of an MLP, 3 x 256, batch 64", "step()", MLP, 1, 100, limit=1.5),
 ]

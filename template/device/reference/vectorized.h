@@ -1,0 +1,9 @@
+#pragma once
+
+// Before a function whose loops are worth the machine's widest vectors: compiled for processors with AVX2 too, the
+// processor at hand deciding which code runs. What the function calls has to be inlined.
+#if defined(__x86_64__) && defined(__GLIBC__)
+#define VECTORIZED __attribute__((target_clones("arch=x86-64-v3", "default")))
+#else
+#define VECTORIZED
+#endif
