@@ -17,7 +17,9 @@ COPY = (
     "other = torch.ones(1 << 24)"
 )
 
-MATRIX = "x = torch.randn({0}, {0}, device=device); y = torch.randn({0}, {0}, device=device); sync()"
+MATRIX = (
+    "x = torch.randn({0}, {0}, device=device); y = torch.randn({0}, {0}, device=device); sync()"
+)
 MLP = """
 torch.manual_seed(0)
 layers = [layer for _ in range(3) for layer in (torch.nn.Linear(256, 256), torch.nn.ReLU())]
