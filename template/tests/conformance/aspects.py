@@ -159,19 +159,20 @@ def call_and_compare(run: Run, mine: Arguments, function: Function) -> None:
 def picked(run: Run, result: Any, mine: Arguments) -> Any:
     """Return the values of (values, indices), and those that the indices pick from the input.
 
-    Of equal values, indices may pick any.
+    Of equal values, indices may pick any. A result may be the indices alone.
     """
-    values, indices = result
+    *values, indices = [result] if isinstance(result, torch.Tensor) else result
     position = run.compared["picks"]
     dim = mine.kwargs.get("dim", mine.args[position] if len(mine.args) > position else -1)
     if mine.input.dim() == 0:
-        return values, mine.input.expand(indices.shape)
+        return *values, mine.input.expand(indices.shape)
+    shape = indices.shape
     if indices.dim() < mine.input.dim():
         indices = indices.unsqueeze(dim)
     places = indices.sort(dim).values
     if places.diff(dim=dim).eq(0).any():
         raise compare.WrongResult("two results are of the same place")
-    return values, mine.input.gather(dim, indices).reshape(values.shape)
+    return *values, mine.input.gather(dim, indices).reshape(shape)
 
 
 def default_device(arguments: Arguments) -> AbstractContextManager[Any]:

@@ -69,28 +69,34 @@ def kinds(results: Results) -> Counter[str]:
     )
 
 
-def pairs(results: Results) -> tuple[int, int]:
-    """Return how many pairs of operator and dtype pass here, and on the CPU."""
-    words = [
-        verdict(aspects["forward"])
-        for dtypes in results.values()
-        for aspects in dtypes.values()
-        if "forward" in aspects
-    ]
-    here = sum(word in ("native", "composite", "fallback") for word in words)
-    return here, sum(bool(word) for word in words)
+def pairs(results: Results) -> Counter[str]:
+    """Count the pairs of operator and dtype that pass on the CPU by how their plain call fares here.
+
+    ``passed``, ``failed``, or ``dtype`` where the result is of a dtype that the backend lacks.
+    """
+    count: Counter[str] = Counter()
+    for dtypes in results.values():
+        for aspects in dtypes.values():
+            cell = aspects.get("forward")
+            word = verdict(cell) if cell else ""
+            if cell and cell["kind"] == "skip" and word:
+                count["dtype"] += 1
+            elif word:
+                count["failed" if word in ("unsupported", "failed") else "passed"] += 1
+    return count
 
 
 def summary(document: dict[str, Any]) -> list[str]:
     """Return the sentences on top of the page."""
     results, versions = document["results"], document["versions"]
-    here, cpu = pairs(results)
-    count = kinds(results)
+    pair, count = pairs(results), kinds(results)
+    cpu = pair["passed"] + pair["failed"]
     native, computed = (document["overloads"][key] for key in ("native", "computed"))
     return [
-        f"{here} of the {cpu} pairs of operator and dtype that pass on the CPU pass on"
-        f" {versions['backend']} ({here / max(cpu, 1):.1%}), over all samples of PyTorch's own table;"
-        f" {count['wrong']} wrong results, {count['crash']} crashes.",
+        f"{pair['passed']} of the {cpu} pairs of operator and dtype that pass on the CPU pass on"
+        f" {versions['backend']} ({pair['passed'] / max(cpu, 1):.1%}), over all samples of PyTorch's own table;"
+        f" {count['wrong']} wrong results, {count['crash']} crashes. {pair['dtype']} more pairs give results"
+        " of a dtype that the backend was generated without.",
         f"{native} of the {computed} overloads that PyTorch's CPU backend computes, and makes of no others,"
         " have a kernel of this backend.",
         f"Made on {versions['date']} from {versions['package']} on the device {versions['device']},"

@@ -30,7 +30,11 @@ def another(op: Any, dtype: torch.dtype) -> list[torch.dtype]:
 class TestSample(TestCase):
     """Each compares one operator with the CPU."""
 
-    @ops([op for op in op_db if op.dtypes], dtypes=OpDTypes.any_one, allowed_dtypes=supported_dtypes())
+    @ops(
+        [op for op in op_db if op.dtypes],
+        dtypes=OpDTypes.any_one,
+        allowed_dtypes=supported_dtypes(),
+    )
     def test_sample(self, device: str, dtype: torch.dtype, op: Any) -> None:
         name = op.full_name
         compared = 0
