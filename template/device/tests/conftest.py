@@ -16,6 +16,24 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 import device_library
+from kernels.report import Report
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Options for what the device declines."""
+    group = parser.getgroup("device")
+    group.addoption(
+        "--support", action="store_true", help="only ask the device what it would do, run nothing"
+    )
+    group.addoption("--support-json", metavar="FILE", help="write the support matrix as JSON")
+    group.addoption(
+        "--update-support", action="store_true", help="make support.toml say what the device says"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Collects the support matrix."""
+    config.pluginmanager.register(Report(config))
 
 
 @pytest.fixture(scope="session")

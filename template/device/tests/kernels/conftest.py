@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from types import ModuleType
 
 import pytest
 from kernels.harness import Device
 from kernels.support import Support
-
-DEVICE_ROOT = Path(__file__).resolve().parents[2]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -28,7 +25,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture(scope="session")
-def device(api: ModuleType) -> Device:
+def device(api: ModuleType, pytestconfig: pytest.Config) -> Device:
     """The device under test, with what it declares."""
-    folder = os.environ.get(f"{api.ENV_PREFIX}_DEVICE", "simulator")
-    return Device(api, Support.load(DEVICE_ROOT / folder / "support.toml"))
+    probes_only = bool(pytestconfig.getoption("--support"))
+    updating = bool(pytestconfig.getoption("--update-support"))
+    return Device(api, Support.load(), probes_only, updating)
+
+
+@pytest.fixture(autouse=True)
+def report_outcomes(
+    device: Device, record_property: Callable[[str, object], None]
+) -> Iterator[None]:
+    """Attaches what a test has seen to its report, for the matrix at the end."""
+    device.outcomes.clear()
+    yield
+    for outcome in device.outcomes:
+        record_property("device case", [*outcome.case.fields, outcome.answer, outcome.ulp])

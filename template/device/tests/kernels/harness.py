@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
@@ -11,7 +12,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from kernels import layouts, oracle, tolerances
-from kernels.support import Case, Support
+from kernels.support import Case, Outcome, Support
 from numpy.typing import NDArray
 
 DTYPES: dict[str, np.dtype[Any]] = {
@@ -21,8 +22,6 @@ DTYPES: dict[str, np.dtype[Any]] = {
         *("float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
     )
 }
-
-Probe = Callable[[bool], "str | None"]
 
 
 def rng(*case: object) -> np.random.Generator:
@@ -95,9 +94,20 @@ class Array:
 class Device:
     """The device under test, and the one way to run a case on it."""
 
-    def __init__(self, api: ModuleType, support: Support) -> None:
+    def __init__(
+        self,
+        api: ModuleType,
+        support: Support,
+        probes_only: bool = False,
+        updating: bool = False,
+    ) -> None:
         self.api = api
         self.support = support
+        # Whether to ask only; whether a wrong support.toml is about to be rewritten.
+        self.probes_only = probes_only
+        self.updating = updating
+        # What the test has seen so far.
+        self.outcomes: list[Outcome] = []
         self.stream = api.default_stream(0)
         self.flushes_denormals: bool = api.properties(0).flushes_denormals
 
@@ -115,23 +125,59 @@ class Device:
         with np.errstate(all="ignore"):
             return array.set(np.asarray(values).astype(DTYPES[dtype]))
 
-    def run(self, case: Case, outputs: Sequence[Array], call: Probe) -> None:
-        """Calls call(probe=True), then call(probe=False), and waits.
+    def run(
+        self, case: Case, outputs: Sequence[Array | None], *arguments: Any, **keywords: Any
+    ) -> None:
+        """Asks the case's family with these arguments whether it would, then to do it, and waits.
 
         A declared decline skips the test, any other fails it.
         """
-        promise = call(True)
-        assert all(out.unchanged() for out in outputs), f"{case}: the probe wrote to the output"
-        answer = call(False)
+        arrays = [out for out in outputs if out is not None]
+        case = replace(case, sizes=_sizes(arguments))
+        promise = self._call(case, arguments, keywords, probe=True)
+        assert self.api.is_idle(self.stream), f"{case}: the probe enqueued work"
+        assert all(out.unchanged() for out in arrays), f"{case}: the probe wrote to the output"
+        if self.probes_only:
+            self._settle(case, promise)
+            pytest.skip("only asked")
+        answer = self._call(case, arguments, keywords, probe=False)
         assert promise == answer, f"{case}: the probe said {promise!r}, the launch {answer!r}"
         self.api.synchronize(self.stream)
+        if answer is not None:
+            assert all(out.unchanged() for out in arrays), f"{case} was declined and yet written"
+        self._settle(case, answer)
+
+    def run_invalid(self, case: Case, message: str, *arguments: Any) -> None:
+        """Runs a case that fails on the device, which the next synchronisation says, and only it."""
+        case = replace(case, sizes=_sizes(arguments))
+        answer = self._call(case, arguments, {}, probe=self.probes_only)
+        self._settle(case, answer)
+        if self.probes_only:
+            pytest.skip("only asked")
+        with pytest.raises(self.api.DeviceError, match=message) as caught:
+            self.api.synchronize(self.stream)
+        assert caught.value.code == self.api.ErrorCode.INVALID_ARGUMENT
+        self.api.synchronize(self.stream)
+
+    def _call(
+        self, case: Case, arguments: Sequence[Any], keywords: dict[str, Any], probe: bool
+    ) -> str | None:
+        """What the case's family answers: None, or the reason why it declines."""
+        family = getattr(self.api, case.family)
+        given = {name: _argument(value) for name, value in keywords.items()}
+        answer: str | None = family(self.stream, *map(_argument, arguments), **given, probe=probe)
+        return answer
+
+    def _settle(self, case: Case, answer: str | None) -> None:
+        """Compares an answer with what support.toml declares, and notes it."""
+        self.outcomes.append(Outcome(case, answer))
         entry = self.support.declared(case)
+        right = (entry is None) == (answer is None) or self.updating
         if answer is None:
-            assert entry is None, f"{case} works, but support.toml declares it unsupported"
-            return
-        assert all(out.unchanged() for out in outputs), f"{case} was declined and yet written"
-        assert entry is not None, f"{case} is declined ({answer}), but support.toml says nothing"
-        pytest.skip(f"{case}: {entry.reason}")
+            assert right, f"{case} works, but support.toml declares it unsupported"
+        else:
+            assert right, f"{case} is declined ({answer}), but support.toml says nothing"
+            pytest.skip(entry.reason if entry else answer)
 
     def check(self, case: Case, verify: Callable[[], None]) -> None:
         """Calls verify(), which a case that is expected to fail must not pass."""
@@ -168,8 +214,13 @@ class Device:
         expected = np.broadcast_to(expected, got.shape)
         units = tolerances.ulp(case, self.support)
         size = np.maximum(np.abs(_finite(expected)), np.abs(_finite(np.asarray(scale))))
-        allowed = units * tolerances.spacing(size, DTYPES[case.dtype])
-        self.assert_within(case, got, expected, allowed, signed_zeros)
+        unit = tolerances.spacing(size, DTYPES[case.dtype])
+        with np.errstate(all="ignore"):
+            off = np.abs(got.astype(np.complex128) - expected) / unit
+        if self.outcomes:
+            last = self.outcomes[-1]
+            last.ulp = max(last.ulp, float(_finite(off).max(initial=0.0)))
+        self.assert_within(case, got, expected, units * unit, signed_zeros)
 
     def assert_within(
         self,
@@ -216,6 +267,25 @@ class Device:
             self.assert_exact(case, out, expected)
         else:
             self.assert_close(case, out, expected, scale, op.signed_zeros)
+
+
+def _argument(value: Any) -> Any:
+    """A family's argument: views instead of arrays, in lists too."""
+    if isinstance(value, Array):
+        return value.view
+    return [_argument(item) for item in value] if isinstance(value, list) else value
+
+
+def _sizes(arguments: Sequence[Any]) -> str:
+    """The sizes and the whole numbers, such as a dimension, among a family's arguments."""
+    words = []
+    for argument in arguments:
+        for item in argument if isinstance(argument, list) else [argument]:
+            if isinstance(item, Array):
+                words.append("x".join(map(str, item.shape)) or "rank0")
+            elif type(item) is int:
+                words.append(str(item))
+    return " ".join(words)
 
 
 def _finite(values: NDArray[Any], otherwise: float = 0.0) -> NDArray[Any]:

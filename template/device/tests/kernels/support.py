@@ -8,6 +8,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+import device_library
+
 if sys.version_info >= (3, 11):
     import tomllib
 else:
@@ -22,9 +24,26 @@ class Case:
     op: str = "-"
     dtype: str = "-"
     layout: str = "-"
+    # What the family got: its arrays' sizes and whole numbers such as a dimension, as in "17x33 17x33 1".
+    sizes: str = "-"
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """What globs are matched with."""
+        return (self.family, self.op, self.dtype, self.layout, self.sizes)
 
     def __str__(self) -> str:
-        return f"{self.family} {self.op} {self.dtype} {self.layout}"
+        return " ".join(self.fields)
+
+
+@dataclass
+class Outcome:
+    """What became of a case."""
+
+    case: Case
+    answer: str | None = None  # None if the device does it, otherwise its reason
+    ulp: float = 0.0  # the largest error, where results are compared in ulp
+    failed: bool = False
 
 
 @dataclass(frozen=True)
@@ -35,22 +54,25 @@ class Entry:
     op: str
     dtype: str
     layout: str
+    sizes: str
     reason: str
     ulp: float | None = None
 
+    def __str__(self) -> str:
+        return " ".join(self.patterns)
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """The globs, in the order of a case's fields."""
+        return (self.family, self.op, self.dtype, self.layout, self.sizes)
+
     def matches(self, case: Case) -> bool:
         """Whether the entry is about this case."""
-        pairs = [
-            (case.family, self.family),
-            (case.op, self.op),
-            (case.dtype, self.dtype),
-            (case.layout, self.layout),
-        ]
-        return all(fnmatchcase(value, pattern) for value, pattern in pairs)
+        return all(map(fnmatchcase, case.fields, self.patterns))
 
 
 _LISTS = ("unsupported", "expected_failures", "ulp")
-_FIELDS = {"family", "op", "dtype", "layout", "reason", "ulp"}
+PATTERNS = ("family", "op", "dtype", "layout", "sizes")
 
 
 @dataclass(frozen=True)
@@ -63,13 +85,13 @@ class Support:
     random: str
 
     @classmethod
-    def load(cls, path: Path) -> Support:
+    def load(cls, path: Path = device_library.SUPPORT) -> Support:
         """Reads the file; a device without one has no gaps."""
         return cls.parse(tomllib.loads(path.read_text()) if path.exists() else {})
 
     @classmethod
     def parse(cls, data: dict[str, Any]) -> Support:
-        """Checks what the file says: a misspelt key would silently mean nothing."""
+        """Checks what the file says: a misspelt key or name would silently mean nothing."""
         unknown = set(data) - {*_LISTS, "random"}
         if unknown:
             raise ValueError(f"support.toml: unknown keys {sorted(unknown)}")
@@ -94,10 +116,12 @@ class Support:
 
 
 def _entry(name: str, item: dict[str, Any]) -> Entry:
-    unknown = set(item) - _FIELDS
+    unknown = set(item) - {*PATTERNS, "reason", "ulp"}
     if unknown or ("ulp" in item) != (name == "ulp"):
         raise ValueError(f"support.toml: wrong keys in an entry of {name}: {sorted(item)}")
     if not item.get("reason") or "family" not in item:
         raise ValueError(f"support.toml: an entry of {name} lacks its family or its reason: {item}")
-    patterns = {field: item.get(field, "*") for field in ("op", "dtype", "layout")}
-    return Entry(family=item["family"], reason=item["reason"], ulp=item.get("ulp"), **patterns)
+    if not any(fnmatchcase(family, item["family"]) for family in device_library.families()):
+        raise ValueError(f"support.toml: there is no family {item['family']}")
+    patterns = {name: item.get(name, "*") for name in PATTERNS}
+    return Entry(**patterns, reason=item["reason"], ulp=item.get("ulp"))

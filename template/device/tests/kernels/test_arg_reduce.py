@@ -40,20 +40,8 @@ def run(
     out_place = layouts.stepped if place is layouts.stepped else layouts.contiguous
     indices = device.array("int64", out_shape, out_place)
     extremes = device.array(dtype, out_shape, out_place) if with_values else None
-
-    def call(probe: bool) -> str | None:
-        answer: str | None = device.api.arg_reduce(
-            device.stream,
-            device.api.ArgReduceOp[name],
-            extremes.view if extremes else None,
-            indices.view,
-            given.view,
-            dim,
-            probe=probe,
-        )
-        return answer
-
-    device.run(case, [indices, *([extremes] if extremes else [])], call)
+    code = device.api.ArgReduceOp[name]
+    device.run(case, [indices, extremes], code, extremes, indices, given, dim)
     wide = oracle.wide(given.values)
     function = np.argmax if name == "max" else np.argmin
     expected = np.expand_dims(function(wide, axis=dim), dim)

@@ -61,15 +61,8 @@ def check(device: Device, op: oracle.Operation, dtype: str, layout: layouts.Layo
     out = a if in_place else device.array(result, layout.shape, layout.out)
     params = op.parameters(dtype)
     values = [a.values, b.values]
-
-    def call(probe: bool) -> str | None:
-        code = device.api.BinaryOp[op.name]
-        answer: str | None = device.api.binary(
-            device.stream, code, out.view, a.view, b.view, **params, probe=probe
-        )
-        return answer
-
-    device.run(case, [out], call)
+    code = device.api.BinaryOp[op.name]
+    device.run(case, [out], code, out, a, b, **params)
     device.verify(case, op, out, values, params)
 
 
@@ -92,16 +85,9 @@ def test_binary_with_a_scalar(
     array = device.array(dtype, shape, place, values)
     out = device.array("bool" if op.to_bool else dtype, shape, place)
     params = op.parameters(dtype)
-    arguments = [array.view, scalar] if side == "b" else [scalar, array.view]
-
-    def call(probe: bool) -> str | None:
-        code = device.api.BinaryOp[op.name]
-        answer: str | None = device.api.binary(
-            device.stream, code, out.view, *arguments, **params, probe=probe
-        )
-        return answer
-
-    device.run(case, [out], call)
+    arguments = [array, scalar] if side == "b" else [scalar, array]
+    code = device.api.BinaryOp[op.name]
+    device.run(case, [out], code, out, *arguments, **params)
     full = np.full(shape, scalar).astype(DTYPES[dtype])
     device.verify(case, op, out, [values, full] if side == "b" else [full, values], params)
 
@@ -123,16 +109,9 @@ def test_integer_division_by_zero_fails_at_the_next_synchronisation(
     one = device.array(dtype, shape, values=np.ones(shape))
     zero = device.array(dtype, shape, values=np.zeros(shape))
     out = device.array(dtype, shape)
-    code = device.api.BinaryOp[name]
     case = Case("binary", name, dtype, "contiguous")
-    answer = device.api.binary(device.stream, code, out.view, one.view, zero.view)
-    if answer is not None:
-        assert device.support.declared(case), f"{case} is declined ({answer})"
-        pytest.skip(answer)
-    with pytest.raises(device.api.DeviceError, match="ZeroDivisionError") as caught:
-        device.api.synchronize(device.stream)
-    assert caught.value.code == device.api.ErrorCode.INVALID_ARGUMENT
-    device.api.synchronize(device.stream)
+    code = device.api.BinaryOp[name]
+    device.run_invalid(case, "ZeroDivisionError", code, out, one, zero)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
@@ -141,14 +120,7 @@ def test_a_scalar_is_compared_as_an_element(device: Device, dtype: str) -> None:
     array = device.array(dtype, (2,), values=np.asarray([0.1, 0.2]))
     out = device.array("bool", (2,))
     code = device.api.BinaryOp.eq
-
-    def call(probe: bool) -> str | None:
-        answer: str | None = device.api.binary(
-            device.stream, code, out.view, array.view, 0.1, probe=probe
-        )
-        return answer
-
-    device.run(case, [out], call)
+    device.run(case, [out], code, out, array, 0.1)
     device.assert_exact(case, out, np.asarray([True, False]))
 
 

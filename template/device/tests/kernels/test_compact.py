@@ -30,20 +30,7 @@ def run(
     """Launches and returns the case and the count."""
     case = Case("compact", op, (source or mask).dtype, "-")
     count = device.array("int64", (1,))
-
-    def call(probe: bool) -> str | None:
-        answer: str | None = device.api.compact(
-            device.stream,
-            device.api.CompactOp[op],
-            out and out.view,
-            count.view,
-            source and source.view,
-            mask.view,
-            probe=probe,
-        )
-        return answer
-
-    device.run(case, [count] if out is None else [out, count], call)
+    device.run(case, [out, count], device.api.CompactOp[op], out, count, source, mask)
     return case, int(count.read()[0])
 
 

@@ -153,20 +153,19 @@ def operand(
 
 
 def run(
-    device: Device, case: Case, shape: Shape, out: Array, a: Array, b: Array, bias: Any = None
+    device: Device,
+    case: Case,
+    shape: Shape,
+    out: Array,
+    a: Array,
+    b: Array,
+    bias: Array | None = None,
 ) -> None:
     params = device.api.ConvolutionParams(
         list(shape.stride), list(shape.padding), list(shape.dilation), shape.groups
     )
-
-    def call(probe: bool) -> str | None:
-        code = device.api.ConvolutionPass[case.op]
-        answer: str | None = device.api.convolution(
-            device.stream, code, params, out.view, a.view, b.view, bias=bias, probe=probe
-        )
-        return answer
-
-    device.run(case, [out], call)
+    code = device.api.ConvolutionPass[case.op]
+    device.run(case, [out], code, params, out, a, b, bias=bias)
 
 
 def check(
@@ -238,7 +237,7 @@ def test_bias_is_added_to_channels(
     b = operand(device, dtype, shape.weight, layouts.contiguous, "b")
     bias = operand(device, dtype, (shape.output[1],), place, "bias")
     out = device.array(dtype, shape.output)
-    run(device, case, shape, out, a, b, bias.view)
+    run(device, case, shape, out, a, b, bias)
     wanted = expected("forward", shape, oracle.wide(a.values), oracle.wide(b.values))
     wanted = wanted + oracle.wide(bias.values).reshape(-1, *(1,) * len(shape.size))
     if dtype in oracle.INTEGERS or dtype == "float16":

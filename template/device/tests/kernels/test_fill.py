@@ -28,12 +28,7 @@ CASES = [
 def check(device: Device, dtype: str, value: Any, layout: layouts.Layout) -> None:
     case = Case("fill", dtype=dtype, layout=layout.name)
     out = device.array(dtype, layout.shape, layout.out)
-
-    def call(probe: bool) -> str | None:
-        answer: str | None = device.api.fill(device.stream, out.view, value, probe=probe)
-        return answer
-
-    device.run(case, [out], call)
+    device.run(case, [out], out, value)
     number = np.asarray(value)
     if number.dtype == np.float64 and DTYPES[dtype].kind in "fV":
         number = number.astype(np.float32) if DTYPES[dtype].itemsize == 2 else number

@@ -67,20 +67,7 @@ def run(
     else:
         shape = (*table.shape[:dim], *indices[0].shape, *table.shape[dim + len(indices) :])
     out = device.array(table.dtype, shape, place)
-
-    def call(probe: bool) -> str | None:
-        answer: str | None = device.api.gather(
-            device.stream,
-            device.api.IndexOp[op],
-            out.view,
-            table.view,
-            [index.view for index in indices],
-            dim,
-            probe=probe,
-        )
-        return answer
-
-    device.run(case, [out], call)
+    device.run(case, [out], device.api.IndexOp[op], out, table, indices, dim)
     return case, out
 
 
@@ -185,18 +172,9 @@ def test_an_index_out_of_bounds_fails_at_the_next_synchronisation(
     values = np.asarray([0, 4, index, 1])
     indices = device.array("int64", (4,), values=values)
     out = device.array("float32", (4,))
-    answer = device.api.gather(
-        device.stream, device.api.IndexOp[op], out.view, table.view, [indices.view], 0
-    )
     case = Case("gather", op, "float32", "contiguous")
-    if answer is not None:
-        assert device.support.declared(case), f"{case} is declined ({answer})"
-        pytest.skip(answer)
     text = f"index {index} is out of bounds for a dimension of size 5"
-    with pytest.raises(device.api.DeviceError, match=text) as caught:
-        device.api.synchronize(device.stream)
-    assert caught.value.code == device.api.ErrorCode.INVALID_ARGUMENT
-    device.api.synchronize(device.stream)
+    device.run_invalid(case, text, device.api.IndexOp[op], out, table, [indices], 0)
 
 
 def test_every_operation_is_tested(device: Device) -> None:

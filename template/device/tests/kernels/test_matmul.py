@@ -53,16 +53,6 @@ def product(a: Array, b: Array) -> NDArray[Any]:
     return np.asarray(oracle.wide(a.values) @ oracle.wide(b.values))
 
 
-def run(device: Device, case: Case, out: Array, a: Array, b: Array, **more: Any) -> None:
-    def call(probe: bool) -> str | None:
-        answer: str | None = device.api.matmul(
-            device.stream, out.view, a.view, b.view, **more, probe=probe
-        )
-        return answer
-
-    device.run(case, [out], call)
-
-
 def check(
     device: Device,
     dtype: str,
@@ -74,7 +64,7 @@ def check(
     a = operand(device, dtype, (batch, rows, inner), places[0], "a")
     b = operand(device, dtype, (batch, inner, columns), places[1], "b")
     out = device.array(dtype, (batch, rows, columns), places[2])
-    run(device, case, out, a, b)
+    device.run(case, [out], out, a, b)
     if dtype in oracle.INTEGERS:
         device.assert_exact(case, out, product(a, b))
     else:
@@ -128,7 +118,7 @@ def test_bias_is_added(
     b = operand(device, dtype, (2, 5, 3), layouts.contiguous, "b")
     bias = operand(device, dtype, (2, 4, 3), bias_place, "bias")
     out = device.array(dtype, (2, 4, 3))
-    run(device, case, out, a, b, bias=bias.view, alpha=alpha, beta=beta)
+    device.run(case, [out], out, a, b, bias=bias, alpha=alpha, beta=beta)
     expected = alpha * product(a, b) + beta * oracle.wide(bias.values)
     if dtype in oracle.INTEGERS:
         device.assert_exact(case, out, expected)
@@ -143,7 +133,7 @@ def test_bias_is_not_read_with_beta_0(device: Device, dtype: str) -> None:
     b = operand(device, dtype, (1, 5, 3), layouts.contiguous, "b")
     bias = device.array(dtype, (1, 4, 3), values=np.full((1, 4, 3), np.nan))
     out = device.array(dtype, (1, 4, 3))
-    run(device, case, out, a, b, bias=bias.view, beta=0)
+    device.run(case, [out], out, a, b, bias=bias, beta=0)
     device.assert_close(case, out, product(a, b), signed_zeros=False)
 
 
@@ -155,8 +145,8 @@ def test_an_inner_size_of_0_gives_the_bias(device: Device, dtype: str, with_bias
     b = device.array(dtype, (2, 0, 4), values=np.zeros((2, 0, 4)))
     bias = operand(device, dtype, (2, 3, 4), layouts.contiguous, "bias")
     out = device.array(dtype, (2, 3, 4))
-    more = {"bias": bias.view, "beta": 2} if with_bias else {}
-    run(device, case, out, a, b, **more)
+    more = {"bias": bias, "beta": 2} if with_bias else {}
+    device.run(case, [out], out, a, b, **more)
     expected = 2 * oracle.wide(bias.values) if with_bias else np.zeros((2, 3, 4))
     if dtype in oracle.INTEGERS:
         device.assert_exact(case, out, expected)
@@ -171,7 +161,7 @@ def test_errors_of_products_stay_within_their_bound(device: Device, dtype: str) 
     a = device.array(dtype, (2, 31, 200), values=random.normal(size=(2, 31, 200)))
     b = device.array(dtype, (2, 200, 33), values=random.normal(size=(2, 200, 33)))
     out = device.array(dtype, (2, 31, 33))
-    run(device, case, out, a, b)
+    device.run(case, [out], out, a, b)
     expected = product(a, b)
     total = np.abs(oracle.wide(a.values)) @ np.abs(oracle.wide(b.values))
     accumulator = DTYPES["float32" if dtype in ("float16", "bfloat16") else dtype]

@@ -96,10 +96,6 @@ def wide_or(array: Array | None, otherwise: float) -> NDArray[Any]:
     return np.asarray([[otherwise]]) if array is None else oracle.wide(array.values)[:, None]
 
 
-def view(array: Array | None) -> Any:
-    return None if array is None else array.view
-
-
 def check_forward(
     device: Device,
     groups: Groups,
@@ -119,19 +115,9 @@ def check_forward(
         device.array(kind, size, values=random.uniform(0.5, 1.5, size) if given else None)
         for _ in range(2)
     )
-    mean_view = None if op == "rms" else means.view
-
-    def call(probe: bool) -> str | None:
-        answer: str | None = device.api.normalize(
-            device.stream,
-            device.api.NormOp[op],
-            *(out.view, mean_view, rstds.view, source.view, view(weight), view(bias)),
-            EPS,
-            probe=probe,
-        )
-        return answer
-
-    device.run(case, [out] if given else [out, means, rstds], call)
+    outputs = [out] if given else [out, means, rstds]
+    arrays = (out, None if op == "rms" else means, rstds, source, weight, bias)
+    device.run(case, outputs, device.api.NormOp[op], *arrays, EPS)
     values = oracle.wide(source.values)
     if given:
         mean, rstd = oracle.wide(means.values), oracle.wide(rstds.values)
@@ -193,14 +179,8 @@ def test_a_large_mean_does_not_spoil_the_variance(device: Device, dtype: str) ->
     source = device.array(dtype, (1, 1024, 1), values=values)
     out = device.array(dtype, (1, 1024, 1))
     mean, rstd = (device.array("float32", (1,)) for _ in range(2))
-    views = (out.view, mean.view, rstd.view, source.view, None, None)
-
-    def call(probe: bool) -> str | None:
-        code = device.api.NormOp.layer
-        answer: str | None = device.api.normalize(device.stream, code, *views, 0.0, probe=probe)
-        return answer
-
-    device.run(case, [out, mean, rstd], call)
+    arrays = (out, mean, rstd, source, None, None)
+    device.run(case, [out, mean, rstd], device.api.NormOp.layer, *arrays, 0.0)
     device.assert_within(case, out.read(), (values - 502) / 2, 1e-3)
 
 
@@ -233,21 +213,10 @@ class Backward:
             *(device.array(self.parameter_dtype or self.dtype, (shape[1],)) for _ in range(2)),
         ]
         outputs = [
-            array.view if wanted else None
-            for array, wanted in zip(gradients, self.wanted, strict=True)
+            array if wanted else None for array, wanted in zip(gradients, self.wanted, strict=True)
         ]
-        inputs = (grad_out.view, source.view, None if op == "rms" else mean.view, rstd.view)
-
-        def call(probe: bool) -> str | None:
-            answer: str | None = device.api.normalize_backward(
-                device.stream,
-                device.api.NormOp[op],
-                *(*outputs, *inputs, view(weight)),
-                probe=probe,
-            )
-            return answer
-
-        device.run(case, gradients, call)
+        inputs = (grad_out, source, None if op == "rms" else mean, rstd, weight)
+        device.run(case, gradients, device.api.NormOp[op], *outputs, *inputs)
         means = oracle.wide(mean.values) * (op != "rms")
         values = [oracle.wide(array.values) for array in (source, grad_out, rstd)]
         results = self.expected(case, means, *values, wide_or(weight, 1))

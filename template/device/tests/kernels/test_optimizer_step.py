@@ -113,22 +113,9 @@ class Group:
         for name, value in self.params.items():
             setattr(settings, name, value)
 
-        def call(probe: bool) -> str | None:
-            answer: str | None = device.api.optimizer_step(
-                device.stream,
-                device.api.OptimizerOp[self.op],
-                settings,
-                [array.view for array in self.parameters],
-                [array.view for array in self.gradients],
-                [array.view for array in self.states],
-                [array.view for array in self.steps],
-                scale.view if scale else None,
-                found.view if found else None,
-                probe=probe,
-            )
-            return answer
-
-        device.run(case, [*self.parameters, *self.gradients, *self.states], call)
+        outputs = [*self.parameters, *self.gradients, *self.states]
+        arrays = (self.parameters, self.gradients, self.states, self.steps, scale, found)
+        device.run(case, outputs, device.api.OptimizerOp[self.op], settings, *arrays)
 
 
 def check(device: Device, case: Case, got: Array, expected: NDArray[Any]) -> None:

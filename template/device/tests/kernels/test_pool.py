@@ -137,39 +137,15 @@ def assert_near(
 def run_pool(
     device: Device, case: Case, params: Any, out: Array, indices: Array | None, given: Array
 ) -> None:
-    def call(probe: bool) -> str | None:
-        places = indices.view if indices else None
-        answer: str | None = device.api.pool(
-            device.stream,
-            device.api.PoolOp[case.op],
-            params,
-            out.view,
-            places,
-            given.view,
-            probe=probe,
-        )
-        return answer
-
-    device.run(case, [out, *([indices] if indices else [])], call)
+    code = device.api.PoolOp[case.op]
+    device.run(case, [out, indices], code, params, out, indices, given)
 
 
 def run_backward(
     device: Device, case: Case, params: Any, grad_in: Array, grad_out: Array, indices: Array | None
 ) -> None:
-    def call(probe: bool) -> str | None:
-        places = indices.view if indices else None
-        answer: str | None = device.api.pool_backward(
-            device.stream,
-            device.api.PoolOp[case.op],
-            params,
-            grad_in.view,
-            grad_out.view,
-            places,
-            probe=probe,
-        )
-        return answer
-
-    device.run(case, [grad_in], call)
+    code = device.api.PoolOp[case.op]
+    device.run(case, [grad_in], code, params, grad_in, grad_out, indices)
 
 
 def check_maxima(

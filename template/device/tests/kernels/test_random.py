@@ -54,14 +54,7 @@ def draw(device: Device, op: str, out: Array, layout: str = "contiguous", **more
     case = Case("random", op, out.dtype, layout)
     code = device.api.RandomOp[op]
     arguments = {"seed": SEED, "offset": OFFSET, **more}
-
-    def call(probe: bool) -> str | None:
-        answer: str | None = device.api.random(
-            device.stream, code, out.view, **arguments, probe=probe
-        )
-        return answer
-
-    device.run(case, [out], call)
+    device.run(case, [out], code, out, **arguments)
     return case
 
 

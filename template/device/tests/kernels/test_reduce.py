@@ -94,15 +94,8 @@ def run(
     given = device.array(dtype, values.shape, place, values)
     out_shape = tuple(1 if dim in dims else size for dim, size in enumerate(values.shape))
     out = device.array(out_dtype(name, dtype), out_shape, out_place)
-
-    def call(probe: bool) -> str | None:
-        code = device.api.ReduceOp[name]
-        answer: str | None = device.api.reduce(
-            device.stream, code, out.view, given.view, parameter, probe=probe
-        )
-        return answer
-
-    device.run(case, [out], call)
+    code = device.api.ReduceOp[name]
+    device.run(case, [out], code, out, given, parameter)
     return case, out, given.values
 
 

@@ -48,20 +48,7 @@ def run(
     out_place = layouts.stepped if place is layouts.stepped else layouts.contiguous
     out = device.array(dtype, values.shape, out_place)
     indices = device.array("int64", values.shape, out_place) if with_indices else None
-
-    def call(probe: bool) -> str | None:
-        answer: str | None = device.api.scan(
-            device.stream,
-            device.api.ScanOp[name],
-            out.view,
-            indices.view if indices else None,
-            given.view,
-            dim,
-            probe=probe,
-        )
-        return answer
-
-    device.run(case, [out, *([indices] if indices else [])], call)
+    device.run(case, [out, indices], device.api.ScanOp[name], out, indices, given, dim)
     return case, out, indices, given.values
 
 

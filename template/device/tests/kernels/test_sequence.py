@@ -18,12 +18,7 @@ def run(
 ) -> None:
     case = Case("sequence", "sequence", dtype, place.__name__)
     out = device.array(dtype, (size,), place)
-
-    def call(probe: bool) -> str | None:
-        answer: str | None = device.api.sequence(device.stream, out.view, start, step, probe=probe)
-        return answer
-
-    device.run(case, [out], call)
+    device.run(case, [out], out, start, step)
     expected = start + np.arange(size) * step
     if dtype in oracle.INTEGERS:
         device.assert_exact(case, out, expected)

@@ -38,14 +38,8 @@ def softmax(op: str, values: NDArray[Any], dim: int) -> NDArray[Any]:
 
 
 def run(device: Device, case: Case, out: Array, source: Array, dim: int) -> None:
-    def call(probe: bool) -> str | None:
-        code = device.api.SoftmaxOp[case.op]
-        answer: str | None = device.api.softmax(
-            device.stream, code, out.view, source.view, dim, probe=probe
-        )
-        return answer
-
-    device.run(case, [out], call)
+    code = device.api.SoftmaxOp[case.op]
+    device.run(case, [out], code, out, source, dim)
 
 
 def check(
@@ -138,15 +132,8 @@ def test_gradients(
     out = device.array(dtype, shape, place, softmax(op, random.uniform(-4, 4, shape), dim))
     grad_out = device.array(dtype, shape, layouts.contiguous, random.normal(size=shape))
     grad_in = device.array(dtype, shape, place)
-
-    def call(probe: bool) -> str | None:
-        code = device.api.SoftmaxOp[op]
-        answer: str | None = device.api.softmax_backward(
-            device.stream, code, grad_in.view, grad_out.view, out.view, dim, probe=probe
-        )
-        return answer
-
-    device.run(case, [grad_in], call)
+    code = device.api.SoftmaxOp[op]
+    device.run(case, [grad_in], code, grad_in, grad_out, out, dim)
     gradient, result = oracle.wide(grad_out.values), oracle.wide(out.values)
     if op == "softmax":
         share = np.asarray(gradient * result)

@@ -55,14 +55,7 @@ def run(
     shape = (*source.shape[:dim], size, *source.shape[dim + 1 :])
     values = device.array(source.dtype, shape, place)
     indices = device.array("int64", shape, place)
-
-    def call(probe: bool) -> str | None:
-        answer: str | None = getattr(device.api, family)(
-            device.stream, values.view, indices.view, source.view, dim, *flags, probe=probe
-        )
-        return answer
-
-    device.run(case, [values, indices], call)
+    device.run(case, [values, indices], values, indices, source, dim, *flags)
     return case, values, indices
 
 

@@ -47,7 +47,7 @@ def check(
         for i in range(3)
     ]
     values = [array.values for array in arrays]
-    arguments: list[Any] = [array.view for array in arrays]
+    arguments: list[Any] = [*arrays]
     if scalar is not None:
         number = SCALARS[DTYPES[dtypes[scalar]].kind]
         arguments[scalar] = number
@@ -55,15 +55,8 @@ def check(
     same = arrays[1] if op.name == "where" else arrays[0]
     out = same if layout.in_place else device.array(dtype, layout.shape, layout.out)
     params = op.parameters(dtype)
-
-    def call(probe: bool) -> str | None:
-        code = device.api.TernaryOp[op.name]
-        answer: str | None = device.api.ternary(
-            device.stream, code, out.view, *arguments, **params, probe=probe
-        )
-        return answer
-
-    device.run(case, [out], call)
+    code = device.api.TernaryOp[op.name]
+    device.run(case, [out], code, out, *arguments, **params)
     device.verify(case, op, out, values, params)
 
 
@@ -96,14 +89,7 @@ def test_lerp_ends_at_the_end(device: Device, dtype: str) -> None:
     start, end = (device.array(dtype, (99,), values=random.uniform(-9, 9, 99)) for _ in range(2))
     out = device.array(dtype, (99,))
     code = device.api.TernaryOp.lerp
-
-    def call(probe: bool) -> str | None:
-        answer: str | None = device.api.ternary(
-            device.stream, code, out.view, start.view, end.view, 1.0, probe=probe
-        )
-        return answer
-
-    device.run(case, [out], call)
+    device.run(case, [out], code, out, start, end, 1.0)
     device.assert_exact(case, out, end.values)
 
 

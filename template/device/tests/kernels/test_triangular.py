@@ -24,15 +24,8 @@ def run(
 ) -> tuple[Case, NDArray[Any]]:
     case = Case("triangular", op, out.dtype, layout)
     before = source.values
-
-    def call(probe: bool) -> str | None:
-        code = device.api.TriangularOp[op]
-        answer: str | None = device.api.triangular(
-            device.stream, code, out.view, source.view, diagonal, probe=probe
-        )
-        return answer
-
-    device.run(case, [out], call)
+    code = device.api.TriangularOp[op]
+    device.run(case, [out], code, out, source, diagonal)
     return case, EXPECTED[op](before, diagonal)
 
 

@@ -36,15 +36,8 @@ def check(device: Device, op: oracle.Operation, dtype: str, layout: layouts.Layo
     out = source if in_place else device.array(result, layout.shape, layout.out)
     params = op.parameters(dtype)
     values = source.values
-
-    def call(probe: bool) -> str | None:
-        code = device.api.UnaryOp[op.name]
-        answer: str | None = device.api.unary(
-            device.stream, code, out.view, source.view, **params, probe=probe
-        )
-        return answer
-
-    device.run(case, [out], call)
+    code = device.api.UnaryOp[op.name]
+    device.run(case, [out], code, out, source, **params)
     device.verify(case, op, out, [values], params)
 
 

@@ -15,18 +15,7 @@ def run(device: Device, case: Case, arrays: Sequence[Array], factor: float, foun
     """Launches and returns found_inf."""
     found_inf = device.array("float32", (1,), values=np.asarray([found]))
     inverse_scale = device.array("float32", (1,), values=np.asarray([factor]))
-
-    def call(probe: bool) -> str | None:
-        answer: str | None = device.api.unscale(
-            device.stream,
-            [array.view for array in arrays],
-            found_inf.view,
-            inverse_scale.view,
-            probe=probe,
-        )
-        return answer
-
-    device.run(case, [*arrays, found_inf], call)
+    device.run(case, [*arrays, found_inf], arrays, found_inf, inverse_scale)
     return found_inf
 
 

@@ -28,20 +28,9 @@ def test_update_scale(
     tracker_array = device.array("int32", (1,), values=np.asarray([tracker]))
     found_inf = device.array("float32", (1,), values=np.asarray([found]))
 
-    def call(probe: bool) -> str | None:
-        answer: str | None = device.api.update_scale(
-            device.stream,
-            scale_array.view,
-            tracker_array.view,
-            found_inf.view,
-            growth_factor=2.0,
-            backoff_factor=0.25,
-            growth_interval=3,
-            probe=probe,
-        )
-        return answer
-
-    device.run(case, [scale_array, tracker_array], call)
+    outputs = [scale_array, tracker_array]
+    factors = {"growth_factor": 2.0, "backoff_factor": 0.25, "growth_interval": 3}
+    device.run(case, outputs, *outputs, found_inf, **factors)
     assert scale_array.read()[0] == np.float32(new_scale)
     assert tracker_array.read()[0] == new_tracker
     assert found_inf.unchanged()

@@ -1,0 +1,178 @@
+"""A vendor's first day: a runtime, three kernel families, and the fallback for everything else."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from generator.smoke.installing import Installed
+
+pytestmark = pytest.mark.xdist_group("build")
+
+# Two families in full, and one that declines a type, an operation and a rank.
+UNARY = """
+#include "reference/unary.h"
+
+#include "simulator/kernels/submit_kernel.h"
+
+namespace torch_foo::device {
+
+Answer unary(const Launch& launch, UnaryOp op, const TensorView& out, const TensorView& in,
+             const UnaryParams& params) {
+  if (in.dtype == DType::kFloat64) return Answer::unsupported("no double precision");
+  if (in.rank > 8) return Answer::unsupported("more than eight dimensions");
+  if (op == UnaryOp::kErf && in.dtype == DType::kFloat32) return Answer::unsupported("no erf");
+  return simulator::submit(launch, reference::choose_unary(op, out, in), out, in, params);
+}
+
+}  // namespace torch_foo::device
+"""
+CMAKE = """
+file(GLOB sources "${CMAKE_CURRENT_SOURCE_DIR}/reference/*.cpp")
+list(FILTER sources INCLUDE REGEX "/(unary|cursor|conversion|elementwise|fill|copy|dense|special)[a-z_]*[.]cpp$")
+target_sources(${DEVICE_TARGET} PRIVATE ${sources})
+"""  # noqa: E501
+NATIVE = {"fill", "copy", "unary"}
+DECLINED = [
+    {"family": "unary", "dtype": "float64", "reason": "no double precision"},
+    {"family": "unary", "layout": "rank16", "reason": "more than eight dimensions"},
+    {"family": "unary", "op": "erf", "dtype": "float32", "reason": "no erf"},
+]
+
+MODEL = """
+import json, torch
+from torch import nn
+from torch.nn.functional import cross_entropy
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(11, 16)
+        self.attend = nn.TransformerEncoderLayer(16, 2, 32, dropout=0.0, batch_first=True)
+        self.convolve = nn.Sequential(nn.Conv1d(16, 8, 3, padding=1), nn.BatchNorm1d(8), nn.SiLU())
+        self.recur = nn.LSTM(8, 8, batch_first=True)
+        self.out = nn.Linear(8, 11)
+
+    def forward(self, tokens):
+        x = self.attend(self.embed(tokens))
+        x = self.convolve(x.transpose(1, 2)).transpose(1, 2)
+        return self.out(self.recur(x)[0])
+
+def losses(device):
+    torch.manual_seed(0)
+    model, tokens = Model().to(device), torch.randint(11, (4, 12)).to(device)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    for _ in range(8):
+        loss = cross_entropy(model(tokens).flatten(0, 1), tokens.flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        yield loss.item()
+
+print(json.dumps([list(losses("cpu")), list(losses("foo"))]))
+torch.foo.fallback_report()
+"""
+
+
+@dataclass(frozen=True)
+class FirstDay:
+    """The device's folder, and a project to try it with."""
+
+    folder: Path
+    full: Installed
+
+    def run(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Run the project's Python, with this device to build."""
+        return subprocess.run(
+            [str(self.full.python), *arguments],
+            cwd=self.full.project,
+            env={**self.full.environment, "FOO_DEVICE": str(self.folder), **environment},
+            capture_output=True,
+            text=True,
+        )
+
+    def test(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run tests of the project."""
+        return self.run("-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments)
+
+
+@pytest.fixture(scope="module")
+def first_day(
+    install: Callable[..., Installed], tmp_path_factory: pytest.TempPathFactory
+) -> FirstDay:
+    full = install("full", preset="full")
+    folder = tmp_path_factory.mktemp("devices") / "first_day"
+    (folder / "kernels").mkdir(parents=True)
+    simulator = full.project / "device" / "simulator"
+    parts = sorted(path.name for path in simulator.glob("*.cpp") if path.name != "testing.cpp")
+    runtime = "".join(f'#include "simulator/{name}"\n' for name in parts)
+    (folder / "runtime.cpp").write_text(runtime)
+    for family in ("fill", "copy"):
+        source = f'#include "simulator/kernels/{family}.cpp"\n'
+        (folder / "kernels" / f"{family}.cpp").write_text(source)
+    (folder / "kernels" / "unary.cpp").write_text(UNARY)
+    (folder / "device.cmake").write_text(CMAKE)
+    done = FirstDay(folder, full)
+    update = done.test("device/tests/kernels", "--support", "--update-support")
+    assert update.returncode == 0, update.stdout[-6000:] + update.stderr[-6000:]
+    return done
+
+
+def declared(first_day: FirstDay) -> list[dict[str, str]]:
+    """The entries of its support.toml, which are as `--update-support` writes them."""
+    paragraphs = (first_day.folder / "support.toml").read_text().strip().split("\n\n")
+    lines = [paragraph.splitlines() for paragraph in paragraphs]
+    assert all(head == "[[unsupported]]" for head, *_ in lines)
+    return [
+        {key: json.loads(value) for key, value in (line.split(" = ", 1) for line in entry)}
+        for _, *entry in lines
+    ]
+
+
+def test_its_gaps_are_declared_in_few_words(first_day: FirstDay) -> None:
+    entries = declared(first_day)
+    assert [entry for entry in entries if entry["family"] == "unary"] == DECLINED
+    missing = [entry for entry in entries if entry["family"] != "unary"]
+    assert all(
+        entry == {**entry, "reason": f"{entry['family']} is not implemented by this device"}
+        and set(entry) == {"family", "reason"}
+        for entry in missing
+    )
+    unsupported = (first_day.full.project / "device" / "unsupported").glob("*.cpp")
+    assert {entry["family"] for entry in missing} == {path.stem for path in unsupported} - NATIVE
+
+
+def test_it_passes_the_conformance_tests(first_day: FirstDay) -> None:
+    done = first_day.test("device/tests")
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-6000:]
+    assert re.search(r"^copy +yes +yes", done.stdout, re.MULTILINE)
+    assert re.search(r"^unary .*part", done.stdout, re.MULTILINE)
+    assert re.search(r"^matmul +no +no", done.stdout, re.MULTILINE)
+
+
+def test_a_declaration_about_nothing_fails_the_run(first_day: FirstDay) -> None:
+    path = first_day.folder / "support.toml"
+    before = path.read_text()
+    try:
+        path.write_text(before + '\n[[unsupported]]\nfamily = "fill"\nop = "f*"\nreason = "?"\n')
+        done = first_day.test("device/tests/kernels/test_fill.py")
+    finally:
+        path.write_text(before)
+    assert done.returncode == 1
+    assert "support.toml: no case is like fill f*" in done.stdout
+
+
+def test_models_train_as_on_the_cpu(first_day: FirstDay) -> None:
+    library = first_day.full.project / "build" / "device-testing-first_day"
+    done = first_day.run("-c", MODEL, LD_LIBRARY_PATH=str(library), FOO_FALLBACK="silent")
+    assert done.returncode == 0, done.stderr[-6000:]
+    wanted, losses = json.loads(done.stdout.splitlines()[0])
+    assert losses == pytest.approx(wanted, rel=1e-4)
+    assert losses[-1] < losses[0]
+    assert "matmul is not implemented by this device" in done.stdout
