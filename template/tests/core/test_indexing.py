@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from backend import DEVICE, backend
+from backend import DEVICE
 from support import (
     COMPLEX,
     FLOATING,
@@ -340,63 +340,6 @@ def test_renorm_scales_the_rows_that_are_looked_up() -> None:
 
 def test_one_hot() -> None:
     compare(lambda i: torch.nn.functional.one_hot(i, 7), numbers(3, 4, high=7))
-
-
-FAILURES: dict[str, Function] = {
-    "index": lambda x, i: x[i],
-    "index_select": lambda x, i: x.index_select(0, i),
-    "gather": lambda x, i: x.gather(0, i),
-    "take": lambda x, i: x.take(i),
-    "embedding": lambda x, i: torch.nn.functional.embedding(i, x.view(5, 1)),
-    "scatter": lambda x, i: x.scatter(0, i, 1.0),
-    "index_add": lambda x, i: x.index_add(0, i, x[:1]),
-    "index_put": lambda x, i: x.index_put((i,), x[0]),
-    "index_fill": lambda x, i: x.index_fill(0, i, 1.0),
-}
-
-
-@pytest.mark.parametrize("name", FAILURES)
-def test_an_index_out_of_bounds_is_named_when_the_result_is_read(name: str) -> None:
-    values, index = torch.ones(5, device=DEVICE), torch.tensor([7], device=DEVICE)
-    with pytest.raises(RuntimeError, match="index 7 is out of bounds for a dimension of size 5"):
-        FAILURES[name](values, index).cpu()
-    backend.synchronize()
-
-
-def test_what_the_host_can_see_is_refused_at_once() -> None:
-    values = torch.ones(5, 3, device=DEVICE)
-    index = torch.tensor([0, 1], device=DEVICE)
-    with pytest.raises(IndexError, match="too many indices"):
-        torch.ops.aten.index(values, [index, index, index])
-    with pytest.raises(IndexError, match="could not be broadcast"):
-        values[index, torch.tensor([0, 1, 2], device=DEVICE)]
-    with pytest.raises(IndexError, match="shape of the mask"):
-        values[torch.tensor([True, False], device=DEVICE)]
-    with pytest.raises(IndexError, match="must be long"):
-        values[torch.tensor([0.0, 1.0], device=DEVICE)]
-    with pytest.raises(RuntimeError, match="shape mismatch"):
-        values.index_put_((index,), torch.ones(4, device=DEVICE))
-    with pytest.raises(IndexError, match="dtypes match"):
-        values.index_put_((index,), torch.ones(2, 3, device=DEVICE, dtype=torch.int64))
-    with pytest.raises(RuntimeError, match="Number of elements of source < number of ones"):
-        values.masked_scatter_(values > 0, values[0])
-    with pytest.raises(RuntimeError, match="boolean masks"):
-        values.masked_fill_(values, 1.0)
-
-
-@pytest.mark.parametrize("name", ["index_select", "gather", "take", "scatter", "index_add"])
-def test_indices_of_the_cpu_are_refused_elsewhere(name: str) -> None:
-    with pytest.raises(RuntimeError, match="same device"):
-        FAILURES[name](torch.ones(5, device=DEVICE), torch.tensor([1]))
-
-
-@needs_two_devices
-def test_indices_of_another_device_are_refused() -> None:
-    values = torch.ones(5, device=f"{DEVICE}:0")
-    index = torch.tensor([1], device=f"{DEVICE}:1")
-    for name in ("index", "index_select", "gather", "index_put"):
-        with pytest.raises(RuntimeError, match="same device"):
-            FAILURES[name](values, index)
 
 
 @needs_two_devices
