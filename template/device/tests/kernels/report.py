@@ -8,13 +8,12 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 import device_library
 import pytest
-from kernels.support import PATTERNS, Case, Entry, Outcome, Support
+from kernels.support import PATTERNS, Case, Entry, Globs, Outcome, Support
 
 # Columns of the matrix, by the names that fit there.
 DTYPES = {
@@ -65,6 +64,7 @@ def as_json(outcomes: Iterable[Outcome]) -> dict[str, Any]:
 
 # The values of -m that take every case of a file: without the slow ones, only those, all of them.
 QUICK, FULL, ALL = "", "full", "full or not full"
+ANY: Globs = ("*",)
 
 
 def unmet(support: Support, cases: Collection[Case], tier: str) -> list[Entry]:
@@ -76,8 +76,8 @@ def unmet(support: Support, cases: Collection[Case], tier: str) -> list[Entry]:
     return [
         entry
         for entry in (*support.unsupported, *support.expected_failures, *support.ulp)
-        if (tier == ALL or (tier == QUICK and entry.sizes == "*"))
-        and any(fnmatchcase(family, entry.family) for family in families)
+        if (tier == ALL or (tier == QUICK and entry.sizes == ANY))
+        and any(map(entry.about, families))
         and not any(entry.matches(case) for case in cases)
     ]
 
@@ -125,8 +125,9 @@ def _covering(
 
 def _about(case: Case, given: Collection[str]) -> Entry:
     """The entry about all cases of the family that have the case's values of these fields."""
-    values = {name: getattr(case, name) if name in given else "*" for name in PATTERNS}
-    return Entry(**{**values, "family": case.family}, reason="")
+    names = {"family", *given}
+    globs = {name: (getattr(case, name),) if name in names else ANY for name in PATTERNS}
+    return Entry(**globs, reason="")
 
 
 def _reason(support: Support, case: Case, answer: str) -> str:
@@ -146,13 +147,14 @@ def rewritten(text: str, entries: Iterable[Entry]) -> str:
 
 def _paragraph(entry: Entry) -> str:
     patterns = zip(PATTERNS, entry.patterns, strict=True)
-    keys = [f"{name} = {_quoted(glob)}" for name, glob in patterns if glob != "*"]
+    keys = [f"{name} = {_quoted(globs)}" for name, globs in patterns if globs != ANY]
     return "\n".join(["[[unsupported]]", *keys, f"reason = {_quoted(entry.reason)}"])
 
 
-def _quoted(text: str) -> str:
-    """A string as TOML writes it, which is as JSON does."""
-    return json.dumps(text, ensure_ascii=False)
+def _quoted(value: str | Globs) -> str:
+    """A string, or several, as TOML writes them, which is as JSON does."""
+    one = value[0] if isinstance(value, tuple) and len(value) == 1 else value
+    return json.dumps(one, ensure_ascii=False)
 
 
 class Report:

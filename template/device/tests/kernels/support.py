@@ -46,29 +46,42 @@ class Outcome:
     failed: bool = False
 
 
+# A glob, or several of which the last one that matches counts; behind a "!" it says no.
+Globs = tuple[str, ...]
+
+
+def _matches(value: str, globs: Globs) -> bool:
+    says = [not glob.startswith("!") for glob in globs if fnmatchcase(value, glob.lstrip("!"))]
+    return bool(says) and says[-1]
+
+
 @dataclass(frozen=True)
 class Entry:
     """One line of a list in support.toml."""
 
-    family: str
-    op: str
-    dtype: str
-    layout: str
-    sizes: str
+    family: Globs
+    op: Globs
+    dtype: Globs
+    layout: Globs
+    sizes: Globs
     reason: str
     ulp: float | None = None
 
     def __str__(self) -> str:
-        return " ".join(self.patterns)
+        return " ".join(",".join(globs) for globs in self.patterns)
 
     @property
-    def patterns(self) -> tuple[str, ...]:
+    def patterns(self) -> tuple[Globs, ...]:
         """The globs, in the order of a case's fields."""
         return (self.family, self.op, self.dtype, self.layout, self.sizes)
 
     def matches(self, case: Case) -> bool:
         """Whether the entry is about this case."""
-        return all(map(fnmatchcase, case.fields, self.patterns))
+        return all(map(_matches, case.fields, self.patterns))
+
+    def about(self, family: str) -> bool:
+        """Whether the entry is about this family."""
+        return _matches(family, self.family)
 
 
 _LISTS = ("unsupported", "expected_failures", "ulp")
@@ -121,7 +134,12 @@ def _entry(name: str, item: dict[str, Any]) -> Entry:
         raise ValueError(f"support.toml: wrong keys in an entry of {name}: {sorted(item)}")
     if not item.get("reason") or "family" not in item:
         raise ValueError(f"support.toml: an entry of {name} lacks its family or its reason: {item}")
-    if not any(fnmatchcase(family, item["family"]) for family in device_library.families()):
+    globs = {name: _globs(item.get(name, "*")) for name in PATTERNS}
+    entry = Entry(**globs, reason=item["reason"], ulp=item.get("ulp"))
+    if not any(map(entry.about, device_library.families())):
         raise ValueError(f"support.toml: there is no family {item['family']}")
-    patterns = {name: item.get(name, "*") for name in PATTERNS}
-    return Entry(**patterns, reason=item["reason"], ulp=item.get("ulp"))
+    return entry
+
+
+def _globs(given: str | list[str]) -> Globs:
+    return (given,) if isinstance(given, str) else tuple(given)

@@ -17,6 +17,12 @@ def fail_next(api: ModuleType, simulator: ModuleType) -> Callable[..., None]:
     return inject
 
 
+@pytest.fixture
+def buffer(make_buffer: Callable[..., Any]) -> Any:
+    """64 bytes of device 0."""
+    return make_buffer(64)
+
+
 def fill(api: ModuleType, stream: Any, buffer: Any, value: int = 1) -> None:
     api.fill_bytes(stream, buffer.address, value, buffer.bytes)
 
@@ -42,9 +48,8 @@ def test_a_failed_host_allocation_is_thrown_at_once(
 
 
 def test_the_nth_call_fails_and_no_other(
-    api: ModuleType, fail_next: Callable[..., None], make_buffer: Callable[..., Any], stream: Any
+    api: ModuleType, fail_next: Callable[..., None], stream: Any, buffer: Any
 ) -> None:
-    buffer = make_buffer(64)
     fail_next("LAUNCH", nth=3)
     fill(api, stream, buffer)
     fill(api, stream, buffer)
@@ -56,9 +61,8 @@ def test_the_nth_call_fails_and_no_other(
 
 
 def test_a_failed_launch_leaves_the_data_alone(
-    api: ModuleType, fail_next: Callable[..., None], make_buffer: Callable[..., Any], stream: Any
+    api: ModuleType, fail_next: Callable[..., None], stream: Any, buffer: Any
 ) -> None:
-    buffer = make_buffer(64)
     fill(api, stream, buffer, 1)
     fail_next("LAUNCH", later=True)
     fill(api, stream, buffer, 2)
@@ -84,9 +88,8 @@ def test_a_failed_copy_is_reported(
 
 
 def test_error_surfaces_once_at_the_next_synchronise(
-    api: ModuleType, fail_next: Callable[..., None], make_buffer: Callable[..., Any], stream: Any
+    api: ModuleType, fail_next: Callable[..., None], stream: Any, buffer: Any
 ) -> None:
-    buffer = make_buffer(64)
     fail_next("LAUNCH", later=True)
     fill(api, stream, buffer)
     fill(api, stream, buffer)
@@ -97,9 +100,8 @@ def test_error_surfaces_once_at_the_next_synchronise(
 
 
 def test_the_first_of_two_errors_is_the_one_reported(
-    api: ModuleType, fail_next: Callable[..., None], make_buffer: Callable[..., Any], stream: Any
+    api: ModuleType, fail_next: Callable[..., None], stream: Any, buffer: Any
 ) -> None:
-    buffer = make_buffer(64)
     fail_next("LAUNCH", code="UNSUPPORTED", later=True)
     fill(api, stream, buffer)
     fail_next("LAUNCH", code="INTERNAL", later=True)
@@ -114,11 +116,10 @@ def test_is_idle_reports_an_error(
     api: ModuleType,
     fail_next: Callable[..., None],
     make_event: Callable[..., Any],
-    make_buffer: Callable[..., Any],
     stream: Any,
-    gate: Any,
+    buffer: Any,
 ) -> None:
-    buffer, event = make_buffer(64), make_event()
+    event = make_event()
     fail_next("LAUNCH", later=True)
     fill(api, stream, buffer)
     api.wait(api.default_stream(0), event)
@@ -133,11 +134,11 @@ def test_an_event_reports_only_errors_before_it(
     api: ModuleType,
     fail_next: Callable[..., None],
     make_event: Callable[..., Any],
-    make_buffer: Callable[..., Any],
     stream: Any,
     gate: Any,
+    buffer: Any,
 ) -> None:
-    buffer, before, after = make_buffer(64), make_event(), make_event()
+    before, after = make_event(), make_event()
     gate.hold(stream)
     api.record(before, stream)
     fail_next("LAUNCH", later=True)
@@ -182,9 +183,8 @@ def test_a_destroyed_stream_leaves_its_error_to_the_device(
 
 
 def test_a_failure_does_not_stop_later_work(
-    api: ModuleType, fail_next: Callable[..., None], make_buffer: Callable[..., Any], stream: Any
+    api: ModuleType, fail_next: Callable[..., None], stream: Any, buffer: Any
 ) -> None:
-    buffer = make_buffer(64)
     fail_next("LAUNCH", later=True)
     fill(api, stream, buffer, 1)
     fill(api, stream, buffer, 2)

@@ -16,10 +16,20 @@ def timing(request: pytest.FixtureRequest, api: ModuleType) -> bool:
     return bool(request.param)
 
 
+@pytest.fixture
+def event(make_event: Callable[..., Any], timing: bool) -> Any:
+    return make_event(timing=timing)
+
+
+@pytest.fixture
+def streams(make_stream: Callable[..., Any]) -> tuple[Any, Any]:
+    """Two streams of device 0."""
+    return make_stream(), make_stream()
+
+
 def test_an_event_that_was_never_recorded_is_complete(
-    api: ModuleType, make_event: Callable[..., Any], stream: Any, timing: bool
+    api: ModuleType, stream: Any, event: Any
 ) -> None:
-    event = make_event(timing=timing)
     assert api.is_complete(event)
     api.synchronize(event)
     api.wait(stream, event)
@@ -27,9 +37,8 @@ def test_an_event_that_was_never_recorded_is_complete(
 
 
 def test_an_event_is_complete_when_the_work_before_it_has_run(
-    api: ModuleType, make_event: Callable[..., Any], stream: Any, gate: Any, timing: bool
+    api: ModuleType, stream: Any, gate: Any, event: Any
 ) -> None:
-    event = make_event(timing=timing)
     gate.hold(stream)
     api.record(event, stream)
     assert not api.is_complete(event)
@@ -39,9 +48,8 @@ def test_an_event_is_complete_when_the_work_before_it_has_run(
 
 
 def test_an_event_does_not_cover_work_after_it(
-    api: ModuleType, make_event: Callable[..., Any], stream: Any, gate: Any, timing: bool
+    api: ModuleType, stream: Any, gate: Any, event: Any
 ) -> None:
-    event = make_event(timing=timing)
     api.launch_host(stream, lambda: None)
     api.record(event, stream)
     gate.hold(stream)
@@ -50,15 +58,8 @@ def test_an_event_does_not_cover_work_after_it(
     assert not api.is_idle(stream)
 
 
-def test_a_stream_waits_for_the_work_before_an_event(
-    api: ModuleType,
-    make_stream: Callable[..., Any],
-    make_event: Callable[..., Any],
-    gate: Any,
-    timing: bool,
-) -> None:
-    first, second = make_stream(), make_stream()
-    event = make_event(timing=timing)
+def check_order(api: ModuleType, gate: Any, event: Any, first: Any, second: Any) -> None:
+    """The second stream waits for an event of the first one."""
     ran: list[str] = []
     gate.hold(first)
     api.launch_host(first, lambda: ran.append("first"))
@@ -71,36 +72,22 @@ def test_a_stream_waits_for_the_work_before_an_event(
     assert ran == ["first", "second"]
 
 
-def test_a_stream_waits_for_another_devices_event(
-    api: ModuleType,
-    second_device: int,
-    make_stream: Callable[..., Any],
-    make_event: Callable[..., Any],
-    gate: Any,
-    timing: bool,
+def test_a_stream_waits_for_the_work_before_an_event(
+    api: ModuleType, gate: Any, event: Any, streams: tuple[Any, Any]
 ) -> None:
-    first, second = make_stream(0), make_stream(second_device)
-    event = make_event(0, timing)
-    ran: list[str] = []
-    gate.hold(first)
-    api.launch_host(first, lambda: ran.append("first"))
-    api.record(event, first)
-    api.wait(second, event)
-    api.launch_host(second, lambda: ran.append("second"))
-    gate.open()
-    api.synchronize(second)
-    assert ran == ["first", "second"]
+    check_order(api, gate, event, *streams)
+
+
+def test_a_stream_waits_for_another_devices_event(
+    api: ModuleType, second_device: int, make_stream: Callable[..., Any], gate: Any, event: Any
+) -> None:
+    check_order(api, gate, event, make_stream(0), make_stream(second_device))
 
 
 def test_wait_sees_the_state_at_the_call_not_later(
-    api: ModuleType,
-    make_stream: Callable[..., Any],
-    make_event: Callable[..., Any],
-    make_gate: Callable[[], Any],
-    timing: bool,
+    api: ModuleType, make_gate: Callable[[], Any], event: Any, streams: tuple[Any, Any]
 ) -> None:
-    source, waiter = make_stream(), make_stream()
-    event = make_event(timing=timing)
+    source, waiter = streams
     early, late = make_gate(), make_gate()
     early.hold(source)
     api.record(event, source)
@@ -113,14 +100,9 @@ def test_wait_sees_the_state_at_the_call_not_later(
 
 
 def test_wait_before_the_first_record_waits_for_nothing(
-    api: ModuleType,
-    make_stream: Callable[..., Any],
-    make_event: Callable[..., Any],
-    gate: Any,
-    timing: bool,
+    api: ModuleType, gate: Any, event: Any, streams: tuple[Any, Any]
 ) -> None:
-    source, waiter = make_stream(), make_stream()
-    event = make_event(timing=timing)
+    source, waiter = streams
     api.wait(waiter, event)
     gate.hold(source)
     api.record(event, source)
@@ -128,9 +110,8 @@ def test_wait_before_the_first_record_waits_for_nothing(
 
 
 def test_rerecorded_event_reports_the_newer_work(
-    api: ModuleType, make_event: Callable[..., Any], stream: Any, gate: Any, timing: bool
+    api: ModuleType, stream: Any, gate: Any, event: Any
 ) -> None:
-    event = make_event(timing=timing)
     api.record(event, stream)
     api.synchronize(event)
     gate.hold(stream)
@@ -141,14 +122,9 @@ def test_rerecorded_event_reports_the_newer_work(
 
 
 def test_an_event_can_move_to_another_stream(
-    api: ModuleType,
-    make_stream: Callable[..., Any],
-    make_event: Callable[..., Any],
-    gate: Any,
-    timing: bool,
+    api: ModuleType, gate: Any, event: Any, streams: tuple[Any, Any]
 ) -> None:
-    held, free = make_stream(), make_stream()
-    event = make_event(timing=timing)
+    held, free = streams
     gate.hold(held)
     api.record(event, held)
     api.record(event, free)
@@ -158,9 +134,8 @@ def test_an_event_can_move_to_another_stream(
 
 
 def test_a_stream_does_not_wait_for_itself(
-    api: ModuleType, make_event: Callable[..., Any], stream: Any, gate: Any, timing: bool
+    api: ModuleType, stream: Any, gate: Any, event: Any
 ) -> None:
-    event = make_event(timing=timing)
     gate.hold(stream)
     api.record(event, stream)
     api.wait(stream, event)
@@ -169,9 +144,9 @@ def test_a_stream_does_not_wait_for_itself(
 
 
 def test_an_event_may_be_destroyed_while_others_wait_for_it(
-    api: ModuleType, make_stream: Callable[..., Any], gate: Any, timing: bool
+    api: ModuleType, gate: Any, timing: bool, streams: tuple[Any, Any]
 ) -> None:
-    source, waiter = make_stream(), make_stream()
+    source, waiter = streams
     ran: list[str] = []
     gate.hold(source)
     api.launch_host(source, lambda: ran.append("source"))
@@ -186,9 +161,8 @@ def test_an_event_may_be_destroyed_while_others_wait_for_it(
 
 
 def test_an_event_outlives_the_stream_it_was_recorded_on(
-    api: ModuleType, make_event: Callable[..., Any], stream: Any, timing: bool
+    api: ModuleType, stream: Any, event: Any
 ) -> None:
-    event = make_event(timing=timing)
     short_lived = api.create_stream(0)
     api.launch_host(short_lived, lambda: None)
     api.record(event, short_lived)
@@ -212,10 +186,7 @@ def test_recording_on_another_devices_stream_is_refused(
 
 
 def test_elapsed_time_is_positive_and_adds_up(
-    api: ModuleType,
-    make_event: Callable[..., Any],
-    make_buffer: Callable[..., Any],
-    stream: Any,
+    api: ModuleType, make_event: Callable[..., Any], make_buffer: Callable[..., Any], stream: Any
 ) -> None:
     if not api.properties(0).event_timing:
         pytest.skip("the device cannot time events")

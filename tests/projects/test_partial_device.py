@@ -1,4 +1,4 @@
-"""A vendor's first day: a runtime, three kernel families, and the fallback for everything else."""
+"""A device of a runtime and three kernel families, and the fallback for everything else."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ torch.foo.fallback_report()
 
 
 @dataclass(frozen=True)
-class FirstDay:
+class Partial:
     """The device's folder, and a project to try it with."""
 
     folder: Path
@@ -103,11 +103,9 @@ class FirstDay:
 
 
 @pytest.fixture(scope="module")
-def first_day(
-    install: Callable[..., Installed], tmp_path_factory: pytest.TempPathFactory
-) -> FirstDay:
+def partial(install: Callable[..., Installed], tmp_path_factory: pytest.TempPathFactory) -> Partial:
     full = install("full", preset="full")
-    folder = tmp_path_factory.mktemp("devices") / "first_day"
+    folder = tmp_path_factory.mktemp("devices") / "partial"
     (folder / "kernels").mkdir(parents=True)
     simulator = full.project / "device" / "simulator"
     parts = sorted(path.name for path in simulator.glob("*.cpp") if path.name != "testing.cpp")
@@ -118,15 +116,15 @@ def first_day(
         (folder / "kernels" / f"{family}.cpp").write_text(source)
     (folder / "kernels" / "unary.cpp").write_text(UNARY)
     (folder / "device.cmake").write_text(CMAKE)
-    done = FirstDay(folder, full)
+    done = Partial(folder, full)
     update = done.test("device/tests/kernels", "--support", "--update-support")
     assert update.returncode == 0, update.stdout[-6000:] + update.stderr[-6000:]
     return done
 
 
-def declared(first_day: FirstDay) -> list[dict[str, str]]:
+def declared(partial: Partial) -> list[dict[str, str]]:
     """The entries of its support.toml, which are as `--update-support` writes them."""
-    paragraphs = (first_day.folder / "support.toml").read_text().strip().split("\n\n")
+    paragraphs = (partial.folder / "support.toml").read_text().strip().split("\n\n")
     lines = [paragraph.splitlines() for paragraph in paragraphs]
     assert all(head == "[[unsupported]]" for head, *_ in lines)
     return [
@@ -135,8 +133,8 @@ def declared(first_day: FirstDay) -> list[dict[str, str]]:
     ]
 
 
-def test_its_gaps_are_declared_in_few_words(first_day: FirstDay) -> None:
-    entries = declared(first_day)
+def test_its_gaps_are_declared_in_few_words(partial: Partial) -> None:
+    entries = declared(partial)
     assert [entry for entry in entries if entry["family"] == "unary"] == DECLINED
     missing = [entry for entry in entries if entry["family"] != "unary"]
     assert all(
@@ -144,33 +142,33 @@ def test_its_gaps_are_declared_in_few_words(first_day: FirstDay) -> None:
         and set(entry) == {"family", "reason"}
         for entry in missing
     )
-    unsupported = (first_day.full.project / "device" / "unsupported").glob("*.cpp")
+    unsupported = (partial.full.project / "device" / "unsupported").glob("*.cpp")
     assert {entry["family"] for entry in missing} == {path.stem for path in unsupported} - NATIVE
 
 
-def test_it_passes_the_conformance_tests(first_day: FirstDay) -> None:
-    done = first_day.test("device/tests")
+def test_it_passes_the_conformance_tests(partial: Partial) -> None:
+    done = partial.test("device/tests")
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-6000:]
     assert re.search(r"^copy +yes +yes", done.stdout, re.MULTILINE)
     assert re.search(r"^unary .*part", done.stdout, re.MULTILINE)
     assert re.search(r"^matmul +no +no", done.stdout, re.MULTILINE)
 
 
-def test_a_declaration_about_nothing_fails_the_run(first_day: FirstDay) -> None:
-    path = first_day.folder / "support.toml"
+def test_a_declaration_about_nothing_fails_the_run(partial: Partial) -> None:
+    path = partial.folder / "support.toml"
     before = path.read_text()
     try:
         path.write_text(before + '\n[[unsupported]]\nfamily = "fill"\nop = "f*"\nreason = "?"\n')
-        done = first_day.test("device/tests/kernels/test_fill.py")
+        done = partial.test("device/tests/kernels/test_fill.py")
     finally:
         path.write_text(before)
     assert done.returncode == 1
     assert "support.toml: no case is like fill f*" in done.stdout
 
 
-def test_models_train_as_on_the_cpu(first_day: FirstDay) -> None:
-    library = first_day.full.project / "build" / "device-testing-first_day"
-    done = first_day.run("-c", MODEL, LD_LIBRARY_PATH=str(library), FOO_FALLBACK="silent")
+def test_models_train_as_on_the_cpu(partial: Partial) -> None:
+    library = partial.full.project / "build" / "device-testing-partial"
+    done = partial.run("-c", MODEL, LD_LIBRARY_PATH=str(library), FOO_FALLBACK="silent")
     assert done.returncode == 0, done.stderr[-6000:]
     wanted, losses = json.loads(done.stdout.splitlines()[0])
     assert losses == pytest.approx(wanted, rel=1e-4)
