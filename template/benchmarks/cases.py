@@ -6,9 +6,12 @@ import os
 import statistics
 import subprocess
 import sys
+from pathlib import Path
 
 from names import DEVICE, ENV_PREFIX, PACKAGE
 from timing import MICROSECONDS, Case, Figure
+
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 
 ONE = "x = torch.ones(1, device=device)"
 LARGE = "x, y, z = (torch.ones(1 << 20, device=device) for _ in range(3)); sync()"
@@ -33,6 +36,23 @@ def step():
     optimizer.step()
     sync()
 """
+GPT = f"""
+import sys
+sys.path.insert(0, {str(EXAMPLES)!r})
+import gpt
+torch.manual_seed(0)
+model = gpt.GPT().to(device)
+optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
+letters = torch.randint(len(gpt.LETTERS), (gpt.BATCH, gpt.TIME + 1)).to(device)
+
+def step():
+    optimizer.zero_grad()
+    scores = model(letters[:, :-1])
+    torch.nn.functional.cross_entropy(scores.flatten(0, 1), letters[:, 1:].flatten()).backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    sync()
+"""
 
 HOST_TIME = [
     Case("empty", "torch.empty(1, device=device)", limit=1.2),
@@ -53,6 +73,7 @@ WORK = [
     Case("mm, 64 x 64", "x @ y; sync()", MATRIX.format(64), 10, 40, limit=2),
     Case("mm, 512 x 512", "x @ y; sync()", MATRIX.format(512), 1, 60, limit=1.2),
     Case("training step of an MLP, 3 x 256, batch 64", "step()", MLP, 1, 100, limit=1.5),
+    Case("training step of examples/gpt.py", "step()", GPT, 1, 50, limit=2),
 ]
 
 # A copy between the devices takes as long as one within the CPU, or 1 / 0.9 of it.

@@ -1,0 +1,54 @@
+"""What each translation unit of a build costs."""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+TIMED = Path(__file__).with_name("timed.py")
+
+
+@dataclass(frozen=True)
+class Unit:
+    """CPU seconds of one call of the compiler, and the source files that it read as one."""
+
+    seconds: float
+    sources: tuple[str, ...]
+
+
+def launcher(log: Path) -> str:
+    """Return the option of CMake with which compilers note their times in ``log``."""
+    return f"-DCMAKE_CXX_COMPILER_LAUNCHER={sys.executable};{TIMED};{log}"
+
+
+def sources_of(written: Path, project: Path) -> tuple[str, ...]:
+    """Return the sources behind an object file, relative to the project."""
+    if written.suffix == ".gch":
+        return ("csrc/precompiled.h",)
+    unity = re.sub(r"(\.cxx)?\.o$", ".cxx", str(written))
+    if "Unity" in unity and Path(unity).is_file():
+        included = re.findall(r'#include "(.+)"', Path(unity).read_text())
+        paths = [(Path(unity).parent / path).resolve() for path in included]
+        return tuple(str(path.relative_to(project.resolve())) for path in paths)
+    return (re.sub(r".*\.dir/(.*)\.o$", r"\1", str(written)),)
+
+
+def read(log: Path, build: Path, project: Path) -> list[Unit]:
+    """Return the units of a build, the dearest first."""
+    units = []
+    for line in log.read_text().splitlines():
+        seconds, written = line.split(" ", 1)
+        units.append(Unit(float(seconds), sources_of(build / written, project)))
+    return sorted(units, key=lambda unit: unit.seconds, reverse=True)
+
+
+def markdown(units: list[Unit]) -> str:
+    """Return the table of build times."""
+    lines = ["| CPU seconds | compiled as one |", "|---:|---|"]
+    for unit in units:
+        names = ", ".join(f"`{source}`" for source in unit.sources)
+        lines.append(f"| {unit.seconds:.1f} | {names} |")
+    lines.append(f"| **{sum(unit.seconds for unit in units):.1f}** | all |")
+    return "\n".join(lines) + "\n"
