@@ -125,6 +125,17 @@ class Device:
         with np.errstate(all="ignore"):
             return array.set(np.asarray(values).astype(DTYPES[dtype]))
 
+    def integers(
+        self, dtype: str, shape: tuple[int, ...], place: layouts.Placer, *key: object
+    ) -> Array:
+        """A new array of small integers, whose sums of products are exact in every type."""
+        limit = 1 if dtype in ("float16", "bfloat16") else 3
+        low = 0 if dtype == "uint8" else -limit
+        values = rng(dtype, shape, *key).integers(low, limit + 1, shape)
+        if dtype in oracle.COMPLEX:
+            values = values + 1j * rng(dtype, shape, "imaginary", *key).integers(-3, 4, shape)
+        return self.array(dtype, shape, place, values)
+
     def run(
         self, case: Case, outputs: Sequence[Array | None], *arguments: Any, **keywords: Any
     ) -> None:

@@ -109,6 +109,19 @@ ELEMENTWISE = [
     Layout("in_place_contiguous", MATRIX, contiguous, (contiguous,), in_place=True),
 ]
 
+# Lines to work along: short and long ones, in the middle too.
+ALONG: list[tuple[tuple[int, ...], int]] = [
+    ((17, 33), 1),
+    ((17, 33), 0),
+    ((4, 5, 6, 7), 1),
+    ((4, 5, 6, 7), 2),
+    ((1,), 0),
+    ((3, 1), 1),
+    ((3, 2050), 1),
+    ((2050, 3), 0),
+    (DEEP, 9),
+]
+
 # The remainders of every plausible vector width and block size.
 SHAPES: list[tuple[int, ...]] = [(1,), (31,), (33,), (1023,), (1025,), (3, 5, 7)]
 # More rows than a grid of blocks may have in one dimension.

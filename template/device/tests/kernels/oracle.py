@@ -6,12 +6,13 @@ rounds once, to the element type.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
-from kernels import tolerances
+import pytest
+from kernels import layouts, tolerances
 
 # Arrays of one of those types.
 Values: TypeAlias = Any
@@ -23,6 +24,21 @@ COMPLEX = tolerances.COMPLEX
 REAL = INTEGERS + FLOATING
 NUMBERS = REAL + COMPLEX
 ALL = BOOL + NUMBERS
+
+
+def by_type(operations: Iterable[Operation]) -> list[Any]:
+    """Parameters of a test: every operation with each of its element types."""
+    return [pytest.param(op, dtype, id=f"{op}-{dtype}") for op in operations for dtype in op.dtypes]
+
+
+def by_size(operations: Iterable[Operation]) -> list[Any]:
+    """The same with each of many shapes."""
+    return [
+        pytest.param(op, dtype, shape, id=f"{op}-{dtype}-{shape}")
+        for op in operations
+        for dtype in op.dtypes
+        for shape in layouts.sizes(dtype)
+    ]
 
 
 def _zero(*inputs: Values, **params: Any) -> float:

@@ -11,16 +11,6 @@ from kernels.harness import DTYPES, Device, rng
 from kernels.support import Case
 from numpy.typing import NDArray
 
-SHAPES: list[tuple[tuple[int, ...], int]] = [
-    ((17, 33), 1),
-    ((17, 33), 0),
-    ((4, 5, 6, 7), 1),
-    ((1,), 0),
-    ((3, 1), 1),
-    ((3, 2050), 1),
-    ((2050, 3), 0),
-    (layouts.DEEP, 9),
-]
 PLACES = [layouts.contiguous, layouts.transposed, layouts.stepped, layouts.shuffled]
 
 
@@ -51,7 +41,7 @@ def run(
 
 
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize(("shape", "dim"), SHAPES, ids=str)
+@pytest.mark.parametrize(("shape", "dim"), layouts.ALONG, ids=str)
 @pytest.mark.parametrize("dtype", oracle.BOOL + oracle.REAL)
 @pytest.mark.parametrize("name", ["max", "min"])
 def test_arg_reduce(

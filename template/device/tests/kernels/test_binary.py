@@ -11,26 +11,11 @@ from kernels.harness import DTYPES, Device, rng
 from kernels.support import Case
 from numpy.typing import NDArray
 
-OPERATIONS = [
-    pytest.param(op, dtype, id=f"{op}-{dtype}")
-    for op in binary_oracle.BINARY
-    for dtype in op.dtypes
-]
-WITH_SCALARS = [
-    pytest.param(op, dtype, id=f"{op}-{dtype}")
-    for op in binary_oracle.BINARY
-    for dtype in op.dtypes
-    if not op.name.endswith("_grad")
-]
+OPERATIONS = oracle.by_type(binary_oracle.BINARY)
+WITH_SCALARS = oracle.by_type(op for op in binary_oracle.BINARY if not op.name.endswith("_grad"))
 DIVISIONS = ("div_trunc", "div_floor", "remainder", "fmod")
 SCALARS: dict[str, Any] = {"b": True, "u": 3, "i": 3, "f": 1.5, "V": 1.5, "c": 1.5 + 0.5j}
-
-SIZES = [
-    pytest.param(op, dtype, shape, id=f"{op}-{dtype}-{shape}")
-    for op in binary_oracle.BINARY
-    for dtype in op.dtypes
-    for shape in layouts.sizes(dtype)
-]
+SIZES = oracle.by_size(binary_oracle.BINARY)
 
 
 def operands(

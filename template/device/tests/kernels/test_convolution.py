@@ -140,18 +140,6 @@ def expected(op: str, shape: Shape, a: NDArray[Any], b: NDArray[Any]) -> NDArray
     return padded[inner] if op == "input_grad" else result
 
 
-def operand(
-    device: Device, dtype: str, shape: tuple[int, ...], place: layouts.Placer, *key: object
-) -> Array:
-    """Small integers, whose sums of products are exact in every type."""
-    limit = 1 if dtype in ("float16", "bfloat16") else 3
-    low = 0 if dtype == "uint8" else -limit
-    values = rng(dtype, shape, *key).integers(low, limit + 1, shape)
-    if dtype in oracle.COMPLEX:
-        values = values + 1j * rng(dtype, shape, "imaginary", *key).integers(-3, 4, shape)
-    return device.array(dtype, shape, place, values)
-
-
 def run(
     device: Device,
     case: Case,
@@ -177,8 +165,8 @@ def check(
 ) -> None:
     case = Case("convolution", op, dtype, "-".join(place.__name__ for place in places))
     out_shape, a_shape, b_shape = shape.of(op)
-    a = operand(device, dtype, a_shape, places[1], "a")
-    b = operand(device, dtype, b_shape, places[2], "b")
+    a = device.integers(dtype, a_shape, places[1], "a")
+    b = device.integers(dtype, b_shape, places[2], "b")
     out = device.array(dtype, out_shape, places[0])
     run(device, case, shape, out, a, b)
     wanted = expected(op, shape, oracle.wide(a.values), oracle.wide(b.values))
@@ -233,9 +221,9 @@ def test_bias_is_added_to_channels(
     device: Device, dtype: str, shape: Shape, place: layouts.Placer
 ) -> None:
     case = Case("convolution", "forward", dtype, place.__name__)
-    a = operand(device, dtype, shape.input, layouts.contiguous, "a")
-    b = operand(device, dtype, shape.weight, layouts.contiguous, "b")
-    bias = operand(device, dtype, (shape.output[1],), place, "bias")
+    a = device.integers(dtype, shape.input, layouts.contiguous, "a")
+    b = device.integers(dtype, shape.weight, layouts.contiguous, "b")
+    bias = device.integers(dtype, (shape.output[1],), place, "bias")
     out = device.array(dtype, shape.output)
     run(device, case, shape, out, a, b, bias)
     wanted = expected("forward", shape, oracle.wide(a.values), oracle.wide(b.values))
@@ -260,7 +248,7 @@ def test_sizes_of_input_and_output_are_independent(device: Device, op: str) -> N
             "weight_grad": ("weight", "output", "input"),
         }[op]
         arrays = [
-            operand(device, "float32", shapes[name], layouts.contiguous, name) for name in names
+            device.integers("float32", shapes[name], layouts.contiguous, name) for name in names
         ]
         out = device.array("float32", shapes[names[0]])
         run(device, case, given, out, *arrays[1:])

@@ -37,18 +37,6 @@ LARGE = [(1, 130, 300, 140), (2, 513, 129, 65)]
 DTYPES_TESTED = oracle.NUMBERS
 
 
-def operand(
-    device: Device, dtype: str, shape: tuple[int, ...], place: layouts.Placer, *key: object
-) -> Array:
-    """Small integers, whose sums of products are exact in every type."""
-    limit = 2 if dtype in ("float16", "bfloat16") else 4
-    low = 0 if dtype == "uint8" else -limit
-    values = rng(dtype, shape, *key).integers(low, limit + 1, shape)
-    if dtype in oracle.COMPLEX:
-        values = values + 1j * rng(dtype, shape, "imaginary", *key).integers(-3, 4, shape)
-    return device.array(dtype, shape, place, values)
-
-
 def product(a: Array, b: Array) -> NDArray[Any]:
     return np.asarray(oracle.wide(a.values) @ oracle.wide(b.values))
 
@@ -61,8 +49,8 @@ def check(
 ) -> None:
     batch, rows, inner, columns = size
     case = Case("matmul", "matmul", dtype, "-".join(place.__name__ for place in places))
-    a = operand(device, dtype, (batch, rows, inner), places[0], "a")
-    b = operand(device, dtype, (batch, inner, columns), places[1], "b")
+    a = device.integers(dtype, (batch, rows, inner), places[0], "a")
+    b = device.integers(dtype, (batch, inner, columns), places[1], "b")
     out = device.array(dtype, (batch, rows, columns), places[2])
     device.run(case, [out], out, a, b)
     if dtype in oracle.INTEGERS:
@@ -114,9 +102,9 @@ def test_bias_is_added(
     if dtype in oracle.INTEGERS and alpha == 0.5:
         alpha = 3
     case = Case("matmul", "bias", dtype, bias_place.__name__)
-    a = operand(device, dtype, (2, 4, 5), layouts.contiguous, "a")
-    b = operand(device, dtype, (2, 5, 3), layouts.contiguous, "b")
-    bias = operand(device, dtype, (2, 4, 3), bias_place, "bias")
+    a = device.integers(dtype, (2, 4, 5), layouts.contiguous, "a")
+    b = device.integers(dtype, (2, 5, 3), layouts.contiguous, "b")
+    bias = device.integers(dtype, (2, 4, 3), bias_place, "bias")
     out = device.array(dtype, (2, 4, 3))
     device.run(case, [out], out, a, b, bias=bias, alpha=alpha, beta=beta)
     expected = alpha * product(a, b) + beta * oracle.wide(bias.values)
@@ -129,8 +117,8 @@ def test_bias_is_added(
 @pytest.mark.parametrize("dtype", oracle.FLOATING)
 def test_bias_is_not_read_with_beta_0(device: Device, dtype: str) -> None:
     case = Case("matmul", "bias", dtype, "contiguous")
-    a = operand(device, dtype, (1, 4, 5), layouts.contiguous, "a")
-    b = operand(device, dtype, (1, 5, 3), layouts.contiguous, "b")
+    a = device.integers(dtype, (1, 4, 5), layouts.contiguous, "a")
+    b = device.integers(dtype, (1, 5, 3), layouts.contiguous, "b")
     bias = device.array(dtype, (1, 4, 3), values=np.full((1, 4, 3), np.nan))
     out = device.array(dtype, (1, 4, 3))
     device.run(case, [out], out, a, b, bias=bias, beta=0)
@@ -143,7 +131,7 @@ def test_an_inner_size_of_0_gives_the_bias(device: Device, dtype: str, with_bias
     case = Case("matmul", "bias" if with_bias else "matmul", dtype, "contiguous")
     a = device.array(dtype, (2, 3, 0), values=np.zeros((2, 3, 0)))
     b = device.array(dtype, (2, 0, 4), values=np.zeros((2, 0, 4)))
-    bias = operand(device, dtype, (2, 3, 4), layouts.contiguous, "bias")
+    bias = device.integers(dtype, (2, 3, 4), layouts.contiguous, "bias")
     out = device.array(dtype, (2, 3, 4))
     more = {"bias": bias, "beta": 2} if with_bias else {}
     device.run(case, [out], out, a, b, **more)

@@ -12,16 +12,6 @@ from kernels.harness import DTYPES, Array, Device, rng
 from kernels.support import Case
 from numpy.typing import NDArray
 
-SHAPES: list[tuple[tuple[int, ...], int]] = [
-    ((17, 33), 1),
-    ((17, 33), 0),
-    ((4, 5, 6, 7), 2),
-    ((1,), 0),
-    ((3, 1), 1),
-    ((3, 2050), 1),
-    ((2050, 3), 0),
-    (layouts.DEEP, 9),
-]
 PLACES = [layouts.contiguous, layouts.transposed, layouts.stepped, layouts.shuffled]
 EXTREMES: dict[str, Any] = {"max": np.maximum, "min": np.minimum}
 OPERATIONS: dict[str, Callable[..., Any]] = {
@@ -62,7 +52,7 @@ def last_extremes(name: str, values: NDArray[Any], dim: int) -> NDArray[Any]:
 
 
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize(("shape", "dim"), SHAPES, ids=str)
+@pytest.mark.parametrize(("shape", "dim"), layouts.ALONG, ids=str)
 @pytest.mark.parametrize("dtype", oracle.REAL)
 @pytest.mark.parametrize("name", ["max", "min"])
 def test_running_extremes(
@@ -77,7 +67,7 @@ def test_running_extremes(
 
 
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize(("shape", "dim"), SHAPES, ids=str)
+@pytest.mark.parametrize(("shape", "dim"), layouts.ALONG, ids=str)
 @pytest.mark.parametrize("dtype", oracle.NUMBERS)
 @pytest.mark.parametrize("name", ["sum", "prod"])
 def test_running_sums_and_products(

@@ -10,19 +10,9 @@ from kernels import binary_oracle, layouts, oracle
 from kernels.harness import DTYPES, Device, rng
 from kernels.support import Case
 
-OPERATIONS = [
-    pytest.param(op, dtype, id=f"{op}-{dtype}")
-    for op in binary_oracle.TERNARY
-    for dtype in op.dtypes
-]
+OPERATIONS = oracle.by_type(binary_oracle.TERNARY)
 SCALARS: dict[str, Any] = {"b": True, "u": 3, "i": 3, "f": 1.5, "V": 1.5, "c": 1.5 + 0.5j}
-
-SIZES = [
-    pytest.param(op, dtype, shape, id=f"{op}-{dtype}-{shape}")
-    for op in binary_oracle.TERNARY
-    for dtype in op.dtypes
-    for shape in layouts.sizes(dtype)
-]
+SIZES = oracle.by_size(binary_oracle.TERNARY)
 
 
 def check(

@@ -7,16 +7,8 @@ from kernels import layouts, oracle, unary_oracle
 from kernels.harness import DTYPES, Device, rng
 from kernels.support import Case
 
-OPERATIONS = [
-    pytest.param(op, dtype, id=f"{op}-{dtype}") for op in unary_oracle.UNARY for dtype in op.dtypes
-]
-
-SIZES = [
-    pytest.param(op, dtype, shape, id=f"{op}-{dtype}-{shape}")
-    for op in unary_oracle.UNARY
-    for dtype in op.dtypes
-    for shape in layouts.sizes(dtype)
-]
+OPERATIONS = oracle.by_type(unary_oracle.UNARY)
+SIZES = oracle.by_size(unary_oracle.UNARY)
 
 
 def out_dtype(op: oracle.Operation, dtype: str) -> str:
