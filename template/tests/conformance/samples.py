@@ -7,6 +7,12 @@ from typing import Any
 
 import torch
 from backend import DEVICE
+from torch.testing._internal import common_device_type
+
+# After each test PyTorch looks through the whole stack, with the sources of its frames, for the sample to name in an
+# error. That takes longer than most of these tests, which name their samples themselves.
+common_device_type.get_tracked_input = lambda: None
+common_device_type.clear_tracked_input = lambda: None
 
 Sample = Any
 """PyTorch's SampleInput."""

@@ -11,6 +11,7 @@ from backend import DEVICE
 from conformance import aspects, declared, evidence
 from support import supported_dtypes
 from torch.testing._internal.common_device_type import (
+    OpDTypes,
     PrivateUse1TestBase,
     instantiate_device_type_tests,
     ops,
@@ -24,7 +25,11 @@ pytestmark = pytest.mark.conformance_full
 def having(aspect: str) -> ops:
     """Make tests for the operators that have an aspect for some dtype."""
     chosen = [op for op in op_db if any(aspects.applies(aspect, op, dtype) for dtype in op.dtypes)]
-    return ops(chosen, allowed_dtypes=supported_dtypes())
+    dtypes: Any = {
+        "backward": OpDTypes.supported_backward,
+        "autocast": (torch.float32,),
+    }.get(aspect, OpDTypes.supported)
+    return ops(chosen, dtypes=dtypes, allowed_dtypes=supported_dtypes())
 
 
 class TestConformance(TestCase):
@@ -32,8 +37,6 @@ class TestConformance(TestCase):
 
     def compare(self, aspect: str, op: Any, dtype: torch.dtype) -> None:
         name = op.full_name
-        if not aspects.applies(aspect, op, dtype):
-            self.skipTest(f"{name} has no {aspect} for {dtype}")
         comparison = declared.comparison(name, aspect, dtype)
         outcome = aspects.compare_with_cpu(aspect, op, dtype, comparison)
         failure = declared.failure(name, aspect, dtype) or {}
