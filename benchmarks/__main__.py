@@ -14,6 +14,8 @@ import sys
 import tempfile
 import time
 from dataclasses import asdict, dataclass
+from datetime import date
+from importlib.metadata import version
 from pathlib import Path
 
 from rich.console import Console
@@ -168,6 +170,17 @@ def markdown(rows: list[Row]) -> str:
     return "\n".join(lines)
 
 
+def circumstances() -> str:
+    """Return the sentence above the README's table."""
+    compiler = subprocess.run(["c++", "-dumpfullversion"], capture_output=True, text=True).stdout
+    return (
+        f"Measured on {date.today()}, on {os.cpu_count()} cores, with torch {version('torch')} and\n"
+        f"g++ {compiler.strip()}; `make bench` repeats all of them on your machine, and\n"
+        "`python -m benchmarks --readme` writes them here. Ratios are against the CPU device in the\n"
+        "same run, one thread.\n\n"
+    )
+
+
 def show(rows: list[Row]) -> None:
     """Print the figures."""
     table = Table("figure", "measured", "limit", "kept")
@@ -200,7 +213,8 @@ def main() -> None:
         arguments.json.write_text(json.dumps(report, indent=2) + "\n")
     if arguments.readme:
         readme = TEMPLATE / "README.md"
-        text = replace_part(readme.read_text("utf-8"), "figures", markdown(rows) + "\n")
+        figures = circumstances() + markdown(rows) + "\n"
+        text = replace_part(readme.read_text("utf-8"), "figures", figures)
         readme.write_text(text, "utf-8")
         title = "# What a clean build of `full` compiles\n\n`make bench` measures it again.\n\n"
         (TEMPLATE / "benchmarks/build-times.md").write_text(title + units.markdown(compiled))
