@@ -174,10 +174,10 @@ def circumstances() -> str:
     """Return the sentence above the README's table."""
     compiler = subprocess.run(["c++", "-dumpfullversion"], capture_output=True, text=True).stdout
     return (
-        f"Measured on {date.today()}, on {os.cpu_count()} cores, with torch {version('torch')} and\n"
-        f"g++ {compiler.strip()}; `make bench` repeats all of them on your machine, and\n"
-        "`python -m benchmarks --readme` writes them here. Ratios are against the CPU device in the\n"
-        "same run, one thread.\n\n"
+        f"Measured on {date.today()}, on {os.cpu_count()} cores, with torch {version('torch')} "
+        f"and g++ {compiler.strip()};\n`make bench` repeats all of them on your machine, and "
+        "`python -m benchmarks --readme` writes them here.\nRatios are against the CPU device in "
+        "the same run, one thread.\n\n"
     )
 
 
