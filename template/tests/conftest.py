@@ -9,6 +9,7 @@ import pytest
 import torch
 from backend import ENV_PREFIX, backend
 from conformance.evidence import Evidence
+from support import natively
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -26,3 +27,10 @@ def fresh_state() -> Iterator[None]:
     for index in reversed(range(backend.device_count())):
         backend.set_stream(backend.default_stream(index))
     backend.set_device(0)
+
+
+@pytest.fixture
+def everything_is_native() -> Iterator[None]:
+    """Fail a test in which an operator ran on the CPU."""
+    with natively():
+        yield

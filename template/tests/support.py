@@ -121,6 +121,32 @@ def natively() -> Iterator[None]:
     assert backend.fallback_stats() == {}, "the CPU did the work"
 
 
+def fallbacks(operator: str) -> int:
+    """Return how often operators of this name have run on the CPU."""
+    stats = backend.fallback_stats()
+    return sum(record.calls for name, record in stats.items() if operator in name)
+
+
+def close(dtype: torch.dtype) -> dict[str, float]:
+    """Return tolerances that let the two devices round differently."""
+    tolerance = 0.02 if dtype in (torch.float16, torch.bfloat16) else 2e-5
+    return {"rtol": tolerance, "atol": tolerance}
+
+
+def compare_gradients(
+    function: Callable[[torch.Tensor], torch.Tensor], values: torch.Tensor
+) -> None:
+    """Compare the gradient of ``function`` at ``values`` here with that on the CPU."""
+    gradients = []
+    for device in ("cpu", DEVICE):
+        leaf = values.to(device, copy=True).requires_grad_()
+        result = function(leaf)
+        (result * sample(*result.shape, seed=1).to(device)).sum().backward()
+        assert leaf.grad is not None
+        gradients.append(leaf.grad)
+    assert_same(gradients[1], gradients[0], rtol=1e-4, atol=1e-5)
+
+
 def compare(function: Callable[..., Any], *arguments: Any, **tolerances: Any) -> None:
     """Compare what ``function`` gives here, natively, with what it gives on the CPU.
     Tensors among the arguments, and those of lists, are copied to the device.

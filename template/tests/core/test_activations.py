@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
-from backend import DEVICE, backend
-from support import FLOATING, assert_same, needs, sample, supported
+from backend import DEVICE
+from support import FLOATING, assert_same, close, compare_gradients, needs, sample, supported
 from torch.nn import functional
+
+pytestmark = pytest.mark.usefixtures("everything_is_native")
 
 ACTIVATIONS: dict[str, Callable[..., torch.Tensor]] = {
     "celu": lambda x: functional.celu(x, 0.7),
@@ -40,20 +42,6 @@ ACTIVATIONS: dict[str, Callable[..., torch.Tensor]] = {
 IN_PLACE = ["celu_", "elu_", "hardtanh_", "leaky_relu_", "relu_", "selu_", "threshold_"]
 
 
-@pytest.fixture(autouse=True)
-def everything_is_native() -> Iterator[None]:
-    """No operator of these tests may run on the CPU."""
-    backend.reset_fallback_stats()
-    yield
-    assert not backend.fallback_stats()
-
-
-def close(dtype: torch.dtype) -> dict[str, float]:
-    """Tolerances that let the two devices round differently."""
-    small = dtype in (torch.float16, torch.bfloat16)
-    return {"rtol": 0.02 if small else 1e-5, "atol": 0.02 if small else 1e-5}
-
-
 @pytest.mark.parametrize("dtype", supported(FLOATING), ids=str)
 @pytest.mark.parametrize("name", ACTIVATIONS)
 def test_values(name: str, dtype: torch.dtype) -> None:
@@ -67,14 +55,7 @@ def test_values(name: str, dtype: torch.dtype) -> None:
 @needs(torch.float32)
 @pytest.mark.parametrize("name", ACTIVATIONS)
 def test_gradients(name: str) -> None:
-    gradients = []
-    for device in ("cpu", DEVICE):
-        leaf = sample(6, 8).to(device).requires_grad_()
-        result = ACTIVATIONS[name](leaf)
-        (result * sample(*result.shape, seed=1).to(device)).sum().backward()
-        gradients.append(leaf.grad)
-    assert gradients[0] is not None and gradients[1] is not None
-    assert_same(gradients[1], gradients[0], rtol=1e-4, atol=1e-5)
+    compare_gradients(ACTIVATIONS[name], sample(6, 8))
 
 
 @needs(torch.float64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,19 +13,11 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention as attention
 from torch.profiler import ProfilerActivity, profile
 
-pytestmark = needs(torch.float32)
+pytestmark = [needs(torch.float32), pytest.mark.usefixtures("everything_is_native")]
 
 TOLERANCE = {torch.float16: 4e-3, torch.bfloat16: 3e-2, torch.float32: 1e-5, torch.float64: 1e-12}
 FUSED = "aten::_scaled_dot_product_fused_attention_overrideable"
 Inputs = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
-
-
-@pytest.fixture(autouse=True)
-def everything_is_native() -> Iterator[None]:
-    """Fail a test in which an operator ran on the CPU."""
-    backend.reset_fallback_stats()
-    yield
-    assert not backend.fallback_stats()
 
 
 def make(

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
 from backend import DEVICE, backend
-from support import COMPLEX, FLOATING, INTEGERS, assert_same, needs, sample, supported
+from support import (
+    COMPLEX,
+    FLOATING,
+    INTEGERS,
+    assert_same,
+    close,
+    compare_gradients,
+    needs,
+    sample,
+    supported,
+)
+
+pytestmark = pytest.mark.usefixtures("everything_is_native")
 
 Function = Callable[[torch.Tensor], Any]
 
@@ -62,14 +74,6 @@ LAYOUTS: list[Callable[[torch.Tensor], torch.Tensor]] = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def everything_is_native() -> Iterator[None]:
-    """No operator of these tests may run on the CPU."""
-    backend.reset_fallback_stats()
-    yield
-    assert not backend.fallback_stats()
-
-
 def results(value: Any) -> list[torch.Tensor]:
     return [value] if isinstance(value, torch.Tensor) else list(value)
 
@@ -80,12 +84,6 @@ def compare(function: Function, values: torch.Tensor, **tolerances: float) -> No
     actual = results(function(values.to(DEVICE)))
     for mine, theirs in zip(actual, expected, strict=True):
         assert_same(mine, theirs, **tolerances)
-
-
-def close(dtype: torch.dtype) -> dict[str, float]:
-    """Tolerances that let the two devices round differently."""
-    small = dtype in (torch.float16, torch.bfloat16)
-    return {"rtol": 0.02 if small else 2e-5, "atol": 0.02 if small else 2e-5}
 
 
 @pytest.mark.parametrize("dtype", supported(FLOATING, COMPLEX), ids=str)
@@ -202,13 +200,7 @@ def test_out_of_another_type_is_refused() -> None:
     ],
 )
 def test_gradients(function: Function) -> None:
-    gradients = []
-    for device in ("cpu", DEVICE):
-        leaf = sample(4, 5, low=0.5).to(device).requires_grad_()
-        function(leaf).sum().backward()
-        gradients.append(leaf.grad)
-    assert gradients[0] is not None and gradients[1] is not None
-    assert_same(gradients[1], gradients[0], rtol=1e-4, atol=1e-5)
+    compare_gradients(function, sample(4, 5, low=0.5))
     # Their own formulas flip and index, which is not what is tested here.
     backend.reset_fallback_stats()
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 import torch
 from backend import DEVICE, backend
-from support import assert_same, needs, needs_two_devices, sample, unsupported_dtype
+from support import assert_same, fallbacks, needs, needs_two_devices, sample, unsupported_dtype
 
 pytestmark = needs(torch.float32)
 
@@ -18,12 +18,6 @@ zeta = torch.special.zeta
 
 def has_kernel(operator: str) -> bool:
     return torch._C._dispatch_has_kernel_for_dispatch_key(operator, "PrivateUse1")
-
-
-def count(operator: str) -> int:
-    return sum(
-        record.calls for name, record in backend.fallback_stats().items() if operator in name
-    )
 
 
 @pytest.fixture(autouse=True)
@@ -219,7 +213,7 @@ def test_custom_operator_runs_and_mutates(library: torch.library.Library) -> Non
     assert_same(torch.ops.fallback_test.double(value), torch.full((3,), 2.0))
     assert torch.ops.fallback_test.triple_(value).data_ptr() == value.data_ptr()
     assert_same(value, torch.full((3,), 3.0))
-    assert count("fallback_test::double") == 1
+    assert fallbacks("fallback_test::double") == 1
 
 
 @needs(torch.int32)

@@ -8,18 +8,12 @@ from collections.abc import Callable, Iterator
 import pytest
 import torch
 from backend import DEVICE, ENV_PREFIX, backend
-from support import needs, run_python, sample
+from support import fallbacks, needs, run_python, sample
 
 pytestmark = needs(torch.float32)
 
 # An operator that no family of the device API covers.
 bessel = torch.special.bessel_j0
-
-
-def count(operator: str) -> int:
-    return sum(
-        record.calls for name, record in backend.fallback_stats().items() if operator in name
-    )
 
 
 @pytest.fixture(autouse=True)
@@ -31,14 +25,14 @@ def test_stats_count_each_operator() -> None:
     values = torch.ones(2, device=DEVICE)
     for _ in range(3):
         bessel(values)
-    assert count("special_bessel_j0") == 3
+    assert fallbacks("special_bessel_j0") == 3
     backend.reset_fallback_stats()
-    assert count("special_bessel_j0") == 0
+    assert fallbacks("special_bessel_j0") == 0
 
 
 def test_native_operators_are_not_counted() -> None:
     torch.ones(2, device=DEVICE) + 1
-    assert count("add") == 0
+    assert fallbacks("add") == 0
 
 
 def test_fallback_can_be_made_an_error() -> None:
@@ -126,7 +120,7 @@ def test_policy_of_one_operator(policy: Callable[[str], str], text: str, forbidd
     if forbidden:
         with pytest.raises(NotImplementedError, match="special_bessel_j0"):
             bessel(values)
-        assert count("bessel") == 0
+        assert fallbacks("bessel") == 0
     else:
         bessel(values)
 

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
-from backend import DEVICE, backend
+from backend import DEVICE
 from support import FLOATING, assert_same, needs, sample, supported
 from torch.nn import functional
 
+pytestmark = pytest.mark.usefixtures("everything_is_native")
+
 TOLERANCE = {torch.float16: 5e-3, torch.bfloat16: 4e-2, torch.float32: 1e-5, torch.float64: 1e-12}
 REDUCTIONS = ["none", "mean", "sum"]
-
-
-@pytest.fixture(autouse=True)
-def everything_is_native() -> Iterator[None]:
-    """Fail a test in which an operator ran on the CPU."""
-    backend.reset_fallback_stats()
-    yield
-    assert not backend.fallback_stats()
 
 
 def compare(

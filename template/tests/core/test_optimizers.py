@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import torch
-from backend import DEVICE, backend
+from backend import DEVICE
 from support import assert_same, needs, sample, supported
+
+pytestmark = pytest.mark.usefixtures("everything_is_native")
 
 OPTIMIZERS: list[tuple[Any, dict[str, Any]]] = [
     (torch.optim.SGD, {"lr": 0.1}),
@@ -22,14 +23,6 @@ OPTIMIZERS: list[tuple[Any, dict[str, Any]]] = [
     (torch.optim.Adagrad, {"lr": 0.1, "lr_decay": 0.1, "weight_decay": 0.1}),
 ]
 SHAPES = [(4, 5), (7,), (2, 3, 4), (1,)]
-
-
-@pytest.fixture(autouse=True)
-def everything_is_native() -> Iterator[None]:
-    """No operator of these tests may run on the CPU."""
-    backend.reset_fallback_stats()
-    yield
-    assert not backend.fallback_stats()
 
 
 def parameters(device: str, dtype: torch.dtype) -> list[torch.nn.Parameter]:

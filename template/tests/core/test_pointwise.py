@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
-from backend import DEVICE, backend
-from support import FLOATING, INTEGERS, assert_same, needs, sample, supported
+from backend import DEVICE
+from support import (
+    FLOATING,
+    INTEGERS,
+    assert_same,
+    close,
+    compare_gradients,
+    needs,
+    sample,
+    supported,
+)
+
+pytestmark = pytest.mark.usefixtures("everything_is_native")
 
 Function = Callable[..., torch.Tensor]
 
@@ -31,20 +42,6 @@ REAL_BINARY = ["fmax", "fmin", "heaviside", "rsub", "floor_divide", "clamp_min",
 INTEGER_BINARY = ["gcd", "lcm", "bitwise_left_shift", "bitwise_right_shift"]
 STRICT = ["heaviside"]
 """Those that take no two element types."""
-
-
-@pytest.fixture(autouse=True)
-def everything_is_native() -> Iterator[None]:
-    """No operator of these tests may run on the CPU."""
-    backend.reset_fallback_stats()
-    yield
-    assert not backend.fallback_stats()
-
-
-def close(dtype: torch.dtype) -> dict[str, float]:
-    """Tolerances that let the two devices round differently."""
-    small = dtype in (torch.float16, torch.bfloat16)
-    return {"rtol": 0.02 if small else 2e-5, "atol": 0.02 if small else 2e-5}
 
 
 def compare(function: Function, *arguments: Any, **tolerances: float) -> None:
@@ -180,13 +177,7 @@ def test_of_several(function: Function) -> None:
     ],
 )
 def test_gradients(function: Function) -> None:
-    gradients = []
-    for device in ("cpu", DEVICE):
-        leaf = sample(4, 5, low=0.5).to(device).requires_grad_()
-        function(leaf).sum().backward()
-        gradients.append(leaf.grad)
-    assert gradients[0] is not None and gradients[1] is not None
-    assert_same(gradients[1], gradients[0], rtol=1e-4, atol=1e-5)
+    compare_gradients(function, sample(4, 5, low=0.5))
 
 
 @needs(torch.float32)

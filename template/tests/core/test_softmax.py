@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 import torch
-from backend import DEVICE, backend
+from backend import DEVICE
 from support import (
     FLOATING,
     assert_same,
@@ -18,6 +18,8 @@ from support import (
 )
 from torch.nn import functional
 
+pytestmark = pytest.mark.usefixtures("everything_is_native")
+
 TOLERANCE = {torch.float16: 2e-3, torch.bfloat16: 2e-2, torch.float32: 1e-5, torch.float64: 1e-12}
 FUNCTIONS: list[Callable[..., torch.Tensor]] = [torch.softmax, torch.log_softmax]
 LAYOUTS: list[Callable[[torch.Tensor], torch.Tensor]] = [
@@ -26,14 +28,6 @@ LAYOUTS: list[Callable[[torch.Tensor], torch.Tensor]] = [
     lambda x: x[:, ::2],
     lambda x: x[:1].expand(4, -1, -1),
 ]
-
-
-@pytest.fixture(autouse=True)
-def everything_is_native() -> Iterator[None]:
-    """Fail a test in which an operator ran on the CPU."""
-    backend.reset_fallback_stats()
-    yield
-    assert not backend.fallback_stats()
 
 
 def compare(function: Callable[[torch.Tensor], torch.Tensor], values: torch.Tensor) -> None:
