@@ -79,6 +79,27 @@ print(json.dumps([list(losses("cpu")), list(losses("foo"))]))
 torch.foo.fallback_report()
 """
 
+# What the host does for a device that cannot copy a view: what lies between the elements stays.
+VIEWS = """
+import torch
+x = torch.arange(24.0).reshape(4, 6)
+y = x.to("foo")
+print(y[1:, ::2].cpu().equal(x[1:, ::2]), y.t()[::2].contiguous().cpu().equal(x.t()[::2]))
+y[:, 1::2] = torch.full((4, 3), -1.0)
+x[:, 1::2] = -1
+y[::2, ::2] = y[1::2, ::2]
+x[::2, ::2] = x[1::2, ::2]
+print(y.cpu().equal(x), y.to("foo:1")[0, ::3].tolist() == x[0, ::3].tolist())
+"""
+EXAMPLE = """
+import sys
+import torch
+sys.path.append("examples")
+import gpt
+torch.testing.assert_close(gpt.train("foo", 2), gpt.train("cpu", 2), rtol=1e-4, atol=0)
+torch.foo.fallback_report()
+"""
+
 
 @dataclass(frozen=True)
 class Partial:
@@ -102,15 +123,21 @@ class Partial:
         return self.run("-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments)
 
 
-@pytest.fixture(scope="module")
-def partial(install: Callable[..., Installed], tmp_path_factory: pytest.TempPathFactory) -> Partial:
-    full = install("full", preset="full")
-    folder = tmp_path_factory.mktemp("devices") / "partial"
-    (folder / "kernels").mkdir(parents=True)
+def add_runtime(full: Installed, folder: Path) -> None:
+    """Make the folder a device: the simulator's runtime, in one file."""
+    folder.mkdir(parents=True)
     simulator = full.project / "device" / "simulator"
     parts = sorted(path.name for path in simulator.glob("*.cpp") if path.name != "testing.cpp")
     runtime = "".join(f'#include "simulator/{name}"\n' for name in parts)
     (folder / "runtime.cpp").write_text(runtime)
+
+
+@pytest.fixture(scope="module")
+def partial(install: Callable[..., Installed], tmp_path_factory: pytest.TempPathFactory) -> Partial:
+    full = install("full", preset="full")
+    folder = tmp_path_factory.mktemp("devices") / "partial"
+    add_runtime(full, folder)
+    (folder / "kernels").mkdir()
     for family in ("fill", "copy"):
         source = f'#include "simulator/kernels/{family}.cpp"\n'
         (folder / "kernels" / f"{family}.cpp").write_text(source)
@@ -174,3 +201,32 @@ def test_models_train_as_on_the_cpu(partial: Partial) -> None:
     assert losses == pytest.approx(wanted, rel=1e-4)
     assert losses[-1] < losses[0]
     assert "matmul is not implemented by this device" in done.stdout
+
+
+def test_a_runtime_without_a_kernel_trains_an_example(
+    install: Callable[..., Installed], tmp_path: Path
+) -> None:
+    full = install("full", preset="full")
+    bare = Partial(tmp_path / "bare", full)
+    add_runtime(full, bare.folder)
+    build = tmp_path / "build"
+    for step in (
+        ["-S", "device", "-B", str(build), "-G", "Ninja", f"-DFOO_DEVICE={bare.folder}"],
+        ["--build", str(build)],
+    ):
+        done = subprocess.run(
+            ["cmake", *step],
+            cwd=full.project,
+            env=full.environment,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stdout[-6000:] + done.stderr
+    there = {"LD_LIBRARY_PATH": str(build), "FOO_FALLBACK": "silent"}
+    views = bare.run("-c", VIEWS, **there)
+    assert views.stdout.split() == ["True"] * 4, views.stdout + views.stderr
+    example = bare.run("-c", EXAMPLE, **there)
+    assert example.returncode == 0, example.stdout + example.stderr
+    report = example.stdout.split("Write these kernels next:")[1]
+    for operator in ("copy_", "addmm", "native_layer_norm", "add.Tensor"):
+        assert f"aten::{operator} " in report
