@@ -56,11 +56,12 @@ class Evidence:
         if MODULE not in report.nodeid:
             return
         notes = [values for key, values in report.user_properties if key == _KEY]
-        if report.when == "call" or notes or report.outcome == "failed":
-            row = notes[-1] if notes else {"kind": "crash" if report.when == "???" else "error"}
-            self.rows[report.nodeid] = row
-        elif report.outcome == "skipped":
+        if notes:
+            self.rows[report.nodeid] = notes[-1]
+        elif report.outcome == "skipped":  # by a decorator of PyTorch's own
             self.rows.setdefault(report.nodeid, {"kind": "skip"})
+        elif report.when == "call" or report.outcome == "failed":
+            self.rows[report.nodeid] = {"kind": "crash" if report.when == "???" else "error"}
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Write the file, unless only some tests were chosen."""

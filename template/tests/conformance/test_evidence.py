@@ -24,7 +24,9 @@ def test_name_of_a_test_is_enough_to_place_it() -> None:
     assert evidence.decode(test) == ("nn.functional.conv2d", "bfloat16", "forward")
 
 
-def test_worker_that_died_is_a_crash_of_its_operator(pytestconfig: pytest.Config) -> None:
+def test_worker_that_died_is_a_crash_and_a_skipped_test_is_none(
+    pytestconfig: pytest.Config,
+) -> None:
     plugin = evidence.Evidence(pytestconfig)
     test = nodeid(f"test_backward_sgn_{DEVICE}_float32")
     died = pytest.TestReport(test, ("", None, ""), {}, "failed", "worker crashed", "???")  # type: ignore[arg-type]
@@ -37,11 +39,15 @@ def test_worker_that_died_is_a_crash_of_its_operator(pytestconfig: pytest.Config
         "call",
         user_properties=[("conformance", PASSED)],
     )
-    for one in (died, passed):
+    skipped = pytest.TestReport(
+        nodeid(f"test_out_sgn_{DEVICE}_float32"), ("", None, ""), {}, "skipped", None, "call"
+    )
+    for one in (died, passed, skipped):
         plugin.pytest_runtest_logreport(one)
     document = plugin.document()
     assert document["results"]["sgn"]["float32"]["backward"] == {"kind": "crash"}
     assert document["results"]["sgn"]["float32"]["forward"] == PASSED
+    assert document["results"]["sgn"]["float32"]["out"] == {"kind": "skip"}
     assert report.kinds(document["results"])["crash"] == 1
     assert "1 crashes" in " ".join(report.summary(document))
 
