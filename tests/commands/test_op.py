@@ -79,7 +79,9 @@ def test_mistakes_are_one_sentence(project: Path, torchsmith: Torchsmith) -> Non
         assert done.err.count("\n") == 1
         return done.err.removeprefix("torchsmith: ").strip()
 
-    assert sentence("aten::gelu").startswith("'aten::gelu' is there already: csrc/aten/activations.cpp:")
+    assert sentence("aten::gelu").startswith(
+        "'aten::gelu' is there already: csrc/aten/activations.cpp:"
+    )
     assert sentence("gelux") == "PyTorch has no operator 'aten::gelux'; did you mean 'gelu'?"
     assert sentence("aten::batch_norm").startswith("'aten::batch_norm' wants no kernel")
     assert sentence("aten::view").startswith("'aten::view' wants no kernel: it is a view")
