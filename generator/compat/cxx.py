@@ -70,7 +70,9 @@ def _groups(project: Path, build: Path) -> Iterator[Group]:
         file = Path(entry["file"])
         if file.name.startswith("unity_"):
             lines = file.read_text("utf-8").splitlines()
-            files = [Path(line.split('"')[1]) for line in lines if line.startswith("#include")]
+            included = [line.split('"')[1] for line in lines if line.startswith("#include")]
+            # Relocatable unity files of newer CMakes name what they include from where they are.
+            files = [Path(os.path.normpath(file.parent / path)) for path in included]
         else:
             files = [file]
         if all(path.is_relative_to(project / "csrc") for path in files):
