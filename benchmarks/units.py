@@ -30,8 +30,12 @@ def sources_of(written: Path, project: Path) -> tuple[str, ...]:
     unity = re.sub(r"(\.cxx)?\.o$", ".cxx", str(written))
     if "Unity" in unity and Path(unity).is_file():
         included = re.findall(r'#include "(.+)"', Path(unity).read_text())
-        paths = [(Path(unity).parent / path).resolve() for path in included]
-        return tuple(str(path.relative_to(project.resolve())) for path in paths)
+        places = [
+            Path(unity).parent,
+            project,
+        ]  # Older CMakes name files from here, newer from there.
+        paths = [place / name for name in included for place in places if (place / name).is_file()]
+        return tuple(str(path.resolve().relative_to(project.resolve())) for path in paths)
     return (re.sub(r".*\.dir/(.*)\.o$", r"\1", str(written)),)
 
 

@@ -71,8 +71,13 @@ def _groups(project: Path, build: Path) -> Iterator[Group]:
         if file.name.startswith("unity_"):
             lines = file.read_text("utf-8").splitlines()
             included = [line.split('"')[1] for line in lines if line.startswith("#include")]
-            # Relocatable unity files of newer CMakes name what they include from where they are.
-            files = [Path(os.path.normpath(file.parent / path)) for path in included]
+            # Relative to this file in older CMakes, to the project in newer ones.
+            files = [
+                Path(os.path.normpath(path))
+                for name in included
+                for path in (file.parent / name, project / name)
+                if path.is_file()
+            ]
         else:
             files = [file]
         if all(path.is_relative_to(project / "csrc") for path in files):
