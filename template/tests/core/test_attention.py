@@ -169,7 +169,7 @@ def test_other_shapes_are_composed(inputs: Inputs) -> None:
 
 
 def test_dropout() -> None:
-    if not hasattr(backend, "manual_seed"):
+    if not hasattr(backend, "default_generators"):
         pytest.skip("generated without generators of the device")
     inputs = [tensor.to(DEVICE).requires_grad_() for tensor in make(rows=(64, 64))]
 
