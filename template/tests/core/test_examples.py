@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import torch
-from backend import DEVICE
+from backend import DEVICE, ENV_PREFIX
 from support import EXAMPLES, needs, run_python
 
 pytestmark = needs(torch.float32)
@@ -13,7 +13,8 @@ pytestmark = needs(torch.float32)
 
 def run(name: str) -> tuple[str, str]:
     script = str(EXAMPLES / name)
-    result = run_python(f"import runpy; runpy.run_path({script!r}, run_name='__main__')")
+    code = f"import runpy; runpy.run_path({script!r}, run_name='__main__')"
+    result = run_python(code, {f"{ENV_PREFIX}_FALLBACK": "silent"})
     return result.stdout, result.stderr
 
 
