@@ -1,7 +1,8 @@
-"""Two savings inside copier, which halve the time of a render and change no byte of it.
+"""Savings inside copier, which halve the time of a render and change no byte of it.
 
-A render of some 300 files makes copier start git 300 times and compile 2400 Jinja templates, of
-which 600 are different. Both touch what is copier's own, so each is left out where copier changed.
+A render of some 500 files makes copier start git 500 times and render 3500 strings, nearly all of
+them names of folders and files that hold nothing to render. Each saving touches what is copier's
+own, so each is left out where copier changed.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-import jinja2
 from copier import _main as copier_main
 
 
@@ -28,7 +28,10 @@ def sped_up(folder: Path) -> Iterator[None]:
             stack.enter_context(
                 patch.object(worker, "_sync_git_index_executable_bit", lambda *_: None)
             )
-        stack.enter_context(patch.object(jinja2.Environment, "from_string", _remembering()))
+        if hasattr(worker, "_render_string"):
+            stack.enter_context(patch.object(worker, "_render_string", _sparing(worker)))
+        if isinstance(getattr(worker, "answers_relpath", None), property):
+            stack.enter_context(patch.object(worker, "answers_relpath", _plain(worker)))
         yield
 
 
@@ -39,18 +42,24 @@ def _ignores_modes(folder: Path) -> bool:
     return subprocess.run(command, capture_output=True, text=True).stdout.strip() == "false"
 
 
-def _remembering() -> Any:
-    """`Environment.from_string` that compiles equal sources once per environment."""
-    compile_anew = jinja2.Environment.from_string
-    seen: dict[tuple[jinja2.Environment, str], jinja2.Template] = {}
+def _sparing(worker: Any) -> Any:
+    """`Worker._render_string` that leaves alone what has no delimiter of Jinja's in it."""
+    render_anyway = worker._render_string
 
-    def from_string(
-        self: jinja2.Environment, source: Any, *args: Any, **options: Any
-    ) -> jinja2.Template:
-        if not isinstance(source, str) or args or options:
-            return compile_anew(self, source, *args, **options)
-        if (self, source) not in seen:
-            seen[self, source] = compile_anew(self, source)
-        return seen[self, source]
+    def render_string(self: Any, string: str, extra_context: Any = None) -> str:
+        if "{" not in string and "\n" not in string:
+            return string
+        return str(render_anyway(self, string, extra_context))
 
-    return from_string
+    return render_string
+
+
+def _plain(worker: Any) -> property:
+    """`Worker.answers_relpath`, which copier asks for at every part of every path, likewise."""
+    find = worker.answers_relpath.fget
+
+    def answers_relpath(self: Any) -> Path:
+        path = Path(self.answers_file or self.template.answers_relpath)
+        return Path(find(self)) if "{" in str(path) else path
+
+    return property(answers_relpath)
