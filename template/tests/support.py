@@ -107,6 +107,14 @@ def sample(
     return torch.randint(least, int(high) + 1, shape, generator=generator).to(dtype)
 
 
+def layouts(*shape: int, dtype: torch.dtype = torch.float32) -> list[torch.Tensor]:
+    """Return tensors of one shape that lie differently in memory."""
+    values = sample(*shape, dtype=dtype)
+    reverse = sample(*reversed(shape), dtype=dtype).permute(*reversed(range(len(shape))))
+    gaps = sample(*shape[:-1], 2 * shape[-1], dtype=dtype)[..., ::2]
+    return [values, reverse, gaps]
+
+
 def assert_same(actual: torch.Tensor, expected: torch.Tensor, **tolerances: Any) -> None:
     """Compare a tensor of the device with one of the CPU: device, dtype, shape and values."""
     assert actual.device.type == DEVICE

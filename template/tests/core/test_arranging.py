@@ -14,6 +14,7 @@ from support import (
     INTEGERS,
     assert_same,
     compare,
+    layouts,
     natively,
     needs,
     sample,
@@ -23,12 +24,6 @@ from support import (
 Function = Callable[..., Any]
 REAL = supported(FLOATING, INTEGERS, torch.bool)
 ALL = supported(FLOATING, INTEGERS, COMPLEX, torch.bool)
-
-
-def layouts(*shape: int, dtype: torch.dtype) -> list[torch.Tensor]:
-    values = sample(*shape, dtype=dtype)
-    return [values, sample(*reversed(shape), dtype=dtype).T, values.repeat(1, 2)[:, ::2]]
-
 
 ORDERS: dict[str, Function] = {
     "sort": lambda x: x.sort(dim=1, stable=True),

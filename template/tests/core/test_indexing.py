@@ -14,6 +14,7 @@ from support import (
     INTEGERS,
     assert_same,
     compare,
+    layouts,
     natively,
     needs,
     needs_two_devices,
@@ -29,14 +30,6 @@ def numbers(*shape: int, low: int = 0, high: int, seed: int = 3) -> torch.Tensor
     """Return indices in [low, high)."""
     generator = torch.Generator().manual_seed(seed)
     return torch.randint(low, high, shape, generator=generator)
-
-
-def layouts(*shape: int, dtype: torch.dtype = torch.float32) -> list[torch.Tensor]:
-    """Return tensors of one shape that lie differently in memory."""
-    values = sample(*shape, dtype=dtype)
-    reverse = sample(*reversed(shape), dtype=dtype).permute(*reversed(range(len(shape))))
-    gaps = sample(*shape[:-1], 2 * shape[-1], dtype=dtype)[..., ::2]
-    return [values, reverse, gaps]
 
 
 READS: dict[str, tuple[Function, torch.Tensor]] = {
