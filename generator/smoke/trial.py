@@ -23,7 +23,6 @@ QUICK = (
     "test_factories.py",
     "test_features_left_out.py",
     "test_generated_methods.py",
-    "test_import.py",
     "test_registration.py",
 )
 
