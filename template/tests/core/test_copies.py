@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 import torch
 from backend import DEVICE, backend
-from support import COMPLEX, needs, needs_two_devices, sample, supported
+from support import COMPLEX, FLOATING, needs, needs_two_devices, sample, supported
 
 LAYOUTS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "contiguous": lambda x: x,
@@ -26,9 +26,13 @@ def base(dtype: torch.dtype, seed: int = 0) -> torch.Tensor:
 
 
 def with_bits(tensor: torch.Tensor) -> list[torch.Tensor]:
-    """Return the tensor, and for complex ones what conj() and imag make of it."""
+    """Return the tensor and its negative view, and for complex ones what conj() and imag make of it.
+
+    The CPU negates neither truth values nor numbers of 8 bits.
+    """
     if not tensor.is_complex():
-        return [tensor, torch._neg_view(tensor)] if tensor.is_floating_point() else [tensor]
+        negates = tensor.dtype in FLOATING
+        return [tensor, torch._neg_view(tensor)] if negates else [tensor]
     return [tensor, tensor.conj(), torch._neg_view(tensor), tensor.real, tensor.conj().imag]
 
 
