@@ -32,6 +32,7 @@ def test_dtensor_reads_and_moves_the_offset() -> None:
     assert torch.rand(16, device=DEVICE).cpu().equal(expected)
 
 
+@needs(torch.uint8)  # which DTensor sends the generator's state in
 def test_dtensor_draws_from_the_generator_of_the_device() -> None:
     run_python(f"""
         import torch
