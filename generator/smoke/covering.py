@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations, product
+from random import Random
 from typing import Any
 
 Axes = Mapping[str, tuple[Any, ...]]
 Legal = Callable[[Mapping[str, Any]], bool]
 Part = tuple[tuple[str, Any], ...]
 """Values for some axes, in the order of the axes."""
+
+TRIES = 100
+"""Greedy searches in different orders; they take milliseconds, and a row takes a build."""
 
 
 def parts(axes: Axes, strength: int, legal: Legal) -> Iterator[Part]:
@@ -22,19 +26,32 @@ def parts(axes: Axes, strength: int, legal: Legal) -> Iterator[Part]:
 
 
 def covering_array(axes: Axes, strength: int, legal: Legal) -> list[dict[str, Any]]:
-    """Return rows that hold every legal part of the given strength.
+    """Return rows that hold every legal part of the given strength: the fewest of some tries.
 
-    Each row starts from a part that no row holds yet and takes, axis by axis, the value that adds
-    most. ``legal`` must allow every legal part to be completed one value at a time.
+    Equal arguments give equal rows on every machine, so that shards fit together. ``legal`` must
+    allow every legal part to be completed one value at a time.
     """
-    missing = dict.fromkeys(parts(axes, strength, legal))
+    wanted = list(parts(axes, strength, legal))
+    tries = (_greedy(axes, strength, legal, wanted, Random(seed)) for seed in range(TRIES))
+    return min(tries, key=len)
+
+
+def _greedy(
+    axes: Axes, strength: int, legal: Legal, wanted: list[Part], order: Random
+) -> list[dict[str, Any]]:
+    """Start each row from a part that none holds yet and add, axis by axis, what adds most."""
+    missing = dict.fromkeys(order.sample(wanted, len(wanted)))
     rows = []
     while missing:
         row = dict(next(iter(missing)))
-        for name in axes:
+        for name in order.sample(list(axes), len(axes)):
             if name not in row:
                 row[name] = max(
-                    (value for value in axes[name] if legal({**row, name: value})),
+                    (
+                        value
+                        for value in order.sample(axes[name], len(axes[name]))
+                        if legal({**row, name: value})
+                    ),
                     key=lambda value, name=name, row=row: _gain(  # type: ignore[misc]
                         {**row, name: value}, name, missing
                     ),
