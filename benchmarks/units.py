@@ -7,6 +7,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from generator.compat.cxx import sources_of_unity
+
 TIMED = Path(__file__).with_name("timed.py")
 
 
@@ -29,12 +31,7 @@ def sources_of(written: Path, project: Path) -> tuple[str, ...]:
         return ("csrc/precompiled.h",)
     unity = re.sub(r"(\.cxx)?\.o$", ".cxx", str(written))
     if "Unity" in unity and Path(unity).is_file():
-        included = re.findall(r'#include "(.+)"', Path(unity).read_text())
-        places = [
-            Path(unity).parent,
-            project,
-        ]  # Older CMakes name files from here, newer from there.
-        paths = [place / name for name in included for place in places if (place / name).is_file()]
+        paths = sources_of_unity(Path(unity), project)
         return tuple(str(path.resolve().relative_to(project.resolve())) for path in paths)
     return (re.sub(r".*\.dir/(.*)\.o$", r"\1", str(written)),)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -65,21 +66,19 @@ def uncovered(project: Path, groups: list[Group]) -> set[Path]:
     return set((project / "csrc").rglob("*.cpp")) - compiled
 
 
+def sources_of_unity(unity: Path, project: Path) -> list[Path]:
+    """Return the sources that a unity file of CMake's includes."""
+    included = re.findall(r'^#include "(.+)"', unity.read_text("utf-8"), re.M)
+    # Named from that file by older CMakes, from the project by newer ones.
+    places = (unity.parent, project)
+    paths = (place / name for name in included for place in places)
+    return [Path(os.path.normpath(path)) for path in paths if path.is_file()]
+
+
 def _groups(project: Path, build: Path) -> Iterator[Group]:
     for entry in json.loads((build / "compile_commands.json").read_text("utf-8")):
         file = Path(entry["file"])
-        if file.name.startswith("unity_"):
-            lines = file.read_text("utf-8").splitlines()
-            included = [line.split('"')[1] for line in lines if line.startswith("#include")]
-            # Relative to this file in older CMakes, to the project in newer ones.
-            files = [
-                Path(os.path.normpath(path))
-                for name in included
-                for path in (file.parent / name, project / name)
-                if path.is_file()
-            ]
-        else:
-            files = [file]
+        files = sources_of_unity(file, project) if file.name.startswith("unity_") else [file]
         if all(path.is_relative_to(project / "csrc") for path in files):
             command = shlex.split(entry["command"])
             output = command.index("-o")
