@@ -15,7 +15,7 @@ JOBS ?= $(shell nproc)
 export PATH := $(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 
-.PHONY: help venv demo test lint format docs bench reserved compat site conformance clean
+.PHONY: help venv demo test lint format docs bench reserved compat site conformance fuzz clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z]+:.*  ## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*  ## (.*)/  make \1\t\2/' | expand -t 18
@@ -65,6 +65,9 @@ compat: $(READY)  ## a full render against the headers of every PyTorch that it 
 conformance: demo  ## the whole of PyTorch's operator tests on a fresh foo; build/foo/docs/operators.html shows what they saw
 	cd $(DEMO) && { $(BIN)/python -m pytest tests/conformance -m conformance_full -n $(JOBS) -q; status=$$?; \
 	  $(BIN)/python tests/conformance/report.py && exit $$status; }
+
+fuzz: demo  ## a million steps of random programs on a fresh foo, against the CPU
+	cd $(DEMO) && $(BIN)/python -m pytest tests/fuzz -m fuzz_full -n $(JOBS) -q
 
 site: $(READY)  ## the page to choose a backend on, into build/page
 	$(BIN)/python -m generator.site.build --source $(SOURCE)

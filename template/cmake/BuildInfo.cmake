@@ -7,6 +7,16 @@ set(DTYPE_NAMES "\"${DTYPE_NAMES}\"")
 file(STRINGS "device/include/${BACKEND_NAME}/device/runtime.h" INTERFACE_VERSION REGEX "kInterfaceVersion = ")
 string(REGEX MATCH "[0-9]+" INTERFACE_VERSION "${INTERFACE_VERSION}")
 
+# Python packages whose import loads shared libraries that the device library needs: a property that a device.cmake sets.
+get_target_property(packages ${BACKEND_NAME}_device PYTHON_PACKAGES)
+set(DEVICE_PACKAGES "")
+if(packages)
+  foreach(package IN LISTS packages)
+    string(APPEND DEVICE_PACKAGES "\"${package}\", ")
+  endforeach()
+  string(STRIP "${DEVICE_PACKAGES}" DEVICE_PACKAGES)
+endif()
+
 configure_file(cmake/build_info.h.in "${CMAKE_CURRENT_BINARY_DIR}/include/core/build_info.h" @ONLY)
 configure_file(cmake/supported_dtypes.h.in "${CMAKE_CURRENT_BINARY_DIR}/include/core/supported_dtypes.h" @ONLY)
 configure_file(cmake/_build.py.in "${CMAKE_CURRENT_BINARY_DIR}/_build.py" @ONLY)

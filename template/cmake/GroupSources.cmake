@@ -1,25 +1,36 @@
-# Compiles a target's sources in groups of neighbours: reading PyTorch's headers takes longer than most files do.
+# Compiles a target's sources in groups: reading PyTorch's headers takes longer than most files do.
 #
-# A group never spans folders, so it is the same whichever features a project has, and ccache finds it again. Names in
-# anonymous namespaces must differ within a folder. Groups include their files by relative paths (from CMake 4.0), so that
-# they are the same in every copy of the project. -DCMAKE_UNITY_BUILD=OFF compiles every file by itself.
-function(group_sources target size)
+#   group_sources(<target> aten=cf core=m)
+#
+# A group holds neighbours by name of one folder. The letters after a folder's name are the initials with which its
+# second group begins, its third and so on; a folder that is not named is one group. So a file's group depends on its
+# name alone: a file that is added recompiles one group, and ccache finds the others again, whichever features a project
+# has. A letter more divides a group that has grown too large.
+#
+# Names in anonymous namespaces must differ within a folder. Groups include their files by relative paths (from CMake
+# 4.0), so that they are the same in every copy of the project. -DCMAKE_UNITY_BUILD=OFF compiles every file by itself.
+function(group_sources target)
   if(DEFINED CMAKE_UNITY_BUILD AND NOT CMAKE_UNITY_BUILD)
     return()
   endif()
   get_target_property(sources ${target} SOURCES)
-  list(SORT sources)
-  set(previous "")
   foreach(source IN LISTS sources)
     get_filename_component(folder "${source}" DIRECTORY)
     get_filename_component(folder "${folder}" NAME)
-    if(NOT folder STREQUAL previous)
-      set(previous "${folder}")
-      set(position 0)
-    endif()
-    math(EXPR group "${position} / ${size}")
-    math(EXPR position "${position} + 1")
-    set_source_files_properties("${source}" PROPERTIES UNITY_GROUP "${folder}_${group}")
+    get_filename_component(name "${source}" NAME)
+    set(first a)
+    foreach(division IN LISTS ARGN)
+      if(NOT division MATCHES "^${folder}=([a-z]+)$")
+        continue()
+      endif()
+      string(REGEX MATCHALL "." initials "${CMAKE_MATCH_1}")
+      foreach(initial IN LISTS initials)
+        if(NOT name STRLESS initial)
+          set(first ${initial})
+        endif()
+      endforeach()
+    endforeach()
+    set_source_files_properties("${source}" PROPERTIES UNITY_GROUP "${folder}_${first}")
   endforeach()
   set_target_properties(${target} PROPERTIES
     UNITY_BUILD ON UNITY_BUILD_MODE GROUP UNITY_BUILD_RELOCATABLE ON)

@@ -13,6 +13,7 @@ set(DEVICE_FAMILIES
   gather
   scatter
   compact
+  check
   triangular
   sort
   top_k

@@ -118,6 +118,10 @@ def layouts(*shape: int, dtype: torch.dtype = torch.float32) -> list[torch.Tenso
 def assert_same(actual: torch.Tensor, expected: torch.Tensor, **tolerances: Any) -> None:
     """Compare a tensor of the device with one of the CPU: device, dtype, shape and values."""
     assert actual.device.type == DEVICE
+    assert actual.dtype is expected.dtype
+    if expected.dtype is torch.complex32:  # which the CPU cannot compare
+        actual, expected = actual.to(torch.complex64), expected.to(torch.complex64)
+        tolerances = {"rtol": 1e-3, "atol": 1e-5} | tolerances  # assert_close's of float16
     torch.testing.assert_close(actual.cpu(), expected.cpu(), equal_nan=True, **tolerances)
 
 

@@ -43,7 +43,7 @@ def test_the_device_passes_the_conformance_tests(install: Callable[..., Installe
 
 
 def test_its_examples_run(project: Installed) -> None:
-    models = {"gpt", "lstm", "resnet", "unet"}
+    models = {"gpt", "lstm", "moe", "resnet", "speech", "unet"}
     examples = sorted((project.project / "examples").glob("*.py"))
     assert {path.stem for path in examples} == models | {"quickstart", "open_registration"}
     for example in examples:

@@ -44,8 +44,8 @@ else()
     COMPILE_DEFINITIONS HAVE_OPENBLAS
     INCLUDE_DIRECTORIES "${openblas_include}")
   target_link_libraries(${DEVICE_TARGET} PRIVATE "${openblas_lib}/libscipy_openblas.so")
-  # Installed beside or below this project's Python package, OpenBLAS is its neighbour in site-packages; in an environment
-  # on top of another (venv --system-site-packages) it is where it was when this was built.
-  set_property(TARGET ${DEVICE_TARGET} APPEND PROPERTY INSTALL_RPATH
-    "$ORIGIN/../scipy_openblas32/lib" "$ORIGIN/../../scipy_openblas32/lib" "${openblas_lib}")
+  # In site-packages OpenBLAS is a neighbour of this project's Python package. Where it is not, in an environment on top of
+  # another, Python finds it. No folder of this machine is written down: on another one, it may be anybody's.
+  set_property(TARGET ${DEVICE_TARGET} APPEND PROPERTY INSTALL_RPATH "$ORIGIN/../../scipy_openblas32/lib")
+  set_property(TARGET ${DEVICE_TARGET} PROPERTY PYTHON_PACKAGES scipy_openblas32)
 endif()

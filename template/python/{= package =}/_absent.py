@@ -4,13 +4,55 @@ from __future__ import annotations
 
 from ._build import NAME
 from ._features import FEATURES
+from .legacy import DTYPES
+
+LATER: dict[str, tuple[str, ...]] = {
+    "graphs": ("CUDAGraph", "graph", "graph_pool_handle", "graphs", "make_graphed_callables"),
+    "sharing memory between processes": ("ipc_collect",),
+    "memory pools": (
+        "CUDAPluggableAllocator",
+        "MemPool",
+        "caching_allocator_disabled",
+        "caching_allocator_enable",
+        "change_current_allocator",
+        "use_mem_pool",
+    ),
+    "profiling": ("cudart", "nvtx", "profiler"),
+    "collectives": ("comm", "nccl"),
+    "streams of other libraries": ("ExternalStream", "get_stream_from_external"),
+    "health of devices": (
+        "clock_rate",
+        "list_gpu_processes",
+        "memory_usage",
+        "power_draw",
+        "temperature",
+        "utilization",
+    ),
+}
+"""Names of ``torch.cuda`` and ``torch.xpu`` by what a later release brings them with."""
+
+INSTEAD: dict[str, str] = {
+    "caching_allocator_alloc": "make a tensor of torch.uint8 and take its data_ptr()",
+    "caching_allocator_delete": "free the tensor that holds the memory",
+    "get_sync_debug_mode": f"torch.{NAME} has no such mode; fallback_stats() counts what ran on the CPU",
+    "has_half": "ask supported_dtypes()",
+    "host_memory_stats": "ask memory_stats(), which is of device memory",
+    "max_memory_cached": "its name is max_memory_reserved",
+    "memory_cached": "its name is memory_reserved",
+    "reset_max_memory_allocated": "reset_peak_memory_stats does it",
+    "reset_max_memory_cached": "reset_peak_memory_stats does it",
+    "set_sync_debug_mode": f"torch.{NAME} has no such mode; fallback_stats() counts what ran on the CPU",
+    "sparse": f"{NAME} has no sparse tensors: use dense ones, or the CPU",
+}
+"""Names of ``torch.cuda`` that stay absent, and what serves."""
 
 
 def explain(module: str, name: str) -> str:
     """Return the text of the AttributeError for ``name``.
 
     For a name that belongs to a feature which was left out when the package was generated, the
-    text says which feature that is and how to add it.
+    text says which feature that is and how to add it; for one that other device modules have, what
+    brings it or what serves in its place.
     """
     for feature, row in FEATURES.items():
         if name in row.provides and not row.enabled:
@@ -18,7 +60,17 @@ def explain(module: str, name: str) -> str:
                 f"{NAME} was generated without {feature}, which brings {name}; add it with: "
                 f"{command_to_add(feature)}"
             )
-    return f"module {module!r} has no attribute {name!r}"
+    text = f"module {module!r} has no attribute {name!r}"
+    for feature, names in LATER.items():
+        if name in names:
+            return f"{text}: it comes with {feature}, in a later release of the template"
+    if name in INSTEAD:
+        return f"{text}: {INSTEAD[name]}"
+    if name in DTYPES:
+        return f"{text}: {NAME} was generated without {DTYPES[name]}"
+    if name.endswith("Storage"):
+        return f"{text}: PyTorch gives typed storages up; use torch.UntypedStorage(size, device={NAME!r})"
+    return text
 
 
 def command_to_add(feature: str) -> str:

@@ -6,3 +6,5 @@ TORCH_VERSION: str
 """The PyTorch release that the package was compiled against."""
 INTERFACE_VERSION: int
 """The version of the device headers that the package was compiled against."""
+DEVICE_PACKAGES: tuple[str, ...]
+"""The Python packages that bring shared libraries which the device library needs."""

@@ -6,20 +6,26 @@ Each says what PyTorch does, and when the repair can go. None changes anything f
 from __future__ import annotations
 
 import enum
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import _tensor_str
 from torch.overrides import has_torch_function_unary
 
+from . import _C
 from ._build import NAME
 
 
 def apply() -> None:
     """Replace PyTorch's functions. Called once, when the backend has its name."""
     repair_dlpack_device()
+    repair_dlpack_import()
+    repair_loading()
     repair_printing()
     repair_autocast_availability()
+    explain_missing_inductor()
 
 
 def repair_dlpack_device() -> None:
@@ -40,6 +46,52 @@ def repair_dlpack_device() -> None:
         return DLDeviceType.kDLExtDev, self.device.index
 
     torch.Tensor.__dlpack_device__ = __dlpack_device__  # type: ignore[method-assign]
+
+
+def repair_dlpack_import() -> None:
+    """Look at what comes through DLPack before PyTorch believes it.
+
+    PyTorch takes the device's index, the dtype and the strides of a capsule for this device as
+    they are, and aborts the process where the strides are negative. This can go once it asks the
+    backend.
+    """
+    module: Any = torch._C
+    original = module._from_dlpack
+
+    def _from_dlpack(capsule: object) -> torch.Tensor:
+        _C.check_dlpack(capsule)
+        tensor: torch.Tensor = original(capsule)
+        return tensor
+
+    module._from_dlpack = _from_dlpack
+
+
+def repair_loading() -> None:
+    """Refuse a file whose tensors reach beyond their storages.
+
+    A storage that PyTorch loads to the CPU cannot be resized, so a tensor that needs a larger one
+    raises there. One that it has moved to a device can: it grows, and the tensor shows memory that
+    nobody has written. This can go once PyTorch compares the sizes.
+    """
+    module: Any = torch._utils
+    module._rebuild_tensor = _without_growth(module._rebuild_tensor)
+    module._rebuild_tensor_v3 = _without_growth(module._rebuild_tensor_v3)
+
+
+def _without_growth(rebuild: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    @functools.wraps(rebuild)
+    def rebuild_and_compare(storage: Any, *arguments: Any, **keywords: Any) -> torch.Tensor:
+        untyped = storage._untyped_storage
+        held = untyped.nbytes()
+        tensor = rebuild(storage, *arguments, **keywords)
+        if untyped.device.type == NAME and untyped.nbytes() != held:
+            raise RuntimeError(
+                f"the file is damaged: a tensor of sizes {tuple(tensor.shape)} and strides "
+                f"{tensor.stride()} needs {untyped.nbytes()} bytes, and its storage has {held}"
+            )
+        return tensor
+
+    return rebuild_and_compare
 
 
 def repair_printing() -> None:
@@ -77,3 +129,28 @@ def repair_autocast_availability() -> None:
         return True
 
     torch.amp.is_autocast_available = is_autocast_available
+
+
+def explain_missing_inductor() -> None:
+    """Let ``torch.compile`` say that its default backend generates no code for this device.
+
+    Inductor raises a bare KeyError. This can go once the backend has code for it.
+    """
+    wrapper: Any = torch._TorchCompileInductorWrapper
+    original = wrapper.__call__
+
+    def is_here(value: Any) -> bool:
+        if isinstance(value, (tuple, list)):
+            return any(is_here(item) for item in value)
+        return isinstance(value, torch.Tensor) and value.device.type == NAME
+
+    def __call__(self: Any, model_: Any, inputs_: Any, **options: Any) -> Any:
+        values = [node.meta.get("example_value") for node in model_.graph.nodes]
+        if any(is_here(value) for value in (*values, *model_.parameters(), *inputs_)):
+            raise NotImplementedError(
+                f"inductor generates no code for {NAME}: "
+                'use torch.compile(..., backend="aot_eager") until it does'
+            )
+        return original(self, model_, inputs_, **options)
+
+    wrapper.__call__ = __call__

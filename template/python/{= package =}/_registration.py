@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -42,6 +43,7 @@ def register(package: ModuleType, extensions: Sequence[Extension]) -> None:
         if extension.setup is not None:
             extension.setup()
     atexit.register(_let_autograd_finish)
+    atexit.register(_report_failures)
 
 
 def _let_autograd_finish() -> None:
@@ -53,3 +55,26 @@ def _let_autograd_finish() -> None:
     """
     if _C.is_initialized() and not _C.is_in_bad_fork():
         time.sleep(0.01)
+
+
+def _report_failures() -> None:
+    """Wait for the devices' work, and let no failure of it go unnoticed.
+
+    Work that has failed without anybody waiting for it is reported, and the process ends with
+    status 1 where it would have ended with 0. Ctrl-C means "now": then nothing is waited for.
+    """
+    if _C.is_in_bad_fork():
+        return
+    stopped = isinstance(getattr(sys, "last_value", None), KeyboardInterrupt)
+    if stopped or _C.was_interrupted():
+        _C.exit_at_once(0)
+        return
+    for device in _C.used_devices():
+        try:
+            _C.synchronize(device)
+        except RuntimeError as error:
+            print(f"{NAME}: work failed that nobody has waited for: {error}", file=sys.stderr)
+            _C.exit_at_once(1)
+        except KeyboardInterrupt:
+            _C.exit_at_once(128 + signal.SIGINT)
+            return

@@ -20,7 +20,9 @@ __all__ = [
     "get_device_properties",
     "init",
     "is_available",
+    "is_bf16_supported",
     "is_initialized",
+    "is_tf32_supported",
     "set_device",
     "supported_dtypes",
     "synchronize",
@@ -148,6 +150,20 @@ def can_device_access_peer(device: DeviceLike, peer_device: DeviceLike) -> bool:
 def supported_dtypes() -> tuple[torch.dtype, ...]:
     """Return the dtypes that this backend was generated for."""
     return tuple(cast("torch.dtype", getattr(torch, name)) for name in _C.supported_dtypes())
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """Return whether tensors can be of ``torch.bfloat16``.
+
+    Args:
+        including_emulation: taken for the sake of ``torch.cuda``; nothing is emulated.
+    """
+    return torch.bfloat16 in supported_dtypes()
+
+
+def is_tf32_supported() -> bool:
+    """Return False: matrices of float32 are multiplied in float32."""
+    return False
 
 
 def is_initialized() -> bool:

@@ -27,14 +27,43 @@ class Fallback(NamedTuple):
     bytes: int
     """Copied between the device and the host."""
     seconds: float
-    """From the call to its result, copies included."""
+    """From the end of what was queued before the call to its result, copies included."""
     reason: str
-    """Why the last call was declined, or ``no kernel``."""
+    """``no kernel``, or why the kernel declined: all that was answered, the most frequent first."""
+
+
+class _Record(NamedTuple):
+    """What is counted of one operator. ``reasons`` says in how many calls each was given."""
+
+    calls: int
+    bytes: int
+    seconds: float
+    reasons: dict[str, int]
+
+    def since(self, then: _Record) -> _Record:
+        """Return what has been added to ``then``, or all of it if the counts began anew."""
+        if then.calls > self.calls:
+            return self
+        added = {name: n - then.reasons.get(name, 0) for name, n in self.reasons.items()}
+        return _Record(
+            self.calls - then.calls,
+            self.bytes - then.bytes,
+            self.seconds - then.seconds,
+            {name: n for name, n in added.items() if n > 0},
+        )
+
+    def public(self) -> Fallback:
+        ranked = sorted(self.reasons, key=lambda name: -self.reasons[name])
+        return Fallback(self.calls, self.bytes, self.seconds, "; ".join(ranked))
+
+
+def _records() -> dict[str, _Record]:
+    return {name: _Record(*record) for name, record in _C.fallback_records().items()}
 
 
 def fallback_stats() -> dict[str, Fallback]:
     """Return what ran on the CPU instead since the start or the last reset, by operator."""
-    return {name: Fallback(*record) for name, record in _C.fallback_records().items()}
+    return {name: record.public() for name, record in _records().items()}
 
 
 def reset_fallback_stats() -> None:
@@ -49,22 +78,16 @@ def count_fallbacks() -> Iterator[dict[str, Fallback]]:
     Counts those of all threads. Blocks may be nested; :func:`reset_fallback_stats` inside one
     loses what was counted before it.
     """
-    before = fallback_stats()
+    before = _records()
     within: dict[str, Fallback] = {}
     try:
         yield within
     finally:
-        nothing = Fallback(0, 0, 0.0, "")
-        for name, now in fallback_stats().items():
-            then = before.get(name, nothing)
-            then = then if then.calls <= now.calls else nothing
-            if now.calls > then.calls:
-                within[name] = Fallback(
-                    now.calls - then.calls,
-                    now.bytes - then.bytes,
-                    now.seconds - then.seconds,
-                    now.reason,
-                )
+        nothing = _Record(0, 0, 0.0, {})
+        for name, now in _records().items():
+            added = now.since(before.get(name, nothing))
+            if added.calls > 0:
+                within[name] = added.public()
 
 
 def fallback_policy() -> str:

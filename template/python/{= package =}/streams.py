@@ -14,9 +14,18 @@ from typing_extensions import Self
 
 from . import _C
 from ._build import NAME
-from .devices import DeviceLike, device_index
+from .devices import DeviceLike, device_index, get_device_properties
 
-__all__ = ["Event", "Stream", "current_stream", "default_stream", "set_stream", "stream"]
+__all__ = [
+    "Event",
+    "Stream",
+    "StreamContext",
+    "current_stream",
+    "default_stream",
+    "is_current_stream_capturing",
+    "set_stream",
+    "stream",
+]
 
 
 class Stream(torch.Stream):
@@ -24,8 +33,8 @@ class Stream(torch.Stream):
 
     Args:
         device: where the stream lives.
-        priority: smaller numbers run first; the device's range is in ``get_device_properties``,
-            values outside it are moved to its nearest end.
+        priority: smaller numbers run first, and 0, the default stream's, is the normal one; values
+            outside the device's range are moved to its nearest end.
 
     Raises:
         ValueError: ``device`` is of another type.
@@ -36,9 +45,21 @@ class Stream(torch.Stream):
             return super().__new__(cls, priority=priority, **kwargs)
         return super().__new__(cls, torch.device(NAME, device_index(device)), priority=priority)
 
+    @property
+    def priority(self) -> int:
+        """The priority with which the device serves the stream."""
+        return _C.stream_priority(self.device_index, self.stream_id)
 
-# A mark in a stream, to wait for and to measure time with. PyTorch measures only between events of
-# exactly this class, so there is no subclass that would insist on this device.
+    @staticmethod
+    def priority_range() -> tuple[int, int]:
+        """Return the lowest and the highest priority, the larger number first, of this device."""
+        properties = get_device_properties()
+        return properties.lowest_priority, properties.highest_priority
+
+
+# A mark in a stream, to wait for and to measure time with. The first stream that records an event
+# decides on the event's device, as in torch.cuda: PyTorch keeps no index before. It measures only
+# between events of exactly this class, so there is no subclass that would insist on one.
 Event = torch.Event
 
 
@@ -59,7 +80,7 @@ def set_stream(stream: torch.Stream | None) -> None:
         torch._C._accelerator_setStream(stream)
 
 
-class stream:  # PyTorch looks the context manager up under this name.
+class StreamContext:
     """Context manager in which operators go to ``stream``, on the stream's device.
 
     On exit the device and its stream are what they were. None changes nothing. Entering neither
@@ -81,6 +102,16 @@ class stream:  # PyTorch looks the context manager up under this name.
             index, previous = self._previous.pop()
             set_stream(previous)
             _C.set_device(index)
+
+
+def stream(stream: torch.Stream | None) -> StreamContext:
+    """Return a context manager in which operators go to ``stream``, see :class:`StreamContext`."""
+    return StreamContext(stream)
+
+
+def is_current_stream_capturing() -> bool:
+    """Return False: no stream of this backend captures graphs."""
+    return False
 
 
 def _wrap(value: torch.Stream) -> Stream:

@@ -82,6 +82,8 @@ def check_values(
     expected = expected.detach().resolve_conj().resolve_neg()
     if actual.layout is torch.strided and torch.equal(actual, expected):
         return
+    if expected.dim() > 64:  # what a comparison makes of them could not be
+        actual, expected = actual.reshape(-1), expected.reshape(-1)
     try:
         torch.testing.assert_close(
             actual,

@@ -49,6 +49,12 @@ def failure(operator: str, aspect: str, dtype: torch.dtype) -> dict[str, Any] | 
     return next(entries("failure", operator, aspect, dtype), None)
 
 
+def crash(operator: str, aspect: str) -> str:
+    """Return why a test must not be run, if the CPU itself would die of it."""
+    entry = next(entries("crash", operator, aspect, torch.float32), None)
+    return str(entry["reason"]) if entry else ""
+
+
 def comparison(operator: str, aspect: str, dtype: torch.dtype) -> dict[str, Any]:
     """Return how a test compares, where that is not as usual."""
     result: dict[str, Any] = {}

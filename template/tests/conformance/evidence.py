@@ -16,7 +16,9 @@ from typing import Any
 import pytest
 
 MODULE = "test_every_operator.py"
-MARK = "conformance_full"
+FULL_TIERS = {MODULE: "conformance_full", "test_many_programs.py": "fuzz_full"}
+"""The modules that are left out unless their mark is asked for."""
+
 _KEY = "conformance"
 _running: pytest.Item | None = None
 
@@ -28,18 +30,19 @@ def note(**values: Any) -> None:
 
 
 class Evidence:
-    """Leaves the full tier out unless it is asked for, and writes down what it showed."""
+    """Leaves the full tiers out unless they are asked for, and writes down what one showed."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         self.rows: dict[str, dict[str, Any]] = {}
 
     def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
-        """Collect the thousands of tests of the full tier only for ``-m conformance_full``."""
-        asked = MARK in self.config.option.markexpr or any(
-            MODULE in argument for argument in self.config.args
+        """Collect the tests of a full tier only for its mark, as in ``-m conformance_full``."""
+        name = collection_path.name
+        asked = FULL_TIERS.get(name, "") in self.config.option.markexpr or any(
+            name in argument for argument in self.config.args
         )
-        return True if collection_path.name == MODULE and not asked else None
+        return None if asked else True
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Any:

@@ -22,6 +22,14 @@ ASPECTS = {
     "in_place": "in-place",
     "backward": "backward",
     "autocast": "autocast",
+    "layout": "layout",
+    "views": "views",
+    "ranks": "ranks",
+    "repeated": "repeated",
+    "expanded_input": "expanded in-place",
+    "expanded_output": "expanded out=",
+    "other_output": "other out=",
+    "errors": "errors",
 }
 """The aspects and how the columns are called."""
 

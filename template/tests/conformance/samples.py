@@ -68,6 +68,10 @@ class Arguments:
             return Arguments(map_values(self.input, mover), self.args, self.kwargs)
         return self.map(mover)
 
+    def on_host(self) -> Arguments:
+        """Return copies on the CPU."""
+        return self.map(Mover("cpu"))
+
     def copy(self) -> Arguments:
         """Return copies that share nothing with these, on the same devices and of the same layout."""
         return self.map(Mover(None))
@@ -113,12 +117,15 @@ class Mover:
 
     def __call__(self, value: Any) -> Any:
         if isinstance(value, torch.Tensor):
+            if value.is_meta:
+                return value
             if id(value) not in self.tensors:
                 self.tensors[id(value)] = self.move(value)
                 self.kept.append(value)
             return self.tensors[id(value)]
         if self.device is not None and (
-            value == "cpu" or (isinstance(value, torch.device) and value.type == "cpu")
+            value in ("cpu", DEVICE)
+            or (isinstance(value, torch.device) and value.type in ("cpu", DEVICE))
         ):
             return self.device
         return value
@@ -159,3 +166,14 @@ def samples(op: Any, dtype: torch.dtype, *, gradients: bool = False) -> Iterator
     for index, sample in enumerate(op.sample_inputs_func(op, "cpu", dtype, gradients)):
         yield sample
         torch.manual_seed(index + 1)
+
+
+def errors(op: Any) -> list[Any]:
+    """Return the calls that PyTorch's own tests hold for mistakes on a device: fewer than on the CPU,
+    as an index that is out of range is found later. Those of the CPU, where the device lacks a dtype.
+    """
+    torch.manual_seed(0)
+    try:
+        return list(op.error_inputs_func(op, DEVICE))
+    except TypeError:
+        return list(op.error_inputs_func(op, "cpu"))

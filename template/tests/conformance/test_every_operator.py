@@ -28,8 +28,12 @@ def having(aspect: str) -> ops:
     dtypes: Any = {
         "backward": OpDTypes.supported_backward,
         "autocast": (torch.float32,),
+        "errors": OpDTypes.any_one,
     }.get(aspect, OpDTypes.supported)
-    return ops(chosen, dtypes=dtypes, allowed_dtypes=supported_dtypes())
+    allowed = supported_dtypes()
+    if aspect in aspects.OF_FEW_DTYPES:
+        allowed = tuple(dtype for dtype in allowed if dtype in aspects.FEW_DTYPES)
+    return ops(chosen, dtypes=dtypes, allowed_dtypes=allowed)
 
 
 class TestConformance(TestCase):
@@ -37,6 +41,8 @@ class TestConformance(TestCase):
 
     def compare(self, aspect: str, op: Any, dtype: torch.dtype) -> None:
         name = op.full_name
+        if reason := declared.crash(name, aspect):
+            self.skipTest(reason)
         comparison = declared.comparison(name, aspect, dtype)
         outcome = aspects.compare_with_cpu(aspect, op, dtype, comparison)
         failure = declared.failure(name, aspect, dtype) or {}
@@ -81,6 +87,38 @@ class TestConformance(TestCase):
     @having("autocast")
     def test_autocast(self, device: str, dtype: torch.dtype, op: Any) -> None:
         self.compare("autocast", op, dtype)
+
+    @having("layout")
+    def test_layout(self, device: str, dtype: torch.dtype, op: Any) -> None:
+        self.compare("layout", op, dtype)
+
+    @having("views")
+    def test_views(self, device: str, dtype: torch.dtype, op: Any) -> None:
+        self.compare("views", op, dtype)
+
+    @having("ranks")
+    def test_ranks(self, device: str, dtype: torch.dtype, op: Any) -> None:
+        self.compare("ranks", op, dtype)
+
+    @having("repeated")
+    def test_repeated(self, device: str, dtype: torch.dtype, op: Any) -> None:
+        self.compare("repeated", op, dtype)
+
+    @having("expanded_input")
+    def test_expanded_input(self, device: str, dtype: torch.dtype, op: Any) -> None:
+        self.compare("expanded_input", op, dtype)
+
+    @having("expanded_output")
+    def test_expanded_output(self, device: str, dtype: torch.dtype, op: Any) -> None:
+        self.compare("expanded_output", op, dtype)
+
+    @having("other_output")
+    def test_other_output(self, device: str, dtype: torch.dtype, op: Any) -> None:
+        self.compare("other_output", op, dtype)
+
+    @having("errors")
+    def test_errors(self, device: str, dtype: torch.dtype, op: Any) -> None:
+        self.compare("errors", op, dtype)
 
 
 PrivateUse1TestBase.set_test_configs(op_overrides=declared.op_overrides("TestConformance"))

@@ -257,3 +257,77 @@ def test_repeat_interleave_by_a_tensor() -> None:
     values, repeats = sample(5, 3), torch.tensor([0, 2, 1, 0, 3])
     found = values.to(DEVICE).repeat_interleave(repeats.to(DEVICE), 0)
     assert_same(found, values.repeat_interleave(repeats, 0))
+
+
+class TestTies:
+    """Equal elements keep their order, as on CUDA, whether that is asked for or not."""
+
+    VALUES = sample(8000, dtype=torch.int64, low=0, high=9)
+
+    @pytest.mark.parametrize("descending", [False, True])
+    @pytest.mark.parametrize("dtype", supported(torch.uint8, torch.int64, torch.float32))
+    def test_sorts_are_stable(self, dtype: torch.dtype, descending: bool) -> None:
+        values = self.VALUES.to(dtype)
+        expected = values.sort(stable=True, descending=descending)
+        here = values.to(DEVICE)
+        for actual in (
+            here.sort(descending=descending),
+            torch.sort(here, stable=False, descending=descending),
+        ):
+            assert_same(actual[0], expected[0])
+            assert_same(actual[1], expected[1])
+        assert_same(here.argsort(descending=descending), expected[1])
+
+    def test_of_the_last_ones_the_first_are_taken(self) -> None:
+        values = self.VALUES.float()
+        expected = values.sort(stable=True, descending=True)
+        actual = values.to(DEVICE).topk(300)
+        assert_same(actual[0], expected[0][:300])
+        assert_same(actual[1], expected[1][:300])
+
+    def test_columns_and_gaps(self) -> None:
+        values = self.VALUES.float().view(40, 200)
+        for table in (values.T, values[:, ::3], values.view(40, 20, 10).permute(2, 0, 1)):
+            expected = table.sort(dim=0, stable=True)
+            actual = table.to(DEVICE).sort(0)
+            assert_same(actual[0], expected[0])
+            assert_same(actual[1], expected[1])
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1), (1, 2, 0)])
+@pytest.mark.parametrize("step", [1, 2])
+def test_sorted_tensors_keep_strides(order: tuple[int, ...], step: int) -> None:
+    values = sample(4, 6, 5).permute(order)[::step]
+    base = sample(4, 6, 5).to(DEVICE).permute(order)[::step]
+    for mine, theirs in zip(base.sort(1), values.sort(1), strict=True):
+        assert mine.stride() == theirs.stride()
+
+
+def test_sorts_into_its_input() -> None:
+    values = sample(5, 4).to(DEVICE)
+    expected = values.sort(0)
+    places = torch.empty_like(values, dtype=torch.int64)
+    torch.sort(values, 0, out=(values, places))
+    assert_same(values, expected[0])
+    assert_same(places, expected[1])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: x.kthvalue(1, 1),
+        lambda x: x.median(1),
+        lambda x: x.nanmedian(1),
+        lambda x: x.mode(1),
+        lambda x: x.max(1),
+        lambda x: x.argmin(1),
+        lambda x: x.amax(1),
+        lambda x: x.cummax(1)[0].max(1),
+    ],
+)
+def test_along_an_empty_dimension(call: Callable[[torch.Tensor], Any]) -> None:
+    with pytest.raises(IndexError) as expected:
+        call(torch.zeros(2, 0))
+    with pytest.raises(IndexError) as actual:
+        call(torch.zeros(2, 0, device=DEVICE))
+    assert str(actual.value).partition("\n")[0] == str(expected.value).partition("\n")[0]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import pytest
 import torch
 from backend import DEVICE, backend
-from support import COMPLEX, FLOATING, needs, needs_two_devices, sample, supported
+from support import COMPLEX, FLOATING, INTEGERS, needs, needs_two_devices, sample, supported
 
 LAYOUTS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "contiguous": lambda x: x,
@@ -119,6 +120,84 @@ def test_conjugate_and_negative_targets_receive_the_right_values(dtype: torch.dt
             target = values.to(DEVICE)
             view(target).copy_(origin if view(target).is_complex() else origin.real)
             assert target.cpu().equal(expected)
+
+
+BITS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "plain": lambda x: x,
+    "conj": torch.conj,
+    "neg": torch._neg_view,
+    "conj neg": lambda x: torch._neg_view(x.conj()),
+    "conj imag": lambda x: x.conj().imag,
+}
+SHAPES: dict[str, tuple[tuple[int, int], Callable[[torch.Tensor], torch.Tensor]]] = {
+    "contiguous": ((2, 3), lambda x: x),
+    "transposed": ((3, 2), lambda x: x.T),
+    "stepped": ((4, 5), lambda x: x[::2, 2:]),
+    "expanded": ((1, 3), lambda x: x.expand(2, 3)),
+}
+KINDS = supported(
+    [torch.float32, torch.float16, torch.int32, torch.uint8, torch.bool, torch.complex64]
+)
+
+
+def bits_of(dtype: torch.dtype) -> list[str]:
+    """Return what of ``BITS`` a tensor can have: truth values and unsigned ones have no negative."""
+    if dtype.is_complex:
+        return list(BITS)
+    signed = dtype in FLOATING or (dtype in INTEGERS and dtype is not torch.uint8)
+    return ["plain", "neg"] if signed else ["plain"]
+
+
+@pytest.mark.parametrize("from_dtype", KINDS, ids=str)
+@pytest.mark.parametrize("to_dtype", KINDS, ids=str)
+def test_bits_are_honoured_whatever_else_a_copy_does(
+    to_dtype: torch.dtype, from_dtype: torch.dtype
+) -> None:
+    """The oracle gives the CPU plain values of the target's own dtype: where it converts as well,
+    it forgets negative bits of float16.
+    """
+    places = [torch.device("cpu"), torch.device(DEVICE, 0), LAST]
+    routes = [route for route in itertools.product(places, places) if set(route) != {places[0]}]
+    for to_bits, from_bits, to_shape, from_shape in itertools.product(
+        bits_of(to_dtype), bits_of(from_dtype), SHAPES, SHAPES
+    ):
+        if to_shape == "expanded":
+            continue
+        (to_size, to_layout), (from_size, from_layout) = SHAPES[to_shape], SHAPES[from_shape]
+        source = sample(*from_size, dtype=from_dtype, low=0, high=5)
+        values = from_layout(BITS[from_bits](source)).resolve_conj().resolve_neg()
+        before = sample(*to_size, dtype=to_dtype, low=0, high=5, seed=1)
+        expected = before.clone()
+        target = to_layout(BITS[to_bits](expected))
+        target.copy_(values.to(target.dtype))
+        for to_place, from_place in routes:
+            actual = before.to(to_place, copy=True)
+            given = from_layout(BITS[from_bits](source.to(from_place)))
+            to_layout(BITS[to_bits](actual)).copy_(given)
+            assert actual.cpu().equal(expected), (to_bits, from_bits, to_shape, from_shape)
+
+
+@needs(torch.complex64, torch.float32, torch.int64)
+def test_assignments_through_conjugates_receive_the_right_values() -> None:
+    for source in (torch.arange(3.0), torch.arange(3), torch.arange(3.0) + 1j):
+        for origin in (source, source.to(DEVICE)):
+            expected = base(torch.complex64)[0, 0, :3].clone()
+            values = expected.to(DEVICE)
+            for z, given in ((values, origin), (expected, source)):
+                z.conj().copy_(given)
+                z.conj().imag.copy_(given.real)
+                z.conj()[1:] = given[1:]
+                z.conj().imag[1:] = given.real[1:]
+                z.conj().imag[0] = 7
+            assert values.cpu().equal(expected)
+
+
+@needs(torch.complex64)
+def test_a_tensor_can_be_overwritten_with_its_own_conjugate() -> None:
+    expected = base(torch.complex64)
+    values = expected.to(DEVICE)
+    values.copy_(values.conj())
+    assert values.cpu().equal(expected.conj())
 
 
 @needs(torch.float32)

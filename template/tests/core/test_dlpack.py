@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy
 import pytest
 import torch
 from backend import DEVICE, backend
-from support import assert_same, needs, sample, supported
+from support import assert_same, needs, sample, supported, unsupported_dtype
 from torch.utils.dlpack import DLDeviceType, to_dlpack
 
 LAST = torch.device(DEVICE, backend.device_count() - 1)
@@ -93,3 +94,149 @@ def test_numpy_refuses_the_device() -> None:
     with pytest.raises((BufferError, RuntimeError, TypeError)):
         numpy.from_dlpack(torch.ones(2, device=DEVICE))
     assert numpy.from_dlpack(torch.ones(2)).tolist() == [1, 1]
+
+
+# --- Producers that are mistaken ---
+
+
+class Tensor(ctypes.Structure):
+    """DLTensor of dlpack.h, with what it consists of written out."""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+        ("manager_ctx", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+    ]
+
+
+class Versioned(ctypes.Structure):
+    """DLManagedTensorVersioned."""
+
+    _fields_ = [
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("manager_ctx", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("tensor", Tensor),
+    ]
+
+
+CODES = {"f": 2, "b": 4, "c": 5, "u": 1, "i": 0}
+KEPT: list[Any] = []
+"""What the capsules of these tests point to; they have no deleters."""
+
+
+def numbers(values: list[int]) -> Any:
+    return (ctypes.c_int64 * len(values))(*values)
+
+
+def capsule(
+    tensor: torch.Tensor,
+    shape: list[int] | None = None,
+    strides: list[int] | None = None,
+    versioned: bool = False,
+    dtype: torch.dtype = torch.float32,
+    **fields: int,
+) -> Any:
+    """Return a capsule that says of ``tensor`` what the arguments say."""
+    shape = list(tensor.shape) if shape is None else shape
+    claim = Tensor(
+        data=tensor.data_ptr(),
+        device_type=int(DLDeviceType.kDLExtDev),
+        device_id=tensor.device.index,
+        ndim=len(shape),
+        code=CODES[str(dtype).removeprefix("torch.")[0]],
+        bits=8 * dtype.itemsize,
+        lanes=1,
+        shape=numbers(shape),
+        strides=None if strides is None else numbers(strides),
+    )
+    for name, value in fields.items():
+        setattr(claim, name, value)
+    managed = Versioned(1, 0, None, None, 0, claim) if versioned else claim
+    KEPT.append((managed, tensor))
+    make = ctypes.pythonapi.PyCapsule_New
+    make.restype = ctypes.py_object
+    make.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    name = b"dltensor_versioned" if versioned else b"dltensor"
+    return make(ctypes.addressof(managed), name, None)
+
+
+@needs(torch.float32)
+@pytest.mark.parametrize("versioned", [False, True])
+def test_capsules_of_other_producers_are_taken(versioned: bool) -> None:
+    tensor = torch.arange(8.0, device=LAST)
+    for claim, expected in (
+        (capsule(tensor, versioned=versioned), list(range(8))),
+        (capsule(tensor, [2, 2], [4, 1], versioned=versioned), [[0, 1], [4, 5]]),
+        (capsule(torch.empty(0, device=LAST), [0], versioned=versioned), []),
+    ):
+        imported = torch.from_dlpack(claim)
+        assert imported.device == LAST
+        assert imported.tolist() == expected
+
+
+@needs(torch.float32)
+@pytest.mark.parametrize("versioned", [False, True])
+@pytest.mark.parametrize(
+    ("claim", "message"),
+    [
+        ({"device_id": 99}, f"{DEVICE}:99"),
+        ({"device_id": -1}, f"{DEVICE}:-1"),
+        ({"device_id": 256}, f"{DEVICE}:256"),
+        ({"device_id": (LAST.index or 0) + 1}, "this machine has"),
+        ({"strides": [-1]}, "negative strides"),
+        ({"shape": [-8]}, "negative dimension"),
+        ({"ndim": -1}, "-1 dimensions"),
+        ({"shape": [2**40]}, "not memory of"),
+        ({"shape": [2], "strides": [2**40]}, "not memory of"),
+        ({"data": 64}, "not memory of"),
+    ],
+)
+def test_claims_that_cannot_be_true_are_refused(
+    claim: dict[str, Any], message: str, versioned: bool
+) -> None:
+    tensor = torch.arange(8.0, device=LAST)
+    with pytest.raises(RuntimeError, match=message):
+        torch.from_dlpack(capsule(tensor, versioned=versioned, **claim))
+
+
+@pytest.mark.skipif(backend.device_count() < 2, reason="there is only one device")
+@needs(torch.float32)
+def test_memory_of_another_device_is_refused() -> None:
+    tensor = torch.arange(8.0, device=f"{DEVICE}:1")
+    with pytest.raises(RuntimeError, match=f"not memory of {DEVICE}:0"):
+        torch.from_dlpack(capsule(tensor, device_id=0))
+
+
+@needs(torch.float32)
+def test_a_dtype_that_was_not_chosen_is_refused() -> None:
+    dtype = unsupported_dtype()
+    if dtype.itemsize == 1:
+        pytest.skip("DLPack has no plain code for the dtype that is left")
+    tensor = torch.arange(8.0, device=DEVICE)
+    with pytest.raises(TypeError, match=f"{DEVICE} does not support {dtype}"):
+        torch.from_dlpack(capsule(tensor, [1], dtype=dtype))
+
+
+@needs(torch.float32)
+def test_an_object_that_claims_another_device_is_refused() -> None:
+    class Producer:
+        def __dlpack_device__(self) -> tuple[int, int]:
+            return int(DLDeviceType.kDLExtDev), 99
+
+        def __dlpack__(self, **_: Any) -> Any:
+            return capsule(torch.arange(8.0, device=DEVICE), device_id=99)
+
+    with pytest.raises(RuntimeError, match=f"{DEVICE}:99"):
+        torch.from_dlpack(Producer())

@@ -68,8 +68,7 @@ def compare(
             function(*on_device, **keywords)
         return
     if expected.dtype not in supported():
-        # Python's own operators turn a TypeError into one of theirs.
-        with pytest.raises(TypeError, match=r"does not support|unsupported operand"):
+        with pytest.raises(NotImplementedError, match="does not support"):
             function(*on_device, **keywords)
         return
     assert_same(function(*on_device, **keywords), expected)
@@ -97,6 +96,10 @@ def compare_widened(
 def test_unary(name: str, dtype: torch.dtype) -> None:
     function = getattr(torch, name)
     values = sample(6, 7, dtype=dtype)
+    if name == "abs" and dtype is torch.bool:
+        # CUDA gives truth values as they are, and so do we; the CPU has no kernel for them.
+        assert_same(torch.abs(values.to(DEVICE)), values)
+        return
     for layout in LAYOUTS:
         compare(function, layout(values))
     if dtype.is_floating_point:

@@ -11,6 +11,7 @@ from support import (
     FLOATING,
     NEVER_OFFERED,
     assert_same,
+    close,
     needs,
     sample,
     supported,
@@ -152,3 +153,46 @@ def test_message_of_a_refused_dtype_lists_those_that_work() -> None:
     with pytest.raises(TypeError) as error:
         torch.empty(2, dtype=NEVER_OFFERED, device=DEVICE)
     assert all(str(dtype) in str(error.value) for dtype in supported())
+
+
+@pytest.mark.parametrize("dtype", supported(FLOATING), ids=str)
+@pytest.mark.parametrize("name", ["kaiser", "hann", "hamming", "bartlett", "blackman"])
+def test_windows(name: str, dtype: torch.dtype) -> None:
+    window = getattr(torch, f"{name}_window")
+    wide = torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
+    for length, periodic in ((0, True), (1, True), (2, False), (9, True), (10, False)):
+        expected = window(length, periodic=periodic, dtype=wide).to(dtype)
+        result = window(length, periodic=periodic, dtype=dtype, device=DEVICE)
+        assert_same(result, expected, **close(dtype))
+
+
+def test_results_of_operators_in_an_unsupported_dtype_are_named() -> None:
+    """Python drops the text of a TypeError that an operator such as + raises."""
+    wanted = unsupported_dtype()
+    named = rf"{DEVICE} does not support {wanted}".replace(".", r"\.")
+    x = torch.ones(3, device=DEVICE)
+    number = torch.ones(3, dtype=wanted) if wanted is not NEVER_OFFERED else None
+    with pytest.raises(TypeError, match=named):
+        torch.ones(2, dtype=wanted, device=DEVICE)
+    with pytest.raises(TypeError, match=named):
+        x.to(wanted)
+    if number is None:
+        return
+    with pytest.raises(TypeError, match=named):
+        number.to(DEVICE)
+
+
+@pytest.mark.parametrize("symbol", ["+", "-", "*", "/", "**", "//", "%", "==", "@"])
+def test_operators_of_an_unsupported_dtype_say_so(symbol: str) -> None:
+    pairs = [(torch.float16, torch.complex32), (torch.float64, torch.complex128)]
+    missing = [(a, b) for a, b in pairs if a in supported() and b not in supported()]
+    for source, result in missing:
+        x = torch.ones(3, dtype=source, device=DEVICE)
+        for expression in (f"x {symbol} (1 + 2j)", f"(1 + 2j) {symbol} x"):
+            try:
+                eval(expression, {"x": x})
+            except (NotImplementedError, RuntimeError) as error:
+                text = str(error)
+                assert f"does not support {result}" in text or "not implemented for" in text
+            except TypeError as error:
+                assert symbol == "@", error

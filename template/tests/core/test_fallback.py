@@ -6,8 +6,16 @@ from collections.abc import Callable, Iterator
 
 import pytest
 import torch
-from backend import DEVICE, backend
-from support import assert_same, fallbacks, needs, needs_two_devices, sample, unsupported_dtype
+from backend import DEVICE, ENV_PREFIX, backend
+from support import (
+    assert_same,
+    fallbacks,
+    needs,
+    needs_two_devices,
+    run_python,
+    sample,
+    unsupported_dtype,
+)
 
 pytestmark = needs(torch.float32)
 
@@ -153,7 +161,7 @@ def test_several_results() -> None:
 def test_results_of_the_wrong_dtype_are_refused() -> None:
     if unsupported_dtype() is not torch.float64:
         pytest.skip("only a backend without float64 can be asked for it")
-    with pytest.raises(TypeError, match=r"does not support torch\.float64"):
+    with pytest.raises(NotImplementedError, match=r"does not support torch\.float64"):
         torch.linalg.norm(torch.ones(2, device=DEVICE), dtype=torch.float64)
 
 
@@ -183,6 +191,24 @@ def test_work_that_is_still_queued_is_seen() -> None:
     with backend.stream(stream):
         value += 1
         assert_same(bessel(value), bessel(torch.full((2000,), 51.0)))
+
+
+@needs(torch.int64)
+@pytest.mark.parametrize("address", ["0", "1"])
+def test_work_that_has_failed_is_not_computed_on(address: str) -> None:
+    result = run_python(
+        f"""
+        import torch
+        values = torch.ones(4, device="{DEVICE}")
+        try:
+            values[torch.tensor([9], device="{DEVICE}")]
+            torch.special.bessel_j0(values)
+        except (IndexError, RuntimeError):
+            print("raised")
+        """,
+        {f"{ENV_PREFIX}_SIMULATOR_HOST_ADDRESS": address},
+    )
+    assert "raised" in result.stdout
 
 
 @pytest.fixture
@@ -307,3 +333,24 @@ def test_missing_optional_tensors() -> None:
             loss(values.sigmoid().to(DEVICE), targets.to(DEVICE), moved),
             loss(values.sigmoid(), targets, use),
         )
+
+
+@needs(torch.float32)
+def test_fused_steps_of_tensors_in_different_orders() -> None:
+    """The CPU's fused kernels take a parameter, its gradient and its state for arranged alike."""
+    values, grad, state = sample(4, 6), sample(4, 6, seed=1), sample(1, 6, seed=2)
+    parameter = values.T.contiguous().to(DEVICE).T
+    torch._fused_sgd_(
+        [parameter],
+        [grad.to(DEVICE)],
+        [state.to(DEVICE).expand(4, 6)],  # which the family declines
+        weight_decay=0.0,
+        momentum=0.9,
+        lr=0.1,
+        dampening=0.0,
+        nesterov=False,
+        maximize=False,
+        is_first_step=False,
+    )
+    assert fallbacks("_fused_sgd_") == 1
+    assert_same(parameter, values - 0.1 * (0.9 * state + grad), rtol=1e-5, atol=1e-6)

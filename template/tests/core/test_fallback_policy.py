@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -60,6 +61,60 @@ def test_stats_say_what_a_call_cost_and_why() -> None:
     assert record.reason == "no kernel"
     if not backend.get_device_properties(0).host_addressable:
         assert record.bytes >= values.nbytes
+
+
+MANY_DIMENSIONS = (1,) * 20  # more than a kernel takes
+
+
+def reason(operator: str) -> str:
+    (record,) = (record for name, record in backend.fallback_stats().items() if operator in name)
+    return str(record.reason)
+
+
+def test_a_reason_does_not_outlive_its_call() -> None:
+    """Operators that have a kernel say so, and those without one do not repeat the last reason."""
+    values = torch.ones(MANY_DIMENSIONS, device=DEVICE)
+    parameter = values.clone().requires_grad_()
+    parameter.grad = values
+    for call, operator in (
+        (lambda: values.clone().uniform_(), "uniform_"),
+        (lambda: torch.optim.SGD([parameter], fused=True).step(), "_fused_sgd_"),
+    ):
+        call()
+        bessel(torch.ones(2, device=DEVICE))
+        has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key(
+            f"aten::{operator}", "PrivateUse1"
+        )
+        if has_kernel and fallbacks(operator):
+            assert reason(operator) != "no kernel"
+        assert reason("bessel_j0") == "no kernel"
+
+
+@needs(torch.complex64)
+def test_every_reason_is_kept() -> None:
+    """And a block tells those of its own calls."""
+    given = set()
+    for values in (torch.ones(MANY_DIMENSIONS), torch.ones(3, dtype=torch.complex64)):
+        with backend.count_fallbacks() as block:
+            torch.logcumsumexp(values.to(DEVICE), 0)
+        given |= {record.reason for name, record in block.items() if "logcumsumexp" in name}
+    if given:
+        assert set(reason("_logcumsumexp").split("; ")) == given
+
+
+def test_work_that_is_queued_is_no_time_on_the_cpu() -> None:
+    values = torch.ones(2**22, device=DEVICE)
+    bessel(values[:1])
+    backend.reset_fallback_stats()
+    for _ in range(100):
+        values += 1
+    if backend.current_stream().query():
+        pytest.skip("the device is as fast as its host, or works while the host waits")
+    start = time.perf_counter()
+    bessel(values[:1])
+    elapsed = time.perf_counter() - start
+    (record,) = (record for name, record in backend.fallback_stats().items() if "bessel_j0" in name)
+    assert record.seconds < elapsed / 2
 
 
 def test_count_fallbacks_counts_what_its_block_does() -> None:

@@ -9,7 +9,7 @@ from support import losses_of_example, needs
 pytestmark = needs(torch.float32)
 
 
-@pytest.mark.parametrize("name", ["gpt", "resnet", "lstm", "unet"])
+@pytest.mark.parametrize("name", ["gpt", "resnet", "lstm", "unet", "moe", "speech"])
 def test_model_trains_as_on_the_cpu_without_falling_back(name: str) -> None:
     actual, expected = losses_of_example(name, 20)
     assert len(actual) == 20

@@ -115,3 +115,81 @@ def test_device_can_be_used_in_a_child_that_was_forked_before() -> None:
         """
     )
     assert "sum 3.0" in result.stdout
+
+
+@needs(torch.float32)
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+@pytest.mark.parametrize("end", ["os._exit(0)", "sys.exit(0)"])
+def test_forked_child_drops_what_it_inherited(end: str) -> None:
+    result = run_python(
+        f"""
+        import gc, os, sys, torch, warnings
+        warnings.simplefilter("ignore")
+        device = torch.{DEVICE}
+        stream = device.Stream()
+
+        def use():
+            pinned = torch.ones(10_000).pin_memory()
+            moved = pinned.to("{DEVICE}", non_blocking=True)
+            host = torch.empty(10_000, pin_memory=True)
+            host.copy_(moved, non_blocking=True)
+            moved.record_stream(stream)
+            with device.stream(stream):
+                result = moved * 2
+            event = device.Event(enable_timing=True)
+            event.record(stream)
+            lazy = result._lazy_clone()
+            gradient = torch.ones(3, device="{DEVICE}", requires_grad=True)
+            (gradient * 2).sum().backward()
+            return [pinned, moved, host, result, event, lazy, gradient, host[5:], moved[5:],
+                    device.Stream(), torch.Event("{DEVICE}"), moved.untyped_storage(),
+                    torch.utils.dlpack.to_dlpack(moved)]
+
+        inherited = use()
+        child = os.fork()
+        if child == 0:
+            while inherited:
+                del inherited[-1]
+                gc.collect()
+            print("dropped", flush=True)
+            {end}
+        assert os.waitpid(child, 0)[1] == 0
+        inherited.clear()
+        inherited = use()
+        device.synchronize()
+        assert inherited[3].cpu().eq(2).all()
+        """
+    )
+    assert "dropped" in result.stdout
+
+
+@needs(torch.float32)
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+def test_workers_of_a_data_loader_drop_what_they_inherited() -> None:
+    result = run_python(
+        f"""
+        import torch, warnings
+        from torch.utils.data import DataLoader, Dataset
+        warnings.simplefilter("ignore")
+        stream = torch.{DEVICE}.Stream()
+
+        class Squares(Dataset):
+            def __init__(self):
+                self.source = torch.ones(1000).pin_memory()
+                self.cache = self.source.to("{DEVICE}", non_blocking=True)
+                self.cache.record_stream(stream)
+
+            def __len__(self):
+                return 4
+
+            def __getitem__(self, i):
+                self.source = self.cache = None
+                return torch.tensor(float(i * i))
+
+        loader = DataLoader(
+            Squares(), num_workers=2, pin_memory=True, multiprocessing_context="fork"
+        )
+        print([batch.item() for batch in loader])
+        """
+    )
+    assert "[0.0, 1.0, 4.0, 9.0]" in result.stdout

@@ -222,3 +222,15 @@ def test_wrong_arguments_are_refused() -> None:
         torch.native_batch_norm(x, torch.ones(2, device=DEVICE), None, None, None, True, 0.1, 1e-5)
     with pytest.raises(RuntimeError, match="at least one element"):
         torch.native_batch_norm(x[:0], None, None, None, None, True, 0.1, 1e-5)
+
+
+@pytest.mark.parametrize("number", [0.1, 1234.567, -7.7])
+@pytest.mark.parametrize("dtype", supported(FLOATING), ids=str)
+def test_equal_numbers_become_the_bias(dtype: torch.dtype, number: float) -> None:
+    x = torch.full((4, 6, 250), number, dtype=dtype, device=DEVICE)
+    bias = torch.full((250,), 0.25, dtype=dtype, device=DEVICE)
+    assert_same(
+        functional.layer_norm(x, (250,), None, bias), torch.full(x.shape, 0.25, dtype=dtype)
+    )
+    for flat in (functional.group_norm(x, 2), functional.batch_norm(x, None, None, training=True)):
+        assert flat.count_nonzero() == 0

@@ -109,3 +109,36 @@ def test_tensors_of_different_devices_are_refused() -> None:
             maximize=False,
             is_first_step=True,
         )
+
+
+@needs(torch.float32)
+@pytest.mark.parametrize(
+    "optimizer",
+    [torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW, torch.optim.Adagrad],
+)
+@pytest.mark.parametrize("momentum", [False, True])
+def test_strides_of_parameters_and_gradients_differ(optimizer: Any, momentum: bool) -> None:
+    options: dict[str, Any] = {"lr": 0.1, "weight_decay": 0.1}
+    if momentum and optimizer is torch.optim.SGD:
+        options["momentum"] = 0.9
+    if momentum and optimizer in (torch.optim.Adam, torch.optim.AdamW):
+        options["amsgrad"] = True
+    values, grad = sample(4, 6), sample(4, 6, seed=1)
+
+    def final(device: str, **kind: Any) -> list[torch.Tensor]:
+        gaps = torch.zeros(4, 12, device=device)[:, ::2]
+        layouts = [
+            (values.T.contiguous().to(device).T, grad.to(device)),
+            (values.to(device, copy=True), grad.T.contiguous().to(device).T),
+            (gaps.copy_(values), grad.to(device)),
+        ]
+        parameters = [torch.nn.Parameter(parameter) for parameter, _ in layouts]
+        for parameter, (_, gradient) in zip(parameters, layouts, strict=True):
+            parameter.grad = gradient
+        stepper = optimizer(parameters, **options, **kind)
+        for _ in range(3):
+            stepper.step()
+        return [parameter.detach() for parameter in parameters]
+
+    for got, wanted in zip(final(DEVICE, fused=True), final("cpu", foreach=False), strict=True):
+        assert_same(got, wanted, rtol=1e-4, atol=1e-5)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from backend import DEVICE, backend
-from support import needs
+from support import needs, run_python
 from torch.utils.data import DataLoader, TensorDataset
 
 pytestmark = needs(torch.float32, torch.int64)
@@ -50,6 +52,75 @@ def test_asynchronous_copies_keep_their_source_until_they_ran() -> None:
         del pinned
     for number, result in enumerate(results):
         assert result.cpu().eq(number).all()
+
+
+def keep_busy() -> None:
+    """Enqueue enough that a copy behind it has not run when the host goes on."""
+    ones = torch.ones(512, 512, device=DEVICE)
+    for _ in range(4):
+        ones @ ones
+
+
+@pytest.mark.parametrize(
+    "alias",
+    [
+        lambda pinned: pinned[1000:],
+        lambda pinned: torch.from_numpy(pinned.numpy()[1000:]),
+        lambda pinned: torch.from_numpy(pinned.numpy()),
+        lambda pinned: torch.frombuffer(pinned.numpy().data, dtype=torch.float32, offset=4000),
+    ],
+    ids=["view", "part of an array", "array", "buffer"],
+)
+def test_pinned_memory_behind_an_alias_is_kept_until_the_copy_ran(
+    alias: Callable[[torch.Tensor], torch.Tensor],
+) -> None:
+    for _ in range(5):
+        pinned = torch.full((50_000,), 3.0).pin_memory()
+        part = alias(pinned)
+        assert part.is_pinned()
+        target = torch.zeros(part.shape, device=DEVICE)
+        keep_busy()
+        target.copy_(part, non_blocking=True)
+        del pinned, part
+        torch.full((50_000,), -1.0).pin_memory()
+        assert target.cpu().eq(3).all()
+
+
+def test_copy_into_an_alias_does_not_reach_the_next_owner() -> None:
+    source = torch.full((49_000,), 3.0, device=DEVICE)
+    for _ in range(5):
+        pinned = torch.empty(50_000, pin_memory=True)
+        part = torch.from_numpy(pinned.numpy()[1000:])
+        keep_busy()
+        part.copy_(source, non_blocking=True)
+        del pinned, part
+        next_owner = torch.full((50_000,), -1.0).pin_memory()
+        backend.synchronize()
+        assert next_owner.eq(-1).all()
+
+
+def test_failed_work_is_no_concern_of_who_takes_pinned_memory() -> None:
+    result = run_python(
+        f"""
+        import torch
+        stream = torch.{DEVICE}.Stream()
+        for _ in range(5):
+            pinned = torch.ones(1000).pin_memory()
+            with torch.{DEVICE}.stream(stream):
+                torch.ones(5, device="{DEVICE}")[torch.tensor([7]).to("{DEVICE}", non_blocking=True)]
+                pinned.to("{DEVICE}", non_blocking=True)
+            del pinned
+            while not stream.query():
+                pass
+            assert torch.empty(1000, pin_memory=True).is_pinned()
+            try:
+                stream.synchronize()
+            except RuntimeError as error:
+                assert "index 7" in str(error), error
+                print("told")
+        """
+    )
+    assert result.stdout.split() == ["told"] * 5
 
 
 def test_asynchronous_copy_to_pinned_memory_is_there_after_synchronising() -> None:

@@ -114,6 +114,13 @@ def test_nextafter_takes_the_smallest_step_of_its_type(dtype: torch.dtype) -> No
 
 
 @needs(torch.int64)
+@pytest.mark.parametrize("exponent", [0.5, -0.5, -1, -1.0, 3, 2.5])
+def test_powers_of_special_values(exponent: float) -> None:
+    special = torch.tensor([float("-inf"), float("inf"), -0.0, 0.0, float("nan"), 4.0, -4.0])
+    for dtype in supported(torch.float32, torch.float64):
+        compare(lambda x: x**exponent, special.to(dtype))
+
+
 def test_shifts_by_python_operators() -> None:
     values = torch.tensor([1, -5, 2**40, 7])
     for function in (

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import pytest
 import torch
-from backend import DEVICE
+from backend import DEVICE, backend
 from support import FLOATING, INTEGERS, assert_same, names, needs, sample, supported
 
 REDUCTIONS = names("sum prod mean amax amin all any")
@@ -137,3 +138,109 @@ def test_nan_spreads_through_maximum_and_sum() -> None:
     values = torch.tensor([1.0, float("nan"), 3.0], device=DEVICE)
     assert values.amax().isnan().item()
     assert values.sum().isnan().item()
+
+
+@pytest.mark.parametrize("function", [torch.sum, torch.mean, torch.std, torch.norm])
+@pytest.mark.parametrize("values", ["equal", "random"])
+def test_many_numbers_add_up_as_precisely_as_on_the_cpu(
+    function: Callable[..., torch.Tensor], values: str
+) -> None:
+    count = 3_000_000
+    x = torch.full((count,), 0.1) if values == "equal" else torch.rand(count)
+    exact = function(x.double()).item()
+    # One rounding of the result, and what pairwise summation may lose.
+    assert abs(function(x.to(DEVICE)).item() - exact) <= 4e-7 * max(abs(exact), 0.1)
+    rows = x.view(-1, 3)
+    torch.testing.assert_close(
+        rows.to(DEVICE).sum(0).cpu().double(), rows.double().sum(0), rtol=4e-7, atol=0
+    )
+
+
+@needs(torch.float64)
+def test_doubles_lose_nothing_that_matters() -> None:
+    x = torch.full((1_000_001,), 0.1, dtype=torch.float64)
+    x[::1000] = 1e9
+    exact = math.fsum(x.tolist())
+    for lies in (x, x.view(-1, 1)):
+        assert abs(lies.to(DEVICE).sum(0).item() - exact) <= 4e-15 * exact
+    assert torch.tensor([1e308, 1e308], dtype=torch.float64, device=DEVICE).sum().isinf()
+
+
+@pytest.mark.parametrize("function", [torch.std, torch.var])
+@needs(torch.float64)
+def test_deviations_of_huge_numbers(function: Callable[..., torch.Tensor]) -> None:
+    for numbers in ([1e160, -1e160, 1.0], [1e160, 2e160], [float("inf"), 1.0], [1e160, 1e160]):
+        x = torch.tensor(numbers, dtype=torch.float64)
+        for lies in (x, x.view(-1, 1)):
+            assert_same(function(lies.to(DEVICE), dim=0), function(lies, dim=0))
+
+
+@pytest.mark.parametrize("number", [0.1, 1234.567, -7.7])
+@pytest.mark.parametrize("dtype", supported(FLOATING), ids=str)
+def test_equal_numbers_do_not_deviate(dtype: torch.dtype, number: float) -> None:
+    x = torch.full((3000, 3), number, dtype=dtype, device=DEVICE)
+    assert x.var(0).count_nonzero() == 0
+    assert x.T.contiguous().std(1).count_nonzero() == 0
+
+
+READERS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "sum": torch.sum,
+    "sum, dtype": lambda x: x.sum(dtype=torch.float32),
+    "sum over rows": lambda x: x.view(1000, -1).sum(0),
+    "mean, dtype": lambda x: x.mean(dtype=torch.float32),
+    "prod": torch.prod,
+    "all": torch.all,
+    "any": torch.any,
+    "count_nonzero": torch.count_nonzero,
+    "vector_norm, dtype": lambda x: torch.linalg.vector_norm(x.float(), dtype=torch.float32),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+@needs(torch.uint8)
+def test_reductions_convert_while_they_read(name: str) -> None:
+    values = torch.randint(0, 256, (2_000_000,), dtype=torch.uint8)
+    x = values.to(DEVICE)
+    torch.accelerator.synchronize()
+    backend.reset_peak_memory_stats()
+    before = backend.memory_allocated()
+    result = READERS[name](x)
+    peak = backend.max_memory_allocated() - before
+    assert_same(result, READERS[name](values), rtol=1e-3 if "norm" in name else 1e-5, atol=0)
+    # x.float() is the caller's; of the input there is no other copy.
+    given = 4 * x.numel() if "norm" in name else 0
+    assert peak <= given + x.numel() // 2
+
+
+@needs(torch.uint8)
+def test_running_sums_convert_while_they_read() -> None:
+    values = torch.randint(0, 256, (1_000_000,), dtype=torch.uint8)
+    x = values.to(DEVICE)
+    backend.reset_peak_memory_stats()
+    before = backend.memory_allocated()
+    result = x.cumsum(0)
+    assert backend.max_memory_allocated() - before <= result.nbytes + x.nbytes
+    assert_same(result, values.cumsum(0))
+
+
+CONVERSIONS = [
+    (torch.float64, torch.float16),
+    (torch.float32, torch.int64),
+    (torch.int64, torch.uint8),
+    (torch.float16, torch.float64),
+    (torch.bool, torch.float32),
+]
+
+
+@pytest.mark.parametrize(("source", "target"), CONVERSIONS, ids=str)
+def test_sums_convert_as_the_cpu_does(source: torch.dtype, target: torch.dtype) -> None:
+    if not set(supported()) >= {source, target}:
+        pytest.skip("the dtypes are not supported")
+    x = (sample(40, 30) * 3).to(source)
+    for function in (torch.sum, torch.cumsum, torch.prod):
+        assert_same(
+            function(x.to(DEVICE), 0, dtype=target),
+            function(x, 0, dtype=target),
+            rtol=2e-3,
+            atol=2e-3,
+        )

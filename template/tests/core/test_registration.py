@@ -104,3 +104,8 @@ def test_dir_lists_what_is_public_and_nothing_else() -> None:
 
 def test_version_is_that_of_the_distribution() -> None:
     assert backend.__version__.split(".")[0].isdigit()
+
+
+def test_most_of_what_models_call_has_a_kernel_here() -> None:
+    names = torch._C._dispatch_get_registrations_for_dispatch_key("PrivateUse1")
+    assert sum(name.startswith("aten::") for name in names) >= 800

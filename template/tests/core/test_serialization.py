@@ -92,6 +92,48 @@ def test_device_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) ->
         torch.load(buffer)
 
 
+class Claim:
+    """Saves as a tensor of other sizes and strides than the storage has."""
+
+    def __init__(self, tensor: torch.Tensor, *place: Any) -> None:
+        self.tensor, self.place = tensor, place
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        function, arguments, *_ = self.tensor.__reduce_ex__(protocol)
+        return function, (arguments[0], *self.place, *arguments[4:])
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        ((0, (1000,), (1,)), "the file is damaged.*4000 bytes.* 16"),
+        ((0, (2, 2), (1000, 1)), "the file is damaged"),
+        ((3, (2,), (1,)), "the file is damaged"),
+        ((0, (4,), (-1,)), "Negative strides"),
+        ((3, (1,), (-1,)), "Negative strides"),
+        ((-1, (4,), (1,)), "offset"),
+    ],
+)
+@pytest.mark.parametrize("dtype", supported(torch.float32, torch.int32, torch.uint32), ids=str)
+def test_files_whose_tensors_do_not_fit_their_storages_are_refused(
+    dtype: torch.dtype, place: Any, message: str
+) -> None:
+    values = sample(4, dtype=dtype)
+    assert_same(save_and_load(Claim(values.to(DEVICE), 0, (2, 2), (2, 1))), values.view(2, 2))
+    for saved, location in ((values.to(DEVICE), None), (values, DEVICE)):
+        with pytest.raises(RuntimeError, match=message):
+            save_and_load(Claim(saved, *place), map_location=location)
+
+
+@needs(torch.float32)
+def test_loaded_tensors_can_be_resized() -> None:
+    loaded = save_and_load(torch.arange(4.0, device=DEVICE))
+    loaded.resize_(8)
+    assert loaded[:4].tolist() == [0, 1, 2, 3]
+    loaded.untyped_storage().resize_(0)
+    assert loaded.untyped_storage().nbytes() == 0
+
+
 @needs(torch.float32)
 def test_module_and_optimizer_state_come_back() -> None:
     model = nn.Linear(3, 2, device=DEVICE)

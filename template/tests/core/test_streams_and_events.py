@@ -49,6 +49,24 @@ def test_stream_takes_any_priority(priority: int) -> None:
         assert torch.ones(2, device=DEVICE).sum().item() == 2
 
 
+def test_priorities_are_kept_within_the_devices_range() -> None:
+    lowest, highest = backend.Stream.priority_range()
+    assert highest <= 0 <= lowest
+    for priority in (-100, highest, 0, lowest, 100):
+        kept = backend.Stream(priority=priority).priority
+        assert kept == min(max(priority, highest), lowest)
+
+
+def test_normal_streams_have_the_priority_of_the_default_stream() -> None:
+    stream = backend.Stream()
+    assert backend.default_stream().priority == backend.current_stream().priority == 0
+    assert stream.priority == 0
+    again = backend.Stream(
+        stream_id=stream.stream_id, device_index=stream.device_index, device_type=stream.device_type
+    )
+    assert again.priority == 0
+
+
 def test_stream_of_another_device_type_is_refused() -> None:
     with pytest.raises(ValueError, match=f"expected a {DEVICE} device"):
         backend.Stream("cpu")
@@ -62,6 +80,62 @@ def test_two_streams_differ_and_one_is_found_again_by_its_id() -> None:
     )
     assert again == one
     assert hash(again) == hash(one)
+
+
+def invented(stream_id: int, index: int = 0) -> torch.Stream:
+    """Return a stream that nothing has made."""
+    kind = torch.Stream(DEVICE).device_type
+    return torch.Stream(stream_id=stream_id, device_index=index, device_type=kind)
+
+
+def enter(stream: torch.Stream) -> None:
+    with stream:
+        pass
+
+
+USES_OF_A_STREAM = [
+    lambda stream: stream.query(),
+    lambda stream: stream.synchronize(),
+    # PyTorch has native_handle from 2.11 on.
+    lambda stream: getattr(stream, "native_handle", None) or stream.query(),
+    lambda stream: stream.wait_stream(backend.current_stream()),
+    lambda stream: backend.current_stream().wait_stream(stream),
+    lambda stream: stream.record_event(),
+    lambda stream: backend.Event().record(stream),
+    lambda stream: stream.wait_event(backend.current_stream().record_event()),
+    lambda stream: backend.set_stream(stream),
+    lambda stream: torch.accelerator.set_stream(stream),
+    enter,
+    lambda stream: torch.ones(1, device=DEVICE).record_stream(stream),
+]
+
+
+@pytest.mark.parametrize("use", USES_OF_A_STREAM)
+@pytest.mark.parametrize("stream_id", [1, 12345678, -1, 2**62])
+def test_a_stream_that_nothing_has_made_is_refused(use: Any, stream_id: int) -> None:
+    with pytest.raises(RuntimeError, match=f"{DEVICE}:0 has no stream of id {stream_id}"):
+        use(invented(stream_id))
+    assert backend.current_stream() == backend.default_stream()
+
+
+@pytest.mark.parametrize("use", USES_OF_A_STREAM)
+def test_a_stream_of_a_device_that_is_not_there_is_refused(use: Any) -> None:
+    with pytest.raises(RuntimeError, match=f"invalid device {DEVICE}:9"):
+        use(invented(0, index=9))
+
+
+@needs_two_devices
+@pytest.mark.parametrize("use", USES_OF_A_STREAM)
+def test_a_stream_of_one_device_is_none_of_another(use: Any) -> None:
+    stream = backend.Stream(1)
+    with pytest.raises(RuntimeError, match=f"{DEVICE}:0 has no stream of id"):
+        use(invented(stream.stream_id, index=0))
+
+
+def test_a_stream_of_another_device_type_is_no_stream_for_a_tensor() -> None:
+    other = torch.Stream(stream_id=0, device_index=0, device_type=0)
+    with pytest.raises(RuntimeError, match=f"expected a stream of {DEVICE}"):
+        torch.ones(1, device=DEVICE).record_stream(other)
 
 
 def test_default_stream_is_current_at_first() -> None:

@@ -27,6 +27,10 @@ class Reduction:
     to_bool: bool = False
 
 
+def count_nonzero(values: NDArray[Any], axis: tuple[int, ...], keepdims: bool) -> Any:
+    return np.sum(values != 0, axis=axis, keepdims=keepdims)
+
+
 REDUCTIONS = [
     Reduction("sum", np.sum, oracle.NUMBERS, [-2, -1, 0, 1, 2, 3]),
     Reduction("prod", np.prod, oracle.FLOATING + oracle.COMPLEX, [-1, 1, 1, 2, 0.5]),
@@ -36,6 +40,7 @@ REDUCTIONS = [
     Reduction("min", np.min, oracle.BOOL + oracle.REAL, list(range(-50, 50))),
     Reduction("all", np.all, oracle.ALL, [0] + [1] * 30, to_bool=True),
     Reduction("any", np.any, oracle.ALL, [1] + [0] * 30, to_bool=True),
+    Reduction("count_nonzero", count_nonzero, oracle.ALL, [0, 0, 1, 2, 3], to_bool=True),
 ]
 # With the parameter of each: an order, a correction.
 STATISTICS: list[tuple[str, float]] = [
@@ -75,6 +80,8 @@ PLACES = [layouts.contiguous, layouts.transposed, layouts.stepped, layouts.shuff
 def out_dtype(name: str, dtype: str) -> str:
     if name in ("all", "any"):
         return "bool"
+    if name == "count_nonzero":
+        return "int64"
     real = {"complex64": "float32", "complex128": "float64"}
     return real.get(dtype, dtype) if name in ("norm", "var", "std") else dtype
 
@@ -290,6 +297,44 @@ def test_nan_and_infinity_are_true_and_negative_zero_is_not(
     values = np.asarray([[np.nan, np.inf], [-0.0, 0.0], [-0.0, np.nan]]).astype(DTYPES[dtype])
     case, out, _ = run(device, name, dtype, values, (1,), layouts.contiguous)
     device.assert_exact(case, out, getattr(np, name)(values != 0, axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        *(("uint8", "int64"), ("int32", "int64"), ("bool", "int32"), ("int8", "float32")),
+        *(("float32", "float64"), ("float64", "float32"), ("bfloat16", "float64")),
+        *(("float32", "complex128"), ("float32", "int64"), ("float16", "float32")),
+    ],
+)
+@pytest.mark.parametrize("name", ["sum", "prod", "mean", "norm"])
+def test_elements_are_converted_while_they_are_read(
+    device: Device, name: str, source: str, target: str
+) -> None:
+    if name in ("mean", "norm") and target not in oracle.FLOATING:
+        return
+    values = rng(name, source, target).choice([0, 1, 1, 3], (17, 33))
+    values[:, 5] = 0 if name != "prod" else 1
+    for dims in ((0,), (1,), (0, 1)):
+        case = Case("reduce", name, target, f"contiguous {source}")
+        given = device.array(source, values.shape, layouts.contiguous, values)
+        sizes = tuple(1 if dim in dims else size for dim, size in enumerate(values.shape))
+        out = device.array(target, sizes)
+        code = device.api.ReduceOp[name]
+        parameter = 2.0 if name == "norm" else 0.0
+        answer = device.api.reduce(device.stream, code, out.view, given.view, parameter, probe=True)
+        if answer is not None:
+            continue  # the caller converts then
+        device.run(case, [out], code, out, given, parameter)
+        wide = given.values.astype(DTYPES[target])
+        if name == "norm":
+            computed = statistic("norm", 2, wide, dims)
+        else:
+            computed = getattr(np, name)(wide, axis=dims, keepdims=True)
+        if target in oracle.INTEGERS:
+            device.assert_exact(case, out, computed)
+        else:
+            device.assert_close(case, out, computed)
 
 
 @pytest.mark.parametrize("name", ["sum", "max", "any"])

@@ -36,7 +36,7 @@ def test_properties_are_filled_in(api: ModuleType) -> None:
         assert properties.name
         assert properties.architecture
         assert properties.total_memory == api.memory_info(device).total
-        assert properties.highest_priority <= properties.lowest_priority
+        assert properties.highest_priority <= 0 <= properties.lowest_priority
         assert properties.allocation_alignment.bit_count() == 1
 
 
@@ -68,13 +68,14 @@ def test_the_simulator_has_as_many_devices_as_it_is_told(
     assert done.stdout.strip() == str(count), done.stderr
 
 
-def test_the_simulator_names_a_device_count_that_it_cannot_read(
-    api: ModuleType, simulator: ModuleType, run_child: Callable[..., Any]
+@pytest.mark.parametrize("value", ["many", "-1", "65", "1.5", "99999999999999999999"])
+def test_the_simulator_names_a_device_count_that_it_cannot_have(
+    api: ModuleType, simulator: ModuleType, run_child: Callable[..., Any], value: str
 ) -> None:
-    environment = {f"{api.ENV_PREFIX}_SIMULATOR_DEVICES": "many"}
+    environment = {f"{api.ENV_PREFIX}_SIMULATOR_DEVICES": value}
     done = run_child("import _device; print(_device.device_count())", **environment)
     assert done.stdout.strip() == "2"
-    assert f"{api.ENV_PREFIX}_SIMULATOR_DEVICES=many" in done.stderr
+    assert f"{api.ENV_PREFIX}_SIMULATOR_DEVICES={value} is not a number" in done.stderr
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason=f"no fork on {sys.platform}")

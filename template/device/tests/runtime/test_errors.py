@@ -112,7 +112,7 @@ def test_the_first_of_two_errors_is_the_one_reported(
     api.synchronize(stream)
 
 
-def test_is_idle_reports_an_error(
+def test_asking_neither_throws_nor_forgets(
     api: ModuleType,
     fail_next: Callable[..., None],
     make_event: Callable[..., Any],
@@ -122,12 +122,183 @@ def test_is_idle_reports_an_error(
     event = make_event()
     fail_next("LAUNCH", later=True)
     fill(api, stream, buffer)
-    api.wait(api.default_stream(0), event)
+    api.record(event, stream)
+    while not (api.is_idle(stream) and api.is_complete(event)):
+        pass
     with pytest.raises(api.DeviceError):
-        while not api.is_idle(stream):
-            pass
-        raise AssertionError("the stream became idle without an error")
-    assert api.is_idle(stream)
+        api.synchronize(event)
+    api.synchronize(stream)
+
+
+def test_an_error_names_where_it_comes_from(
+    api: ModuleType,
+    fail_next: Callable[..., None],
+    make_event: Callable[..., Any],
+    make_stream: Callable[..., Any],
+    stream: Any,
+    buffer: Any,
+) -> None:
+    event, waiting = make_event(), make_stream()
+    fail_next("LAUNCH", later=True)
+    fill(api, stream, buffer)
+    api.record(event, stream)
+    api.wait(waiting, event)
+    with pytest.raises(api.DeviceError) as caught:
+        api.synchronize(waiting)
+    assert caught.value.stream == stream
+    assert caught.value.device == 0
+    assert caught.value.operation == "fill_bytes"
+
+
+def test_an_error_of_a_call_has_no_origin(api: ModuleType) -> None:
+    with pytest.raises(api.DeviceError) as caught:
+        api.properties(-1)
+    assert caught.value.device == api.HOST
+    assert caught.value.operation is None
+
+
+@pytest.mark.parametrize("early", [False, True], ids=["before it ran", "after it ran"])
+def test_a_stream_that_waits_for_an_event_inherits_its_error(
+    api: ModuleType,
+    fail_next: Callable[..., None],
+    make_event: Callable[..., Any],
+    make_stream: Callable[..., Any],
+    stream: Any,
+    gate: Any,
+    buffer: Any,
+    early: bool,
+) -> None:
+    event, waiting = make_event(), make_stream()
+    if not early:
+        gate.hold(stream)
+    fail_next("LAUNCH", later=True)
+    fill(api, stream, buffer)
+    api.record(event, stream)
+    while early and not api.is_complete(event):
+        pass
+    api.wait(waiting, event)
+    gate.open()
+    with pytest.raises(api.DeviceError, match="injected failure"):
+        api.synchronize(waiting)
+    for every in (waiting, stream, event, 0):
+        api.synchronize(every)
+
+
+def test_an_error_travels_over_streams_and_devices_to_an_event(
+    api: ModuleType,
+    fail_next: Callable[..., None],
+    second_device: int,
+    make_event: Callable[..., Any],
+    make_stream: Callable[..., Any],
+    stream: Any,
+    buffer: Any,
+) -> None:
+    far, near = make_stream(second_device), make_stream(0)
+    first, second, third = make_event(0), make_event(second_device), make_event(0)
+    fail_next("LAUNCH", later=True)
+    fill(api, stream, buffer)
+    api.record(first, stream)
+    api.wait(far, first)
+    api.record(second, far)
+    api.wait(near, second)
+    api.record(third, near)
+    with pytest.raises(api.DeviceError) as caught:
+        api.synchronize(third)
+    assert (caught.value.stream, caught.value.device) == (stream, 0)
+    for device in (0, second_device):
+        api.synchronize(device)
+
+
+def test_an_error_that_was_thrown_is_not_inherited(
+    api: ModuleType,
+    fail_next: Callable[..., None],
+    make_event: Callable[..., Any],
+    make_stream: Callable[..., Any],
+    stream: Any,
+    buffer: Any,
+) -> None:
+    event, waiting = make_event(), make_stream()
+    fail_next("LAUNCH", later=True)
+    fill(api, stream, buffer)
+    api.record(event, stream)
+    with pytest.raises(api.DeviceError):
+        api.synchronize(stream)
+    api.wait(waiting, event)
+    api.synchronize(waiting)
+    api.synchronize(0)
+
+
+def test_what_was_recorded_before_a_wait_does_not_inherit(
+    api: ModuleType,
+    fail_next: Callable[..., None],
+    make_event: Callable[..., Any],
+    make_stream: Callable[..., Any],
+    stream: Any,
+    buffer: Any,
+) -> None:
+    failed, before, waiting = make_event(), make_event(), make_stream()
+    fail_next("LAUNCH", later=True)
+    fill(api, stream, buffer)
+    api.record(failed, stream)
+    fill(api, waiting, buffer)
+    api.record(before, waiting)
+    api.wait(waiting, failed)
+    api.synchronize(before)
+    with pytest.raises(api.DeviceError):
+        api.synchronize(waiting)
+
+
+def test_an_error_behind_an_event_is_not_lost_to_one_before_it(
+    api: ModuleType,
+    fail_next: Callable[..., None],
+    make_event: Callable[..., Any],
+    stream: Any,
+    buffer: Any,
+) -> None:
+    event = make_event()
+    fail_next("LAUNCH", code="UNSUPPORTED", later=True)
+    fill(api, stream, buffer)
+    api.record(event, stream)
+    fail_next("LAUNCH", code="INTERNAL", later=True)
+    fill(api, stream, buffer)
+    with pytest.raises(api.DeviceError) as caught:
+        api.synchronize(event)
+    assert caught.value.code is api.ErrorCode.UNSUPPORTED
+    with pytest.raises(api.DeviceError) as caught:
+        api.synchronize(stream)
+    assert caught.value.code is api.ErrorCode.INTERNAL
+
+
+def test_the_errors_of_two_streams_are_both_thrown_by_their_device(
+    api: ModuleType,
+    fail_next: Callable[..., None],
+    make_stream: Callable[..., Any],
+    buffer: Any,
+) -> None:
+    streams = [make_stream(), make_stream()]
+    for stream in streams:
+        fail_next("LAUNCH", later=True)
+        fill(api, stream, buffer)
+    thrown = []
+    for _ in streams:
+        with pytest.raises(api.DeviceError) as caught:
+            api.synchronize(0)
+        thrown.append(caught.value.stream)
+    assert set(thrown) == set(streams)
+    api.synchronize(0)
+
+
+def test_a_launch_that_fails_names_its_operation(
+    api: ModuleType, fail_next: Callable[..., None], stream: Any, buffer: Any
+) -> None:
+    view = buffer.view(0, api.DType.uint8, [64], [1])
+    if api.fill(stream, view, 1) is not None:
+        pytest.skip("the device has no kernel that fills")
+    fail_next("LAUNCH", later=True)
+    api.fill(stream, view, 2)
+    with pytest.raises(api.DeviceError) as caught:
+        api.synchronize(stream)
+    assert caught.value.operation == "the operation under test"
 
 
 def test_an_event_reports_only_errors_before_it(

@@ -144,12 +144,56 @@ def test_the_environment_limits_the_simulators_memory(
     assert done.stdout.strip() == str(64 * MIB), done.stderr
 
 
-def test_a_limit_that_cannot_be_read_is_named(
+@pytest.mark.parametrize(
+    "value",
+    ["4 GiB", "0", "-1", "1e9", "0x10", "4611686018427387904", "18446744073709551615", "9" * 30],
+)
+def test_a_limit_that_cannot_be_had_is_refused(
+    api: ModuleType, simulator: ModuleType, run_child: Callable[..., Any], value: str
+) -> None:
+    variable = f"{api.ENV_PREFIX}_SIMULATOR_MEMORY"
+    done = run_child("import _device; _device.memory_info(0)", **{variable: value})
+    last = done.stderr.strip().splitlines()[-1]
+    assert f"{variable}={value} is not a number of bytes from 1 to " in last
+
+
+@pytest.mark.parametrize("devices", [1, 2, 64])
+def test_the_largest_limit_can_be_had(
+    api: ModuleType, simulator: ModuleType, run_child: Callable[..., Any], devices: int
+) -> None:
+    code = """
+import _device
+stream, last = _device.default_stream(0), _device.device_count() - 1
+buffer = _device.Buffer(last, 4)
+buffer.write(b"\\1\\2\\3\\4")
+assert buffer.read() == b"\\1\\2\\3\\4"
+"""
+    environment = {
+        f"{api.ENV_PREFIX}_SIMULATOR_MEMORY": str(2**44 // devices),
+        f"{api.ENV_PREFIX}_SIMULATOR_DEVICES": str(devices),
+    }
+    done = run_child(code, **environment)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", ["SIMULATOR_HOST_ADDRESS", "LAUNCH_BLOCKING"])
+@pytest.mark.parametrize("value", ["yes", "2", "-1", "false"])
+def test_a_switch_is_0_or_1(
+    api: ModuleType, simulator: ModuleType, run_child: Callable[..., Any], name: str, value: str
+) -> None:
+    variable = f"{api.ENV_PREFIX}_{name}"
+    done = run_child("import _device; _device.memory_info(0)", **{variable: value})
+    assert done.stderr.strip().endswith(f"{variable}={value} is not 0 or 1")
+
+
+def test_an_empty_variable_is_not_set(
     api: ModuleType, simulator: ModuleType, run_child: Callable[..., Any]
 ) -> None:
-    environment = {f"{api.ENV_PREFIX}_SIMULATOR_MEMORY": "4 GiB"}
-    done = run_child("import _device; _device.memory_info(0)", **environment)
-    assert f"{api.ENV_PREFIX}_SIMULATOR_MEMORY=4 GiB is not a number of bytes" in done.stderr
+    names = ("MEMORY", "DEVICES", "HOST_ADDRESS")
+    environment = {f"{api.ENV_PREFIX}_SIMULATOR_{name}": "" for name in names}
+    code = "import _device; print(_device.device_count(), _device.memory_info(1).total)"
+    done = run_child(code, **environment)
+    assert done.stdout.split() == ["2", str(4 << 30)], done.stderr
 
 
 def test_giving_back_what_was_never_allocated_ends_the_process(

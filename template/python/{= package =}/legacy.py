@@ -1,0 +1,59 @@
+"""The tensor types of old PyTorch code: ``torch.<name>.FloatTensor`` and its relatives.
+
+PyTorch makes such types for CPU and CUDA only. New code writes ``dtype=`` and ``device=`` instead.
+There is one for each dtype of this backend that ever had one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ._build import NAME
+from .devices import supported_dtypes
+
+DTYPES = {
+    "BFloat16Tensor": torch.bfloat16,
+    "BoolTensor": torch.bool,
+    "ByteTensor": torch.uint8,
+    "CharTensor": torch.int8,
+    "DoubleTensor": torch.float64,
+    "FloatTensor": torch.float32,
+    "HalfTensor": torch.float16,
+    "IntTensor": torch.int32,
+    "LongTensor": torch.int64,
+    "ShortTensor": torch.int16,
+}
+
+
+class LegacyTensorType(type):
+    """The class of these types: a call makes a tensor, ``isinstance`` asks for device and dtype."""
+
+    dtype: torch.dtype
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        if not isinstance(instance, torch.Tensor):
+            return False
+        return instance.device.type == NAME and instance.dtype is cls.dtype
+
+    def __call__(cls, *arguments: Any) -> torch.Tensor:
+        on_cpu: torch.Tensor = torch.empty(0, dtype=cls.dtype).new(*arguments)
+        return on_cpu.to(NAME)
+
+
+def _make(name: str, dtype: torch.dtype) -> LegacyTensorType:
+    body = {
+        "__doc__": f"Tensors of {dtype} on this device; a call takes sizes or a list of values.",
+        "__module__": f"torch.{NAME}",
+        "__qualname__": name,
+        "dtype": dtype,
+    }
+    # Tensor.type() takes the name of a class for all of it.
+    return LegacyTensorType(f"torch.{NAME}.{name}", (), body)
+
+
+_TYPES = {name: _make(name, dtype) for name, dtype in DTYPES.items() if dtype in supported_dtypes()}
+globals().update(_TYPES)
+
+__all__ = [*_TYPES]

@@ -1,0 +1,194 @@
+"""One run of an operator on both devices: what is compared, and what it left to tell."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from backend import DEVICE, backend
+from conformance import compare
+from conformance.routes import Recorder
+from conformance.samples import Arguments, tensors_of
+from support import FLOATING, INTEGERS, supported_dtypes
+
+NARROW = (torch.float16, torch.bfloat16)
+
+COMPARE_OPTIONS = ("values", "any_dtype", "tolerance")
+"""The declared options that compare.check takes."""
+
+Function = Callable[..., Any]
+
+
+class NotApplicable(Exception):
+    """A sample says nothing about an aspect: the CPU refuses it as well, or there is no output."""
+
+
+def left_out(error: Exception) -> str:
+    """Return the dtype that an operator could not compute with, if the default answers have it.
+
+    Where they have not, as complex128, known.toml says which operators are concerned.
+    """
+    named = re.match(rf"{DEVICE} does not support torch\.(\w+)", str(error))
+    dtype = getattr(torch, named[1]) if named else None
+    usual = (*FLOATING, *INTEGERS, torch.bool, torch.complex64)
+    return named[1] if named and dtype in usual and dtype not in supported_dtypes() else ""
+
+
+@dataclass
+class Outcome:
+    """What one test saw: how many samples, which failed, and the route that they took."""
+
+    compared: int = 0
+    problems: list[str] = field(default_factory=list)
+    raised: int = 0
+    skipped: str = "no sample applies"
+    route: str = ""
+    fallbacks: list[str] = field(default_factory=list)
+
+    @property
+    def kind(self) -> str:
+        """pass, raised, wrong, or skip where no sample applies."""
+        if self.problems:
+            return "raised" if self.raised == len(self.problems) else "wrong"
+        return "pass" if self.compared else "skip"
+
+
+class Run:
+    """One operator, dtype and aspect."""
+
+    def __init__(self, op: Any, dtype: torch.dtype, compared: dict[str, Any]) -> None:
+        self.op = op
+        self.dtype = dtype
+        self.compared = compared
+        self.fallbacks: set[str] = set()
+        self.references: list[Function] = []
+        self.recorder: Recorder | None = None
+        self.again: Function | None = None
+
+    def reference(self, call: Function) -> Any:
+        """Run ``call``, which concerns CPU tensors only; what the CPU refuses is not compared."""
+        try:
+            result = call()
+        except Exception as error:
+            raise NotApplicable from error
+        for tensor in tensors_of(result):
+            if tensor.dtype not in supported_dtypes():
+                raise NotApplicable(f"the result is {tensor.dtype}, which the backend lacks")
+        self.references.append(call)
+        return result
+
+    def on_device(self, mine: Arguments) -> Arguments:
+        """Return the arguments for the device."""
+        return mine.on_device(input_only=self.compared.get("input_only", False))
+
+    def device(self, call: Function) -> Any:
+        """Run ``call`` on the device and note its route."""
+        with backend.count_fallbacks() as fallbacks:
+            result = call()
+        self.fallbacks.update(fallbacks)
+        if self.recorder is None:
+            self.again = call
+        return result
+
+    def alike(self, mine: Function, theirs: Function, message: str = "") -> tuple[Any, Any] | None:
+        """Return both devices' results, or nothing where both refuse with the same exception.
+
+        What the device then says matches ``message``, or is what the CPU says.
+        """
+        try:
+            expected = self.reference(mine)
+        except NotApplicable as reason:
+            if reason.__cause__ is None or "not implemented for" in str(reason.__cause__):
+                raise  # the CPU lacks something, and refuses nothing
+            self.check_refusal(theirs, reason.__cause__, message)
+            return None
+        return self.device(theirs), expected
+
+    def check_refusal(self, theirs: Function, refusal: BaseException, message: str) -> None:
+        """Call what must raise what the CPU raised."""
+        wanted = f"{type(refusal).__name__}: {refusal}"
+        try:
+            theirs()
+            backend.synchronize()
+        except Exception as error:
+            if left_out(error):
+                raise
+            said = str(error).replace(DEVICE, "cpu")
+            if type(error) is not type(refusal) or not (
+                re.search(message, str(error)) or said == str(refusal)
+            ):
+                raise compare.WrongResult(
+                    f"raised {type(error).__name__}: {error}, expected {wanted}"
+                ) from error
+        else:
+            raise compare.WrongResult(f"nothing raised, expected {wanted}")
+
+    def check(
+        self, actual: Any, expected: Any, precise: Function | None = None, **options: Any
+    ) -> None:
+        """Compare a result; of what a generator drew, devices, dtypes and shapes only.
+
+        A narrow type's result may agree with ``precise``, what comes out in double precision,
+        where the CPU's rounds more often.
+        """
+        options = {
+            key: value for key, value in self.compared.items() if key in COMPARE_OPTIONS
+        } | options
+        try:
+            compare.check(actual, expected, **options)
+        except compare.WrongResult:
+            if self.is_random():
+                compare.check(actual, expected, **{**options, "values": False})
+            elif not (precise and self.dtype in NARROW) or not compare.is_exact(
+                actual, expected, precise, options
+            ):
+                raise
+
+    def check_call(self, actual: Any, expected: Any, theirs: Arguments, mine: Arguments) -> None:
+        """Compare the results of one call; of equal values, indices may pick any where that is declared."""
+        if "picks" in self.compared:
+            position = self.compared["picks"]
+            actual, expected = picked(actual, theirs, position), picked(expected, mine, position)
+        self.check(actual, expected, lambda: mine.in_double().call(self.op))
+
+    def is_random(self) -> bool:
+        """Whether the sample's reference draws numbers: only then a recorder looks at it.
+
+        A recorder is not always there, as PyTorch's composites treat conjugate bits otherwise
+        under a dispatch mode.
+        """
+        with Recorder() as recorder:
+            for call in self.references:
+                call()
+        return recorder.is_random()
+
+    def finish_sample(self) -> None:
+        """Record the route of the first sample that was compared, with one more call."""
+        self.references.clear()
+        if self.recorder is None and self.again is not None:
+            with Recorder() as recorder, suppress(Exception):
+                self.again()
+                backend.synchronize()  # an index that is out of range fails only here
+            self.recorder = recorder
+
+
+def picked(result: Any, mine: Arguments, position: int) -> Any:
+    """Return the values of (values, indices), and those that the indices pick from the input.
+
+    A result may be the indices alone; ``position`` is that of the dimension among the other arguments.
+    """
+    *values, indices = [result] if isinstance(result, torch.Tensor) else result
+    dim = mine.kwargs.get("dim", mine.args[position] if len(mine.args) > position else -1)
+    if mine.input.dim() == 0:
+        return *values, mine.input.expand(indices.shape)
+    shape = indices.shape
+    if indices.dim() < mine.input.dim():
+        indices = indices.unsqueeze(dim)
+    places = indices.sort(dim).values
+    if places.diff(dim=dim).eq(0).any():
+        raise compare.WrongResult("two results are of the same place")
+    return *values, mine.input.gather(dim, indices).reshape(shape)

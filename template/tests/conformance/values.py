@@ -1,0 +1,173 @@
+"""The aspects that are about values: results, gradients, and where results are put."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import torch
+from backend import DEVICE
+from conformance import compare
+from conformance.run import Function, NotApplicable, Run
+from conformance.samples import Arguments, Sample, tensors_of
+
+LOW_PRECISION = torch.bfloat16
+"""What autocast casts to."""
+
+
+def forward(run: Run, sample: Sample) -> None:
+    """The plain call; arguments that the operator changes must change alike."""
+    call_and_compare(run, Arguments.of(sample), run.op)
+
+
+def noncontiguous(run: Run, sample: Sample) -> None:
+    """The plain call on tensors with gaps in their memory."""
+    try:
+        mine = Arguments.of(sample.noncontiguous())
+    except RuntimeError as error:
+        raise NotApplicable from error  # layouts other than strided have no such thing
+    call_and_compare(run, mine, run.op)
+
+
+def call_and_compare(run: Run, mine: Arguments, function: Function) -> None:
+    theirs = run.on_device(mine)
+    expected = run.reference(lambda: mine.call(function))
+    with default_device(mine):
+        actual = run.device(lambda: theirs.call(function))
+    run.check_call(actual, expected, theirs, mine)
+    for one, other in zip(theirs.tensors(), mine.tensors(), strict=True):
+        if one.layout is torch.strided and one.device.type == DEVICE:
+            run.check(one, other)
+
+
+def default_device(arguments: Arguments) -> AbstractContextManager[Any]:
+    """A factory that is told no device asks for the default one."""
+    return torch.device(DEVICE) if arguments.name_no_device() else nullcontext()
+
+
+def in_place(run: Run, sample: Sample) -> None:
+    """The variant that changes its input, which it must return."""
+    if sample.broadcasts_input or not isinstance(sample.input, torch.Tensor):
+        raise NotApplicable
+    mine = Arguments.of(sample).copy()
+    theirs = run.on_device(Arguments.of(sample))
+    function = run.op.get_inplace()
+    expected = run.reference(lambda: mine.call(function))
+    actual = run.device(lambda: theirs.call(function))
+    if expected is mine.input and actual is not theirs.input:
+        raise compare.WrongResult("the result is not the input")
+    run.check(actual, expected)
+
+
+def out(run: Run, sample: Sample) -> None:
+    """out= of the right shape, of other strides, and of no elements."""
+    mine = Arguments.of(sample)
+    expected = run.reference(lambda: mine.call(run.op))
+    outputs = tensors_of(expected)
+    if not outputs or not isinstance(expected, (torch.Tensor, tuple)):
+        raise NotApplicable
+    for make in (fitting_output, strided_output, empty_output):
+        reference = given(expected, [make(tensor, "cpu") for tensor in outputs])
+        run.reference(lambda given=reference: mine.call(run.op, out=given))
+        if not compare.same(reference, expected):
+            continue  # the CPU's own out= is wrong
+        target = given(expected, [make(tensor, DEVICE) for tensor in outputs])
+        theirs = run.on_device(mine)
+        actual = run.device(lambda theirs=theirs, given=target: theirs.call(run.op, out=given))
+        if actual is not None and list(map(id, tensors_of(actual))) != list(
+            map(id, tensors_of(target))
+        ):
+            raise compare.WrongResult("the result is not what was given as out=")
+        if make is strided_output:
+            check_strides(target, reference)
+        run.check_call(target, expected, theirs, mine)
+
+
+def check_strides(actual: Any, expected: Any) -> None:
+    """An output that fits keeps its strides, where it does on the CPU."""
+    for one, other in zip(tensors_of(actual), tensors_of(expected), strict=True):
+        if other.numel() and one.stride() != other.stride():
+            raise compare.WrongResult(f"strides {one.stride()} of out=, expected {other.stride()}")
+
+
+def given(expected: Any, tensors: list[torch.Tensor]) -> Any:
+    """Return ``tensors`` as out= takes them: one, or a tuple."""
+    return tensors[0] if isinstance(expected, torch.Tensor) else tuple(tensors)
+
+
+def fitting_output(like: torch.Tensor, device: str) -> torch.Tensor:
+    return torch.zeros(like.shape, dtype=like.dtype, device=device)
+
+
+def strided_output(like: torch.Tensor, device: str) -> torch.Tensor:
+    whole = torch.zeros(2 * max(like.numel(), 1), dtype=like.dtype, device=device)
+    strides = torch.empty(like.shape, device="meta").stride()
+    return whole.as_strided(like.shape, [2 * stride for stride in strides])
+
+
+def empty_output(like: torch.Tensor, device: str) -> torch.Tensor:
+    return torch.empty(0, dtype=like.dtype, device=device)
+
+
+def backward(run: Run, sample: Sample) -> None:
+    """Gradients of everything that asks for one, for the same random cotangents."""
+    mine = Arguments.of(sample).copy()  # a sample's own tensors may have a history
+    theirs = run.on_device(mine)
+    expected = differentiable(run.reference(lambda: mine.call(run.op)), sample)
+    if not expected:
+        raise NotApplicable
+    actual = differentiable(theirs.call(run.op), sample)
+    generator = torch.Generator().manual_seed(1)
+    cotangents = [
+        torch.randn(tensor.shape, dtype=tensor.dtype, generator=generator) for tensor in expected
+    ]
+    if [tensor.shape for tensor in actual] != [tensor.shape for tensor in expected]:
+        raise compare.WrongResult("other outputs than the CPU's ask for gradients")
+    on_device = [tensor.to(DEVICE) for tensor in cotangents]
+    gradients = run.reference(lambda: gradient(expected, mine, cotangents))
+
+    def precise() -> tuple[torch.Tensor | None, ...]:
+        double = mine.in_double()
+        outputs = differentiable(double.call(run.op), sample)
+        return gradient(outputs, double, [tensor.double() for tensor in cotangents])
+
+    run.check(run.device(lambda: gradient(actual, theirs, on_device)), gradients, precise)
+
+
+def differentiable(result: Any, sample: Sample) -> list[torch.Tensor]:
+    """Return the outputs that can be differentiated."""
+    return [t for t in tensors_of(sample.output_process_fn_grad(result)) if t.requires_grad]
+
+
+def gradient(
+    outputs: list[torch.Tensor], arguments: Arguments, cotangents: list[torch.Tensor]
+) -> tuple[torch.Tensor | None, ...]:
+    inputs = {id(tensor): tensor for tensor in arguments.tensors() if tensor.requires_grad}
+    return torch.autograd.grad(
+        outputs, list(inputs.values()), cotangents, allow_unused=True, retain_graph=True
+    )
+
+
+def autocast(run: Run, sample: Sample) -> None:
+    """The plain call under autocast, compared with the CPU's full precision, or with the CPU under its own."""
+    mine = Arguments.of(sample)
+    theirs = run.on_device(mine)
+    expected = run.reference(lambda: mine.call(run.op))
+    with torch.autocast(DEVICE, dtype=LOW_PRECISION), default_device(mine):
+        actual = run.device(lambda: theirs.call(run.op))
+    largest = max(
+        (
+            float(t.detach().abs().nan_to_num(0, 0, 0).max())
+            for t in tensors_of(expected)
+            if t.is_floating_point() and t.numel()
+        ),
+        default=0.0,
+    )
+    tolerance = run.compared.get("tolerance", (0.05, 0.05 * max(largest, 1)))
+    try:
+        run.check(actual, expected, tolerance=tolerance, any_dtype=True)
+    except compare.WrongResult:
+        # Where terms cancel, little is left but their rounding, which both do alike.
+        with torch.autocast("cpu", dtype=LOW_PRECISION):
+            expected = run.reference(lambda: mine.call(run.op))
+        run.check(actual, expected, tolerance=(0.01, 0.01), any_dtype=True)

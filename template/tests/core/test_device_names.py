@@ -1,0 +1,118 @@
+"""Names that code for torch.cuda and torch.xpu asks of a device module."""
+
+from __future__ import annotations
+
+import importlib
+import re
+
+import pytest
+import torch
+from backend import DEVICE, PACKAGE, backend
+from support import names, needs, sample, supported, supported_dtypes
+
+ABSENT = importlib.import_module(f"{PACKAGE}._absent")
+LEGACY = importlib.import_module(f"{PACKAGE}.legacy")
+
+IN_BOTH = names(
+    """
+    OutOfMemoryError StreamContext device_memory_used get_per_process_memory_fraction
+    is_bf16_supported is_current_stream_capturing is_tf32_supported memory_snapshot
+    memory_stats_as_nested_dict set_per_process_memory_fraction
+    """
+)
+
+
+@pytest.mark.parametrize("name", IN_BOTH)
+def test_name_that_cuda_has_is_there_and_listed(name: str) -> None:
+    assert hasattr(torch.cuda, name)
+    assert callable(getattr(backend, name))
+    assert name in dir(backend)
+
+
+def test_bfloat16_is_supported_where_it_was_chosen() -> None:
+    assert backend.is_bf16_supported() is (torch.bfloat16 in supported_dtypes())
+    assert backend.is_bf16_supported(including_emulation=False) is backend.is_bf16_supported()
+    assert backend.is_tf32_supported() is False
+    assert backend.is_current_stream_capturing() is False
+    assert backend.get_allocator_backend() == "native"
+
+
+def test_out_of_memory_is_pytorchs_own_error() -> None:
+    assert backend.OutOfMemoryError is torch.OutOfMemoryError
+    with pytest.raises(backend.OutOfMemoryError):
+        torch.empty(2 * backend.mem_get_info()[1], dtype=supported()[0], device=DEVICE)
+
+
+def test_stream_gives_a_stream_context() -> None:
+    assert isinstance(backend.stream(None), backend.StreamContext)
+    with backend.StreamContext(backend.Stream()) as nothing:
+        assert nothing is None
+        assert backend.current_stream() != backend.default_stream()
+    assert backend.current_stream() == backend.default_stream()
+
+
+@pytest.mark.parametrize("feature", ABSENT.LATER)
+def test_name_of_a_later_feature_says_which_one(feature: str) -> None:
+    for name in ABSENT.LATER[feature]:
+        with pytest.raises(AttributeError, match=f"'{name}': it comes with {feature}, in a later"):
+            getattr(backend, name)
+        assert not hasattr(backend, name)
+        assert name not in dir(backend)
+
+
+@pytest.mark.parametrize("name", ABSENT.INSTEAD)
+def test_name_that_stays_absent_says_what_serves(name: str) -> None:
+    with pytest.raises(AttributeError, match=re.escape(ABSENT.INSTEAD[name])):
+        getattr(backend, name)
+
+
+def test_typed_storages_are_sent_to_untyped_ones() -> None:
+    with pytest.raises(AttributeError, match=r"use torch\.UntypedStorage"):
+        _ = backend.FloatStorage
+    assert torch.UntypedStorage(8, device=DEVICE).nbytes() == 8
+
+
+def test_a_name_that_nobody_has_is_just_absent() -> None:
+    with pytest.raises(AttributeError, match=r"has no attribute 'nonsense'$"):
+        _ = backend.nonsense
+
+
+# --- Legacy tensor types ---
+
+TYPES = [name for name, dtype in LEGACY.DTYPES.items() if dtype in supported_dtypes()]
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_legacy_type_makes_tensors_as_the_cpus_does(name: str) -> None:
+    dtype = LEGACY.DTYPES[name]
+    here, there = getattr(backend, name), getattr(torch, name)
+    for arguments in ((), (2, 3), (torch.Size([4]),), ([1, 0, 1],), ([[1], [0]],)):
+        made = here(*arguments)
+        assert (made.device.type, made.dtype) == (DEVICE, dtype)
+        assert made.shape == there(*arguments).shape
+    assert here([1, 0, 1]).tolist() == there([1, 0, 1]).tolist()
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_legacy_type_knows_its_tensors(name: str) -> None:
+    kind, dtype = getattr(backend, name), LEGACY.DTYPES[name]
+    values = sample(3, dtype=dtype)
+    for other in supported():
+        assert isinstance(torch.empty(1, dtype=other, device=DEVICE), kind) is (other is dtype)
+    assert not isinstance(values, kind)
+    assert not isinstance(3, kind)
+    moved = values.type(kind)
+    assert (moved.device.type, moved.dtype) == (DEVICE, dtype)
+    assert moved.type() == f"torch.{DEVICE}.{name}"
+    assert repr(kind) == f"<class 'torch.{DEVICE}.{name}'>"
+    assert moved.cpu().tolist() == values.tolist()
+
+
+def test_legacy_type_of_a_dtype_that_was_not_chosen_names_it() -> None:
+    assert "was generated without torch.float64" in ABSENT.explain("module", "DoubleTensor")
+    assert {name for name in LEGACY.DTYPES if hasattr(backend, name)} == set(TYPES)
+
+
+@needs(torch.float32)
+def test_module_moves_by_legacy_type() -> None:
+    assert torch.nn.Linear(2, 2).type(backend.FloatTensor).weight.device.type == DEVICE

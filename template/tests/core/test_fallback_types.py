@@ -1,0 +1,236 @@
+"""Element types that the CPU's kernels lack: the fallback computes in a wider one, as far as other
+accelerators take them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+from backend import DEVICE, backend
+from support import INTEGERS, assert_same, close, needs, run_python, sample, supported
+from torch.nn import functional
+
+pytestmark = needs(torch.float32)
+
+LOW = supported(torch.float16, torch.bfloat16)
+
+
+@pytest.fixture(autouse=True)
+def fresh_counts() -> None:
+    backend.reset_fallback_stats()
+
+
+def reason(operator: str) -> str:
+    return " ".join(
+        record.reason for name, record in backend.fallback_stats().items() if operator in name
+    )
+
+
+def pooled(x: torch.Tensor) -> torch.Tensor:
+    places = torch.full((2, 3, 2), 0.5, dtype=x.dtype, device=x.device)
+    return functional.fractional_max_pool2d(x, 2, output_size=(4, 4), _random_samples=places)
+
+
+def margins(x: torch.Tensor) -> torch.Tensor:
+    return functional.multi_margin_loss(x[0, 0], torch.arange(8, device=x.device))
+
+
+@pytest.mark.parametrize("dtype", LOW)
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: functional.interpolate(x, size=(5, 5), mode="bilinear", antialias=True),
+        lambda x: functional.interpolate(x, size=(5, 5), mode="bicubic", antialias=True),
+        lambda x: functional.avg_pool3d(x, 2),
+        lambda x: functional.rrelu(x, training=False),
+        lambda x: torch.cdist(x, x),
+        lambda x: torch.special.bessel_j0(x),
+        lambda x: torch.special.zeta(x.abs() + 2, 2.5),
+        lambda x: torch.linalg.svdvals(x),
+        margins,
+        pooled,
+    ],
+)
+@needs(torch.int64)
+def test_low_precision(function: Callable[[torch.Tensor], Any], dtype: torch.dtype) -> None:
+    values = sample(2, 3, 8, 8, dtype=dtype, low=-1, high=1)
+    result = function(values.to(DEVICE))
+    assert_same(result, function(values.float()).to(dtype), **close(dtype))
+
+
+@pytest.mark.parametrize("dtype", LOW)
+def test_draws_in_low_precision(dtype: torch.dtype) -> None:
+    ones = torch.ones(1000, dtype=dtype, device=DEVICE)
+    assert_same(torch.binomial(5 * ones, ones), torch.full((1000,), 5, dtype=dtype))
+    draws = torch._standard_gamma(4 * ones)
+    assert draws.dtype is dtype
+    assert 3 < draws.float().mean().item() < 5
+
+
+@pytest.mark.parametrize("dtype", supported(*INTEGERS))
+def test_histogram_of_integers(dtype: torch.dtype) -> None:
+    values = sample(50, dtype=dtype, low=0, high=9)
+    expected = torch.histc(values.float(), bins=5, min=0, max=9).to(dtype)
+    assert_same(torch.histc(values.to(DEVICE), bins=5, min=0, max=9), expected)
+    out = torch.empty(0, dtype=dtype, device=DEVICE)
+    assert torch.histc(values.to(DEVICE), bins=5, min=0, max=9, out=out) is out
+    assert_same(out, expected)
+
+
+@pytest.mark.parametrize("dtype", LOW)
+def test_out_and_in_place_keep_their_dtype(dtype: torch.dtype) -> None:
+    values = sample(3, 4, dtype=dtype)
+    expected = torch.special.bessel_j0(values.float()).to(dtype)
+    out = torch.empty(0, dtype=dtype, device=DEVICE)
+    assert torch.special.bessel_j0(values.to(DEVICE), out=out) is out
+    assert_same(out, expected, **close(dtype))
+    base = torch.zeros(4, 6, dtype=dtype, device=DEVICE)
+    torch.special.bessel_j0(values.to(DEVICE), out=base.T[:3])
+    assert_same(base.T[:3].contiguous(), expected, **close(dtype))
+    assert base[:, 3:].eq(0).all().item()
+
+
+@pytest.mark.parametrize("dtype", LOW)
+def test_it_is_reported(dtype: torch.dtype) -> None:
+    values = sample(3, dtype=dtype).to(DEVICE)
+    torch.special.bessel_j0(values.float())
+    assert reason("bessel_j0") == "no kernel"
+    torch.special.bessel_j0(values)
+    name = str(dtype).removeprefix("torch.")
+    assert f"the CPU has no {name} either: computed in float32" in reason("bessel_j0")
+
+
+@pytest.fixture
+def library() -> Iterator[torch.library.Library]:
+    with torch.library._scoped_library("types_test", "FRAGMENT") as scoped:
+        yield scoped
+
+
+def only(*dtypes: torch.dtype) -> Callable[[torch.Tensor], None]:
+    """Return the check of a kernel that is compiled for these types, as the macros of ATen do it."""
+    names = {torch.float16: "Half", torch.bfloat16: "BFloat16", torch.int32: "Int"}
+
+    def check(tensor: torch.Tensor) -> None:
+        if tensor.dtype not in dtypes:
+            name = names.get(tensor.dtype, str(tensor.dtype))
+            raise NotImplementedError(f"\"nms_kernel\" not implemented for '{name}'")
+
+    return check
+
+
+@pytest.mark.parametrize("dtype", LOW)
+@needs(torch.int64)
+def test_operators_of_other_libraries(library: torch.library.Library, dtype: torch.dtype) -> None:
+    """As torchvision's nms, whose kernel for the CPU has no float16."""
+    library.define("nms(Tensor boxes, Tensor scores, float threshold) -> (Tensor, Tensor)")
+    library.define("halve_(Tensor(a!) x, Tensor[] others) -> Tensor(a!)")
+    check = only(torch.float32, torch.float64)
+
+    def nms(
+        boxes: torch.Tensor, scores: torch.Tensor, threshold: float
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        check(boxes)
+        return scores.argsort(descending=True)[:2], boxes * scores[:, None]
+
+    def halve(x: torch.Tensor, others: list[torch.Tensor]) -> torch.Tensor:
+        check(x)
+        assert all(other.dtype is torch.float32 for other in others)
+        return x.div_(2)
+
+    library.impl("nms", nms, "CPU")
+    library.impl("halve_", halve, "CPU")
+    boxes, scores = sample(4, 4, dtype=dtype), torch.tensor([0.5, 0.25, 1, 0], dtype=dtype)
+    kept, weighted = torch.ops.types_test.nms(boxes.to(DEVICE), scores.to(DEVICE), 0.5)
+    assert_same(kept, torch.tensor([2, 0]))
+    assert_same(weighted, boxes * scores[:, None])
+    values = boxes.to(DEVICE)
+    assert torch.ops.types_test.halve_(values.T, [values]).data_ptr() == values.data_ptr()
+    assert_same(values, boxes / 2)
+
+
+@needs(torch.int32)
+def test_operators_of_other_libraries_on_integers(library: torch.library.Library) -> None:
+    library.define("count(Tensor x) -> Tensor")
+
+    def count(x: torch.Tensor) -> torch.Tensor:
+        only(torch.float32, torch.float64)(x)
+        return x * 2
+
+    library.impl("count", count, "CPU")
+    large = torch.tensor([2**30 - 1, -3], dtype=torch.int32)
+    assert_same(torch.ops.types_test.count(large.to(DEVICE)), large * 2)
+
+
+@needs(torch.float16)
+def test_errors_stay_what_they_are(library: torch.library.Library) -> None:
+    library.define("refuse(Tensor x, str how) -> Tensor")
+    calls = []
+
+    def refuse(x: torch.Tensor, how: str) -> torch.Tensor:
+        calls.append(x.dtype)
+        if how == "both":
+            only(torch.float32)(x)
+            raise ValueError("the second attempt")
+        if how == "value":
+            raise ValueError("half is too much")
+        raise RuntimeError(how)
+
+    library.impl("refuse", refuse, "CPU")
+    half = torch.ones(2, dtype=torch.float16, device=DEVICE)
+    with pytest.raises(NotImplementedError, match="nms_kernel"):
+        torch.ops.types_test.refuse(half, "both")
+    assert calls == [torch.float16, torch.float32]
+    calls.clear()
+    for how in (
+        "value",
+        "expected scalar type Long but found Half",
+        "mat1 and mat2: Half != float",
+    ):
+        with pytest.raises((ValueError, RuntimeError)):
+            torch.ops.types_test.refuse(half, how)
+    assert set(calls) == {torch.float16}
+
+
+@needs(torch.float16, torch.int64)
+def test_what_no_accelerator_takes_is_refused_as_before() -> None:
+    integers = torch.arange(4, device=DEVICE)
+    for use in (
+        lambda: functional.gelu(integers),
+        lambda: torch.lerp(integers, integers, 0.5),
+        lambda: torch.linalg.inv(torch.eye(2, dtype=torch.float16, device=DEVICE)),
+        lambda: torch.special.bessel_j0(torch.ones(2, device=DEVICE), out=integers),
+    ):
+        with pytest.raises(RuntimeError):
+            use()
+
+
+def test_what_is_said_of_operators_fits_their_schemas() -> None:
+    """The table of csrc/core/fallback_operators.h."""
+    result = run_python(
+        f"""
+        import torch
+        from {backend.__name__} import _C
+        for name, takes_cpu_tensors, writes, cpu_result, integers in _C.fallback_unsaid():
+            schemas = [s for s in torch._C._jit_get_all_schemas() if s.name == name]
+            schemas = [s for s in schemas if "Tensor" in str(s)]  # TorchScript has others
+            assert schemas, f"there is no operator {{name}}"
+            for schema in schemas:
+                arguments = {{argument.name: argument for argument in schema.arguments}}
+                tensors = [n for n, argument in arguments.items() if "Tensor" in str(argument.type)]
+                if takes_cpu_tensors:
+                    assert len(tensors) > 1 or "Tensor?[]" in str(schema), schema
+                for argument in filter(None, writes):
+                    assert argument in tensors, schema
+                    assert not arguments[argument].is_write, schema
+                if integers:
+                    assert integers in tensors, schema
+                if cpu_result >= 0:
+                    assert "Tensor" in str(schema.returns[cpu_result].type), schema
+            assert takes_cpu_tensors or any(writes) or cpu_result >= 0 or integers, name
+        print("checked")
+        """
+    )
+    assert "checked" in result.stdout

@@ -1,0 +1,107 @@
+"""Ctrl-C while the device works: it is heard during every wait, long before the work is done."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from backend import DEVICE
+from support import needs, run_python
+
+pytestmark = needs(torch.float32)
+
+WAITS = {
+    "item": "x[0, 0].item()",
+    "cpu": "x.cpu()",
+    "copy_": "torch.empty(SIZE, SIZE).copy_(x)",
+    "to": "torch.ones(3).to(x.device)",
+    "tolist": "x.tolist()",
+    "stream": "backend.current_stream().synchronize()",
+    "event": "event.synchronize()",
+    "device": "backend.synchronize()",
+    "accelerator": "torch.accelerator.synchronize()",
+    "empty_cache": "backend.empty_cache()",
+    "full queue": "torch._foreach_mul([small] * 20_000, 1.0)",
+}
+
+# The queue holds work for a minute, of which a signal, not a clock, is to make an end: had the wait
+# heard it only when the queue is empty, the stream would be idle.
+CODE = """
+import os, signal, sys, threading, torch
+backend = torch.DEVICE
+SIZE = 2048
+x = torch.ones(SIZE, SIZE, device="DEVICE")
+free = torch.ones(1 << 20, device="DEVICE")
+small = torch.ones(1, device="DEVICE")
+weight = torch.eye(SIZE, device="DEVICE")
+backend.synchronize()
+for _ in range(200):
+    x = x @ weight
+event = backend.Event()
+event.record()
+del free
+threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    WAIT
+except KeyboardInterrupt:
+    print("idle" if event.query() else "busy")
+END
+"""
+
+
+def code(wait: str, end: str = "") -> str:
+    return CODE.replace("DEVICE", DEVICE).replace("WAIT", WAITS[wait]).replace("END", end)
+
+
+@pytest.mark.parametrize("wait", WAITS)
+def test_an_interrupt_ends_a_wait(wait: str) -> None:
+    ended = run_python(code(wait))
+    assert ended.stdout == "busy\n"
+
+
+def test_the_process_that_was_interrupted_ends_as_python_does() -> None:
+    ended = run_python(code("item", "raise KeyboardInterrupt"), check=False)
+    assert ended.returncode in (-2, 130)
+    assert ended.stderr.rstrip().endswith("KeyboardInterrupt")
+
+
+def test_other_threads_run_while_one_waits() -> None:
+    counting = """
+import torch, threading, time
+backend = torch.DEVICE
+x = torch.eye(1024, device="DEVICE")
+for _ in range(20):
+    x = x @ x
+ticks, done = 0, False
+
+def count():
+    global ticks
+    while not done:
+        ticks += 1
+        time.sleep(0.001)
+
+thread = threading.Thread(target=count)
+thread.start()
+WAIT
+done = True
+thread.join()
+assert ticks > 10, ticks
+""".replace("DEVICE", DEVICE)
+    for wait in ("backend.synchronize()", "x.cpu()", "backend.empty_cache()"):
+        run_python(counting.replace("WAIT", wait))
+
+
+def test_a_handler_that_returns_lets_the_wait_go_on() -> None:
+    run_python(
+        f"""
+        import signal, torch
+        calls = []
+        signal.signal(signal.SIGALRM, lambda *_: calls.append(1))
+        x = torch.eye(1024, device="{DEVICE}")
+        signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+        for _ in range(30):
+            x = x @ x
+        total = x.sum().item()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        assert calls and total == 1024, (calls, total)
+        """
+    )

@@ -1,0 +1,125 @@
+"""Tensors that the device does not hold, and PyTorch's features that come with a later release: one
+sentence that says what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from backend import DEVICE
+from support import needs, run_python
+
+pytestmark = needs(torch.float32, torch.int64)
+
+PLACES = torch.tensor([[0, 1], [1, 0]])
+ENDS, COLUMNS = torch.tensor([0, 1, 2]), torch.tensor([0, 1])
+
+
+def dense() -> torch.Tensor:
+    return torch.eye(2, device=DEVICE)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: torch.sparse_coo_tensor(PLACES, torch.ones(2), device=DEVICE),
+        lambda: torch.sparse_coo_tensor(PLACES.to(DEVICE), torch.ones(2, device=DEVICE), (2, 2)),
+        lambda: torch.sparse_coo_tensor((2, 2), device=DEVICE),
+        lambda: torch.sparse_csr_tensor(ENDS, COLUMNS, torch.ones(2), device=DEVICE),
+        lambda: torch.sparse_csc_tensor(ENDS, COLUMNS, torch.ones(2), (2, 2), device=DEVICE),
+        lambda: torch.sparse_bsr_tensor(ENDS, COLUMNS, torch.ones(2, 1, 1), device=DEVICE),
+        lambda: torch.sparse_compressed_tensor(
+            ENDS, COLUMNS, torch.ones(2), layout=torch.sparse_csr, device=DEVICE
+        ),
+        lambda: torch.empty(2, layout=torch.sparse_coo, device=DEVICE),
+        lambda: torch.zeros_like(torch.eye(2).to_sparse(), device=DEVICE),
+        lambda: torch.eye(2).to_sparse().to(DEVICE),
+        lambda: torch.eye(2).to_sparse_csr().to(DEVICE),
+        lambda: dense().to_sparse(),
+        lambda: dense().to_sparse_csr(),
+        lambda: torch.eye(2).to_sparse() @ dense(),
+        lambda: dense() + torch.eye(2).to_sparse(),
+        lambda: dense().copy_(torch.eye(2).to_sparse()),
+        lambda: torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8).to(DEVICE),
+        lambda: torch.empty(2, dtype=torch.qint8, device=DEVICE),
+        lambda: torch.nested.as_nested_tensor([dense()[0], dense()[1]]),
+        lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]).to(DEVICE),
+        lambda: torch.sparse.softmax(dense(), 0),
+    ],
+)
+def test_other_layouts_are_refused_in_one_sentence(use: Callable[[], Any]) -> None:
+    with pytest.raises(NotImplementedError) as raised:
+        use()
+    message = str(raised.value)
+    assert DEVICE in message
+    assert "CPU" in message
+    assert "Could not run" not in message
+    assert "\n" not in message
+
+
+def test_gradients_of_sparse_embeddings_are_refused() -> None:
+    table = torch.nn.Embedding(3, 2, sparse=True).to(DEVICE)
+    loss = table(torch.tensor([1], device=DEVICE)).sum()
+    with pytest.raises(NotImplementedError, match="no sparse tensors"):
+        loss.backward()
+
+
+COMPILED = f"""
+import torch
+model, values = torch.nn.Linear(3, 3).to("{DEVICE}"), torch.ones(3, device="{DEVICE}")
+expected = model(values).detach().cpu()
+"""
+
+
+@pytest.mark.parametrize("options", ["", "mode='max-autotune'", "fullgraph=True, dynamic=True"])
+def test_compiling_says_which_backend_to_use(options: str) -> None:
+    result = run_python(
+        f"""{COMPILED}
+try:
+    torch.compile(model, {options})(values)
+except Exception as error:
+    print(error)
+print(torch.compile(lambda x: x + 1)(torch.ones(1)))
+        """,
+        {"TORCHDYNAMO_VERBOSE": "0"},
+    )
+    assert 'backend="aot_eager"' in result.stdout
+    assert "KeyError" not in result.stdout
+
+
+def test_compiling_without_inductor() -> None:
+    result = run_python(
+        f"""{COMPILED}
+for backend in ("eager", "aot_eager"):
+    result = torch.compile(model, backend=backend)(values)
+    result.sum().backward()
+    torch.testing.assert_close(result.detach().cpu(), expected)
+exported = torch.export.export(model, (values,)).module()
+torch.testing.assert_close(exported(values).detach().cpu(), expected)
+print("right")
+        """
+    )
+    assert "right" in result.stdout
+
+
+def test_profiling_times_the_device() -> None:
+    result = run_python(
+        f"""
+        import torch
+        values = torch.ones(2**22, device="{DEVICE}")
+        with torch.autograd.profiler.profile(use_device="{DEVICE}") as profile:
+            for _ in range(3):
+                values = values * 2
+            values.sum()
+        events = [event for event in profile.key_averages() if event.key == "aten::mul"]
+        assert sum(event.count for event in events) == 3, events
+        timed = torch.{DEVICE}.get_device_properties(0).event_timing
+        assert (sum(event.device_time_total for event in events) > 0) == timed, events
+        """
+    )
+    assert "Exception" not in result.stderr
+    assert "frame #" not in result.stderr

@@ -1,0 +1,340 @@
+"""Tensors that operators write into, ``out=`` and in place: sizes, overlaps, dtypes and warnings
+as on the CPU, in kernels and on the CPU's behalf."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pytest
+import torch
+from backend import DEVICE
+from support import assert_same, needs, needs_two_devices, sample
+
+pytestmark = [needs(torch.float32, torch.int64), pytest.mark.filterwarnings("ignore")]
+
+Tensors = Sequence[torch.Tensor]
+OVERLAP = "more than one element of the written-to tensor refers to a single memory location"
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Let the CPU write elements that share memory in one order."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def place(*values: float) -> torch.Tensor:
+    """Return indices."""
+    return torch.tensor(values, dtype=torch.int64)
+
+
+def square(seed: int = 0) -> torch.Tensor:
+    """Return a matrix of three rows."""
+    return sample(3, 3, seed=seed)
+
+
+# An operator with ``out=``, and its arguments. All results have several rows.
+WITH_OUT: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "abs": (torch.abs, (square(),)),
+    "add": (torch.add, (square(), square(1))),
+    "addbmm": (torch.addbmm, (square(), sample(2, 3, 4), sample(2, 4, 3))),
+    "addmm": (torch.addmm, (square(), square(1), square(2))),
+    "addmv": (torch.addmv, (sample(3), square(), sample(3))),
+    "all": (torch.all, (square(), 1)),
+    "amax": (torch.amax, (square(), 1)),
+    "aminmax": (lambda x, out: torch.aminmax(x, dim=1, out=out), (square(),)),
+    "arange": (lambda x, out: torch.arange(3, out=out), (square(),)),
+    "argmax": (torch.argmax, (square(), 1)),
+    "baddbmm": (torch.baddbmm, (sample(2, 3, 3), sample(2, 3, 4), sample(2, 4, 3))),
+    "bmm": (torch.bmm, (sample(2, 3, 4), sample(2, 4, 3))),
+    "bucketize": (torch.bucketize, (square(), torch.tensor([-1.0, 0.0, 1.0]))),
+    "cat": (lambda x, y, out: torch.cat((x, y), out=out), (square(), square(1))),
+    "cross": (lambda x, y, out: torch.cross(x, y, dim=1, out=out), (square(), square(1))),
+    "cummax": (torch.cummax, (square(), 0)),
+    "cumprod": (torch.cumprod, (square(), 0)),
+    "cumsum": (torch.cumsum, (square(), 0)),
+    "frexp": (torch.frexp, (square(),)),
+    "gather": (torch.gather, (square(), 0, place(0, 2, 1).expand(3, 3))),
+    "i0": (torch.special.i0, (square(),)),
+    "index_add": (torch.index_add, (square(), 0, place(1, 1), sample(2, 3))),
+    "index_copy": (torch.index_copy, (square(), 0, place(1, 2), sample(2, 3))),
+    "index_select": (torch.index_select, (square(), 0, place(0, 2, 1))),
+    "kthvalue": (torch.kthvalue, (square(), 2)),
+    "linspace": (lambda x, out: torch.linspace(0, 1, 3, out=out), (square(),)),
+    "logcumsumexp": (torch.logcumsumexp, (square(), 0)),
+    "logspace": (lambda x, out: torch.logspace(0, 1, 3, out=out), (square(),)),
+    "max": (torch.max, (square(), 1)),
+    "mean": (torch.mean, (square(), 1)),
+    "median": (torch.median, (square(), 1)),
+    "min": (torch.min, (square(), 1)),
+    "mm": (torch.mm, (square(), square(1))),
+    "mode": (torch.mode, (square(), 1)),
+    "mul": (torch.mul, (square(), square(1))),
+    "nonzero": (torch.nonzero, (square(),)),
+    "norm": (torch.linalg.vector_norm, (square(), 2, 1)),
+    "polygamma": (lambda x, out: torch.polygamma(1, x, out=out), (square(),)),
+    "prod": (torch.prod, (square(), 1)),
+    "renorm": (torch.renorm, (square(), 2, 0, 1.0)),
+    "scatter": (torch.scatter, (square(), 0, place(0, 2, 1).expand(3, 3), square(1))),
+    "scatter_add": (torch.scatter_add, (square(), 0, place(0, 2, 1).expand(3, 3), square(1))),
+    "softmax": (torch.softmax, (square(), 1)),
+    "sort": (torch.sort, (square(),)),
+    "std": (torch.std, (square(), 1)),
+    "sum": (torch.sum, (square(), 1)),
+    "take": (torch.take, (square(), place(0, 5, 1))),
+    "topk": (torch.topk, (square(), 2)),
+    "tril": (torch.tril, (square(),)),
+    "where": (torch.where, (square() > 0, square(), square(1))),
+}
+
+# An in-place operator, and the arguments after ``self``, for a ``self`` of three rows and columns.
+IN_PLACE: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "add": (torch.Tensor.add_, (square(1),)),
+    "addbmm": (torch.Tensor.addbmm_, (sample(2, 3, 4), sample(2, 4, 3))),
+    "addcmul": (torch.Tensor.addcmul_, (square(1), square(2))),
+    "addmm": (torch.Tensor.addmm_, (square(1), square(2))),
+    "clamp": (torch.Tensor.clamp_, (-1, 1)),
+    "cumprod": (torch.Tensor.cumprod_, (0,)),
+    "cumsum": (torch.Tensor.cumsum_, (0,)),
+    "eq": (torch.Tensor.eq_, (square(1),)),
+    "erfinv": (torch.Tensor.erfinv_, ()),
+    "exp": (torch.Tensor.exp_, ()),
+    "fill": (torch.Tensor.fill_, (3,)),
+    "igamma": (torch.Tensor.igamma_, (square(1),)),
+    "index_add": (torch.Tensor.index_add_, (0, place(0, 0), sample(2, 3))),
+    "index_copy": (torch.Tensor.index_copy_, (0, place(0), sample(1, 3))),
+    "index_fill": (torch.Tensor.index_fill_, (1, place(0, 2), 7.0)),
+    "index_put": (torch.Tensor.index_put_, ((place(0, 0),), torch.tensor(2.0))),
+    "lerp": (torch.Tensor.lerp_, (square(1), 0.5)),
+    "masked_fill": (torch.Tensor.masked_fill_, (square(1) > 0, 2.0)),
+    "masked_scatter": (torch.Tensor.masked_scatter_, (square(1) > 0, square(2))),
+    "mul": (torch.Tensor.mul_, (square(1),)),
+    "mvlgamma": (torch.Tensor.mvlgamma_, (1,)),
+    "put": (torch.Tensor.put_, (place(0, 1), torch.tensor([1.0, 2.0]))),
+    "renorm": (torch.Tensor.renorm_, (2, 0, 1.0)),
+    "scatter": (torch.Tensor.scatter_, (0, place(0, 0, 0).expand(1, 3), square(1))),
+    "scatter_add": (torch.Tensor.scatter_add_, (0, place(0, 0, 0).expand(1, 3), square(1))),
+    "tril": (torch.Tensor.tril_, ()),
+    "zero": (torch.Tensor.zero_, ()),
+}
+
+
+def moved(value: Any) -> Any:
+    """Return the same on the device, with its strides."""
+    if isinstance(value, torch.Tensor):
+        stored = value.untyped_storage().nbytes() // value.itemsize
+        whole = value.as_strided((stored,), (1,), 0).to(DEVICE)
+        return whole.as_strided(value.size(), value.stride(), value.storage_offset())
+    return type(value)(map(moved, value)) if isinstance(value, (list, tuple)) else value
+
+
+def outcome(call: Callable[[], Any]) -> tuple[str, list[str]]:
+    """Return the error of a call, or nothing, and what it warns of besides fallbacks."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            call()
+        except (RuntimeError, IndexError, TypeError) as error:
+            text = str(error).partition("\n")[0].replace(f"{DEVICE}:0", "cpu")
+            # Some of PyTorch's sentences lack a space, and some name the type of the tensor.
+            text = text.replace(f"{DEVICE}Bool", "CPUBool").replace(" ", "")
+            return f"{type(error).__name__}: {text.partition(';')[0]}", []
+    texts = [str(warning.message) for warning in caught]
+    return "", sorted(text[:60] for text in texts if "runs on the CPU" not in text)
+
+
+def compare_outcomes(written: Tensors, call: Callable[..., Any]) -> None:
+    """Compare errors, warnings, and what ``call(written)`` leaves, with the CPU's."""
+    here = [moved(tensor) for tensor in written]
+    expected = outcome(lambda: call(lambda value: value, written))
+    actual = outcome(lambda: call(moved, here))
+    assert actual == expected
+    if expected[0]:
+        return
+    for mine, theirs in zip(here, written, strict=True):
+        assert_same(mine, theirs, rtol=1e-4, atol=1e-4)
+        assert mine.stride() == theirs.stride()
+
+
+def outs_of(name: str) -> tuple[Tensors, Callable[..., Any]]:
+    """Return what the operator gives, and a call that writes into a list of tensors."""
+    function, arguments = WITH_OUT[name]
+
+    def call(move: Callable[[Any], Any], outs: Tensors) -> None:
+        function(*move(arguments), out=outs[0] if len(outs) == 1 else tuple(outs))
+
+    for count in (1, 2):
+        types = [(torch.float32,), (torch.int64,), (torch.bool,)]
+        if count == 2:
+            types = [
+                (torch.float32, torch.int64),
+                (torch.float32, torch.float32),
+                (torch.float32, torch.int32),
+            ]
+        for dtypes in types:
+            outs = [torch.empty(0, dtype=dtype) for dtype in dtypes]
+            if not outcome(lambda outs=outs: call(lambda value: value, outs))[0]:  # type: ignore[misc]
+                return outs, call
+    raise AssertionError(name)
+
+
+@pytest.mark.parametrize("name", WITH_OUT)
+class TestOut:
+    def test_of_another_size_warns(self, name: str) -> None:
+        results, call = outs_of(name)
+        compare_outcomes([torch.empty(0, dtype=out.dtype) for out in results], call)
+        compare_outcomes([torch.ones(out.numel() + 1, dtype=out.dtype) for out in results], call)
+        compare_outcomes([torch.ones(2, out.numel() + 1, dtype=out.dtype) for out in results], call)
+
+    def test_expanded(self, name: str) -> None:
+        results, call = outs_of(name)
+        expanded = [
+            torch.ones((1, *out.shape[1:]), dtype=out.dtype).expand(out.shape) for out in results
+        ]
+        compare_outcomes(expanded, call)
+
+    def test_keeps_its_strides(self, name: str) -> None:
+        results, call = outs_of(name)
+        gaps = [torch.ones((*out.shape, 2), dtype=out.dtype)[..., 0] for out in results]
+        compare_outcomes(gaps, call)
+        compare_outcomes(
+            [torch.ones(out.T.shape, dtype=out.dtype).T for out in results if out.dim() < 3]
+            or results,
+            call,
+        )
+
+    def test_of_another_dtype(self, name: str) -> None:
+        if name == "abs":
+            pytest.skip("PyTorch's own abs takes only an out of its dtype, and only by chance")
+        if name == "mode":
+            with pytest.raises(RuntimeError, match="dtype float, but got short"):
+                torch.mode(
+                    square().to(DEVICE),
+                    out=(
+                        torch.empty(3, dtype=torch.int16, device=DEVICE),
+                        torch.empty(3, dtype=torch.int64, device=DEVICE),
+                    ),
+                )
+            return  # in the words of other operators
+        results, call = outs_of(name)
+        compare_outcomes([torch.empty(out.shape, dtype=torch.int16) for out in results], call)
+
+
+@pytest.mark.parametrize("name", IN_PLACE)
+class TestInPlace:
+    def compare(self, name: str, values: torch.Tensor) -> None:
+        function, arguments = IN_PLACE[name]
+        compare_outcomes(
+            [values], lambda move, written: function(written[0], *move(list(arguments)))
+        )
+
+    def test_expanded(self, name: str) -> None:
+        self.compare(name, sample(1, 3, low=0.1, high=0.9).expand(3, 3))
+
+    def test_keeps_its_sizes(self, name: str) -> None:
+        self.compare(name, sample(1, 3, low=0.1, high=0.9))
+        self.compare(name, sample(3, low=0.1, high=0.9))
+
+    def test_with_gaps(self, name: str) -> None:
+        self.compare(name, sample(3, 3, 2, low=0.1, high=0.9)[..., 1])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda d: torch.zeros(1, 3, device=d).addmm_(
+            torch.ones(2, 2, device=d), torch.ones(2, 3, device=d)
+        ),
+        lambda d: torch.zeros(1, 3, 3, device=d).baddbmm_(
+            torch.ones(2, 3, 4, device=d), torch.ones(2, 4, 3, device=d)
+        ),
+        lambda d: torch.zeros(1, device=d).addmv_(
+            torch.ones(2, 2, device=d), torch.ones(2, device=d)
+        ),
+        lambda d: torch.zeros(3, device=d).add_(torch.ones(2, 3, device=d)),
+        lambda d: torch.zeros(3, device=d).lerp_(torch.ones(2, 3, device=d), 0.5),
+        lambda d: torch.zeros(3, dtype=torch.int64, device=d).cumsum_(0, dtype=torch.float32),
+        lambda d: torch.zeros(3, dtype=torch.int64, device=d).exp_(),
+    ],
+)
+def test_an_operator_in_place_keeps_sizes_and_dtype(call: Callable[[str], Any]) -> None:
+    expected, actual = outcome(lambda: call("cpu")), outcome(lambda: call(DEVICE))
+    assert expected[0]
+    assert actual == expected
+
+
+class TestResultsOverTheirInputs:
+    """Where the CPU allows it, a result may take the place of what it is computed from."""
+
+    def test_bias_in_place(self) -> None:
+        bias, left, right = square(), square(1), square(2)
+        expected = bias.clone().addmm_(left, right, beta=0.5)
+        mine = bias.to(DEVICE)
+        assert_same(mine.addmm_(left.to(DEVICE), right.to(DEVICE), beta=0.5), expected)
+        row = sample(2, 3)
+        mine = row.to(DEVICE)
+        out = mine[1]
+        torch.addmv(mine[1], left.to(DEVICE), mine[0], out=out)
+        assert_same(out, torch.addmv(row[1], left, row[0]))
+
+    @pytest.mark.parametrize(
+        "call",
+        [
+            lambda x: torch.mm(x, x, out=x),
+            lambda x: torch.addmm(x, x, x, out=x),
+            lambda x: torch.softmax(x, 0, out=x),
+            lambda x: torch.cumsum(x, 1, out=x),
+            lambda x: torch.amax(x, (), out=x[0, 0]),
+            lambda x: torch.sum(x, 0, keepdim=True, out=x[1:2]),
+            lambda x: torch.sort(x, 0, out=(x, torch.empty_like(x, dtype=torch.int64)))[0],
+            lambda x: torch.max(x, 0, out=(x[2], torch.empty_like(x[0], dtype=torch.int64)))[0],
+        ],
+    )
+    def test_read_before_written(self, call: Callable[[torch.Tensor], torch.Tensor]) -> None:
+        actual = call(square().to(DEVICE))
+
+        class Apart(torch.overrides.TorchFunctionMode):
+            """Leaves out=, so that the results are in other memory than the inputs."""
+
+            def __torch_function__(
+                self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+            ) -> Any:
+                return function(*args, **{k: v for k, v in (kwargs or {}).items() if k != "out"})
+
+        with Apart():
+            expected = call(square())
+        assert_same(actual, expected)
+
+
+@needs_two_devices
+@pytest.mark.parametrize("name", ["addmm", "cat", "gather", "index_select", "softmax", "tril"])
+def test_out_on_another_device(name: str) -> None:
+    results, call = outs_of(name)
+    out = torch.empty(0, dtype=results[0].dtype, device=f"{DEVICE}:1")
+    with pytest.raises(RuntimeError, match="on the same device"):
+        call(moved, [out])
+
+
+@pytest.mark.parametrize("name", ["addmm", "baddbmm", "bmm", "gather", "index_add", "mm"])
+def test_arguments_on_another_device(name: str) -> None:
+    function, arguments = WITH_OUT[name]
+    mixed = [
+        argument.to(DEVICE) if isinstance(argument, torch.Tensor) else argument
+        for argument in arguments
+    ]
+    mixed[-1] = arguments[-1]
+    with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
+        function(*mixed)
+
+
+def test_expanded_outputs_of_operators_without_a_kernel() -> None:
+    one = torch.zeros(1, device=DEVICE)
+    with pytest.raises(RuntimeError, match=OVERLAP):
+        torch.logspace(0, 1, 3, out=one.expand(3))
+    assert one.item() == 0
+    one.expand(3).masked_fill_(torch.tensor([True, False, True], device=DEVICE), 2.0)
+    assert one.item() == 2

@@ -1,0 +1,181 @@
+"""Giving tensors other sizes and other memory: a call that fails changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from backend import DEVICE, backend
+from support import needs, needs_two_devices
+
+pytestmark = needs(torch.float32)
+
+TOO_MANY = 2 * backend.mem_get_info()[1] // 4
+"""More elements of float32 than the device has memory for."""
+
+
+def state(tensor: torch.Tensor) -> tuple[Any, ...]:
+    """Return everything that says which elements a tensor has."""
+    storage = tensor.untyped_storage()
+    place = (tensor.shape, tensor.stride(), tensor.storage_offset())
+    return (*place, storage.data_ptr(), storage.nbytes(), storage.tolist())
+
+
+def assert_unchanged_by(change: Callable[[torch.Tensor], Any], error: type[Exception]) -> None:
+    """Fail unless ``change`` raises and leaves a tensor as it was."""
+    base = torch.arange(8.0, device=DEVICE)
+    tensor = base[2:6].view(2, 2).t()
+    before = state(tensor)
+    with pytest.raises(error):
+        change(tensor)
+    assert state(tensor) == before
+    assert tensor.tolist() == [[2, 4], [3, 5]]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda x: x.resize_(TOO_MANY),
+        lambda x: x.resize_(TOO_MANY, 1, 1, 1, memory_format=torch.channels_last),
+        lambda x: x.resize_as_(torch.empty(1, device=DEVICE).expand(TOO_MANY)),
+        lambda x: x.set_(x.untyped_storage(), 0, (TOO_MANY,), (1,)),
+        lambda x: x.set_(x.untyped_storage(), TOO_MANY, (1,)),
+        lambda x: x.set_(x.untyped_storage(), 0, (2,), (TOO_MANY,)),
+        lambda x: x.untyped_storage().resize_(4 * TOO_MANY),
+    ],
+)
+def test_running_out_of_memory_leaves_the_tensor_as_it_was(
+    change: Callable[[torch.Tensor], Any],
+) -> None:
+    assert_unchanged_by(change, torch.OutOfMemoryError)
+
+
+def expanded(size: int = TOO_MANY, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    return torch.zeros(1, dtype=dtype, device=DEVICE).expand(size)
+
+
+@pytest.mark.filterwarnings("ignore:.*resized:UserWarning")
+@pytest.mark.parametrize(
+    "operator",
+    [
+        lambda out: torch.add(expanded(), 1, out=out),
+        lambda out: torch.cat([expanded(), expanded()], out=out),
+        lambda out: torch.arange(TOO_MANY, out=out),
+        lambda out: torch.cumsum(expanded(), 0, out=out),
+        lambda out: torch.tril(expanded(TOO_MANY // 2).expand(2, -1), out=out),
+        lambda out: torch.index_select(
+            expanded(2), 0, expanded(TOO_MANY, dtype=torch.int64), out=out
+        ),
+    ],
+)
+def test_out_of_an_operator_that_runs_out_of_memory_stays_as_it_was(
+    operator: Callable[[torch.Tensor], Any],
+) -> None:
+    assert_unchanged_by(lambda out: operator(out), torch.OutOfMemoryError)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda x: x.resize_(-1),
+        lambda x: x.resize_(2**62, 4),
+        lambda x: x.resize_(2**62, 2**62, 0),
+        lambda x: x.resize_(8, memory_format=torch.channels_last),
+        lambda x: x.resize_(8, memory_format=torch.preserve_format),
+        lambda x: x.resize_as_(torch.ones(3, device=DEVICE), memory_format=torch.channels_last),
+        lambda x: x.set_(x.untyped_storage(), -1, (2,), (1,)),
+        lambda x: x.set_(x.untyped_storage(), 0, (-2,), (1,)),
+        lambda x: x.set_(x.untyped_storage(), 0, (2,), (1, 1)),
+        lambda x: x.set_(x.untyped_storage(), 7, (2,), (-1,)),
+        lambda x: x.set_(x.untyped_storage(), 0, (1,), (-1,)),
+        lambda x: x.set_(x.untyped_storage(), 0, (2**62, 4), (4, 1)),
+        lambda x: x.set_(torch.ones(9).untyped_storage(), 0, (9,), (1,)),
+        lambda x: x.untyped_storage().resize_(-5),
+        lambda x: x.untyped_storage().resize_(-(2**63)),
+    ],
+)
+def test_arguments_that_make_no_sense_leave_the_tensor_as_it_was(
+    change: Callable[[torch.Tensor], Any],
+) -> None:
+    assert_unchanged_by(change, RuntimeError)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: torch.ones(1, device=DEVICE).untyped_storage().resize_(-5),
+        lambda: torch.UntypedStorage(-5, device=DEVICE),
+    ],
+)
+def test_a_negative_size_of_a_storage_is_named(use: Callable[[], Any]) -> None:
+    with pytest.raises(RuntimeError, match="cannot allocate -5 bytes"):
+        use()
+
+
+def test_negative_strides_are_refused_by_name() -> None:
+    storage = torch.arange(4.0, device=DEVICE).untyped_storage()
+    with pytest.raises(RuntimeError, match=r"Negative strides are not supported.*\[-1\]"):
+        torch.empty(0, device=DEVICE).set_(storage, 3, (4,), (-1,))
+
+
+def test_memory_that_belongs_to_others_is_not_resized() -> None:
+    ours = torch.arange(4.0, device=DEVICE)
+    imported = torch.from_dlpack(ours)
+    with pytest.raises(RuntimeError, match="not resizable"):
+        imported.resize_(100)
+    assert imported.shape == (4,)
+    assert imported.resize_(2).tolist() == [0, 1]
+
+
+@needs_two_devices
+def test_a_storage_of_another_device_is_refused() -> None:
+    other = torch.ones(4, device=f"{DEVICE}:1")
+    assert_unchanged_by(lambda x: x.set_(other.untyped_storage()), RuntimeError)
+    assert_unchanged_by(lambda x: x.set_(other), RuntimeError)
+
+
+def test_growing_keeps_the_elements() -> None:
+    tensor = torch.arange(4.0, device=DEVICE)
+    tensor.resize_(2000)
+    assert tensor[:4].tolist() == [0, 1, 2, 3]
+    tensor.fill_(1)
+    assert tensor.sum().item() == 2000
+    tensor.resize_(2, 2)
+    assert tensor.tolist() == [[1, 1], [1, 1]]
+    assert tensor.untyped_storage().nbytes() == 8000
+
+
+def test_set_grows_a_storage_that_is_too_small_as_on_the_cpu() -> None:
+    tensor, other = torch.arange(4.0, device=DEVICE), torch.empty(0, device=DEVICE)
+    other.set_(tensor.untyped_storage(), 2, (4,), (1,))
+    assert tensor.untyped_storage().nbytes() == 24
+    assert other[:2].tolist() == [2, 3]
+
+
+@pytest.mark.parametrize(
+    "resize",
+    [
+        lambda x: x.resize_(3, memory_format=torch.contiguous_format),
+        lambda x: x.resize_as_(torch.zeros(3), memory_format=torch.contiguous_format),
+    ],
+)
+def test_an_expanded_tensor_that_becomes_dense_gets_its_memory(
+    resize: Callable[[torch.Tensor], Any],
+) -> None:
+    tensor = torch.zeros(1, device=DEVICE).expand(3)
+    resize(tensor)
+    assert tensor.stride() == (1,)
+    assert tensor.untyped_storage().nbytes() == 12
+    assert tensor.copy_(torch.arange(3.0)).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("memory_format", [torch.channels_last, torch.contiguous_format])
+def test_resizing_takes_a_memory_format(memory_format: torch.memory_format) -> None:
+    shape = (2, 3, 4, 5)
+    expected = torch.empty(shape).contiguous(memory_format=memory_format)
+    tensor = torch.empty(0, device=DEVICE).resize_(shape, memory_format=memory_format)
+    assert tensor.stride() == expected.stride()
+    like = torch.empty(0, device=DEVICE).resize_as_(expected, memory_format=torch.preserve_format)
+    assert like.stride() == expected.stride()

@@ -1,0 +1,138 @@
+"""What the makers of statements choose from: the variables of a session, and a generator of random numbers."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import torch
+from fuzz.program import NAMES
+from fuzz.session import Session
+
+T = TypeVar("T")
+
+
+class Nothing(Exception):
+    """No variable is of the kind that a statement needs."""
+
+
+class Choice:
+    """Random choices among the tensors of a session."""
+
+    def __init__(self, seed: int, session: Session) -> None:
+        self.random = random.Random(seed)
+        self.session = session
+        self.made = 0
+
+    def new(self) -> str:
+        """Return a name that no variable has had."""
+        self.made += 1
+        return f"v{self.made}"
+
+    def one(self, *items: T) -> T:
+        """Return one of the arguments."""
+        return self.random.choice(items)
+
+    def chance(self, probability: float) -> bool:
+        """Return true that often."""
+        return self.random.random() < probability
+
+    def number(self, low: int, high: int) -> int:
+        """Return an integer, both ends included."""
+        return self.random.randint(low, high)
+
+    @property
+    def variables(self) -> dict[str, torch.Tensor]:
+        """Return the tensors that there are, as they are on the CPU."""
+        return {
+            name: value
+            for name, value in self.session.host.items()
+            if NAMES.fullmatch(name) and isinstance(value, torch.Tensor)
+        }
+
+    def of(self, name: str) -> torch.Tensor:
+        """Return a variable as it is on the CPU."""
+        value: torch.Tensor = self.session.host[name]
+        return value
+
+    def any(self, accepts: Callable[[torch.Tensor], bool] = lambda tensor: True) -> str:
+        """Return a variable of a kind; recent ones more often."""
+        fitting = [name for name, tensor in self.variables.items() if accepts(tensor)]
+        if not fitting:
+            raise Nothing
+        return fitting[int(len(fitting) * self.random.random() ** 0.6)]
+
+    def beside(self, name: str, accepts: Callable[[torch.Tensor], bool]) -> str:
+        """Return a variable of a kind on the same device, perhaps the same one."""
+        device = self.session.device[name].device
+        fitting = [
+            other
+            for other, tensor in self.variables.items()
+            if accepts(tensor) and self.session.device[other].device == device
+        ]
+        if not fitting:
+            raise Nothing
+        return self.random.choice(fitting)
+
+    def broadcasting(self, name: str) -> str:
+        """Return a variable on the same device whose shape fits that of another."""
+        shape = self.of(name).shape
+        return self.beside(name, lambda tensor: fits(tensor.shape, shape))
+
+    def dim(self, name: str) -> int:
+        """Return a dimension of a variable, counted from either end."""
+        dims = self.of(name).dim()
+        if dims == 0:
+            raise Nothing
+        return self.number(-dims, dims - 1)
+
+    def permutation(self, count: int) -> list[int]:
+        """Return the numbers below ``count`` in some order."""
+        return self.random.sample(range(count), count)
+
+
+def is_writable(tensor: torch.Tensor) -> bool:
+    """Whether what a write does is defined: no two elements share memory, or all along a dimension do."""
+    if any(
+        stride == 0 and size > 1 for stride, size in zip(tensor.stride(), tensor.shape, strict=True)
+    ):
+        return True
+    stored = tensor.untyped_storage().nbytes() // tensor.itemsize
+    places = torch.arange(stored).as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
+    return int(places.unique().numel()) == tensor.numel()
+
+
+def is_apart(tensor: torch.Tensor) -> bool:
+    """Whether no two elements share memory."""
+    return is_writable(tensor) and 0 not in tensor.stride()
+
+
+def fits(one: Sequence[int], other: Sequence[int]) -> bool:
+    """Whether two shapes broadcast."""
+    pairs = zip(reversed(one), reversed(other), strict=False)
+    return all(first == second or 1 in (first, second) for first, second in pairs)
+
+
+def is_float(tensor: torch.Tensor) -> bool:
+    return tensor.is_floating_point()
+
+
+def is_number(tensor: torch.Tensor) -> bool:
+    """Whether numbers of the tensor can be computed with: not of bool."""
+    return tensor.dtype is not torch.bool
+
+
+def is_real(tensor: torch.Tensor) -> bool:
+    """Whether numbers of the tensor are ordered."""
+    return not tensor.is_complex()
+
+
+def is_whole(tensor: torch.Tensor) -> bool:
+    """Whether the tensor is of integers, of bool too."""
+    return not tensor.is_floating_point() and not tensor.is_complex()
+
+
+def has_dims(least: int, most: int = 64) -> Callable[[torch.Tensor], bool]:
+    """Return a test for a number of dimensions and at least one element."""
+    return lambda tensor: least <= tensor.dim() <= most and tensor.numel() > 0
