@@ -52,7 +52,7 @@ def test_its_examples_run(project: Installed) -> None:
         assert f"{NAMES[project.name]}:0" in done.stdout + done.stderr
         if example.stem in models:
             assert done.stdout.endswith("\nNothing ran on the CPU.\n"), done.stdout
-            losses = [float(loss) for loss in re.findall(r"loss (\S+)", done.stdout)]
+            losses = [float(loss) for loss in re.findall(r"loss ([\d.]+)", done.stdout)]
             assert losses[-1] < losses[0] / 4, done.stdout
 
 
