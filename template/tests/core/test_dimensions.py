@@ -205,6 +205,16 @@ def test_gradients(function: Function) -> None:
     backend.reset_fallback_stats()
 
 
+@pytest.mark.parametrize("dtype", [torch.int64, torch.bool], ids=str)
+@needs(torch.float32)
+def test_logsumexp_of_integers_of_as_many_dimensions_as_there_can_be(dtype: torch.dtype) -> None:
+    values = torch.tensor([[3, 0, 1], [0, 0, 2]]).to(dtype)
+    many = values.view(*[1] * 62, 2, 3)
+    actual = many.to(DEVICE).logsumexp(-1)
+    assert_same(actual.view(2), values.float().logsumexp(-1), **close(torch.float32))
+    backend.reset_fallback_stats()  # the family declines so many
+
+
 def test_a_variance_without_degrees_of_freedom_warns() -> None:
     value = torch.ones(1, device=DEVICE)
     with pytest.warns(UserWarning, match="degrees of freedom"):

@@ -44,6 +44,8 @@ def test_what_the_host_can_see_is_refused_at_once() -> None:
         values[torch.tensor([True, False], device=DEVICE)]
     with pytest.raises(IndexError, match="must be long"):
         values[torch.tensor([0.0, 1.0], device=DEVICE)]
+    with pytest.raises(IndexError, match="too many indices for tensor of dimension 0"):
+        values[0, 0].index_put_((torch.tensor(True, device=DEVICE),), values[0, 0])
     with pytest.raises(RuntimeError, match="shape mismatch"):
         values.index_put_((index,), torch.ones(4, device=DEVICE))
     with pytest.raises(IndexError, match="dtypes match"):

@@ -1,0 +1,69 @@
+"""Results lie in memory as the CPU's do: callers view them, and hand them to what looks at strides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from backend import DEVICE
+from support import assert_same, needs
+from torch.nn import functional
+
+pytestmark = needs(torch.float32, torch.int64)
+
+
+def transposed(*sizes: int) -> torch.Tensor:
+    """Return a tensor whose last two dimensions are swapped in memory."""
+    generator = torch.Generator().manual_seed(3)
+    return torch.randn(*sizes, generator=generator).mT.contiguous().mT
+
+
+def channels_last(*sizes: int) -> torch.Tensor:
+    format = torch.channels_last if len(sizes) == 4 else torch.channels_last_3d
+    return torch.randn(*sizes).contiguous(memory_format=format)
+
+
+POOL = functional.adaptive_avg_pool3d
+CALLS: dict[str, tuple[Callable[..., torch.Tensor], tuple[torch.Tensor, ...]]] = {
+    "pow of a number": (lambda x: 2.0**x, (transposed(4, 5),)),
+    "ldexp": (torch.ldexp, (transposed(4, 1, 5), transposed(3, 5))),
+    "adaptive_avg_pool3d": (lambda x: POOL(x, (2, 3, 2)), (channels_last(2, 3, 4, 4, 4),)),
+    "adaptive_avg_pool3d without a batch": (
+        lambda x: POOL(x, (2, 3, 2)),
+        (channels_last(3, 4, 4, 4),),
+    ),
+    "adaptive_avg_pool2d": (
+        lambda x: functional.adaptive_avg_pool2d(x, (2, 3)),
+        (channels_last(2, 3, 4, 4),),
+    ),
+    "max_pool3d": (lambda x: functional.max_pool3d(x, 2), (channels_last(2, 3, 4, 4, 4),)),
+    "nll_loss of images": (
+        lambda x, classes: functional.nll_loss(x, classes, reduction="none"),
+        (torch.randn(2, 3, 4, 5), torch.zeros(2, 5, 4, dtype=torch.int64).mT),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_strides(name: str) -> None:
+    call, arguments = CALLS[name]
+    expected = call(*arguments)
+    actual = call(*(argument.to(DEVICE) for argument in arguments))
+    assert actual.stride() == expected.stride()
+    assert_same(actual, expected)
+
+
+@pytest.mark.parametrize("join", [torch.complex, torch.polar])
+@needs(torch.complex64)
+def test_strides_of_complex_numbers(join: Callable[..., torch.Tensor]) -> None:
+    parts = transposed(4, 5).abs(), transposed(4, 5)
+    expected = join(*parts)
+    actual = join(*(part.to(DEVICE) for part in parts))
+    assert actual.stride() == expected.stride() == (1, 4)
+    assert_same(actual, expected)
+    assert actual.angle().stride() == expected.angle().stride()
+    out = torch.empty(3, dtype=torch.complex64, device=DEVICE)
+    with pytest.warns(UserWarning, match="An output with one or more elements was resized"):
+        join(*(part.to(DEVICE) for part in parts), out=out)
+    assert_same(out, expected)
