@@ -103,6 +103,15 @@ def is_writable(tensor: torch.Tensor) -> bool:
     return int(places.unique().numel()) == tensor.numel()
 
 
+def is_output(tensor: torch.Tensor) -> bool:
+    """Whether the tensor may be written to in any size.
+
+    A view of nothing may begin behind the end of its memory. If it grows, what lies between is not
+    initialised.
+    """
+    return is_writable(tensor) and (tensor.numel() > 0 or tensor.storage_offset() == 0)
+
+
 def is_apart(tensor: torch.Tensor) -> bool:
     """Whether no two elements share memory."""
     return is_writable(tensor) and 0 not in tensor.stride()

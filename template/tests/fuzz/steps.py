@@ -15,6 +15,7 @@ from fuzz.choice import (
     is_number,
     is_real,
     is_whole,
+    is_output,
     is_writable,
 )
 from fuzz.program import Statement
@@ -316,7 +317,7 @@ def into(c: Choice) -> Statement:
     name = c.any()
     other = c.broadcasting(name)
     kept = [c.of(name).untyped_storage()._cdata, c.of(other).untyped_storage()._cdata]
-    out = c.beside(name, lambda t: t.untyped_storage()._cdata not in kept and is_writable(t))
+    out = c.beside(name, lambda t: t.untyped_storage()._cdata not in kept and is_output(t))
     call = c.one(f"add({name}, {other}", f"mul({name}, {other}", f"neg({name}", f"sum({name}, 0", f"eq({name}, {other}",
                  f"cumsum({name}, 0", f"clamp({name}, 0, 1", f"cat([{name}, {other}]", f"abs({name}")  # fmt: skip
     return Statement(f"torch.{call}, out={out})", terms=max(c.of(name).numel(), 4))
