@@ -13,9 +13,9 @@ from fuzz.choice import (
     is_apart,
     is_float,
     is_number,
+    is_output,
     is_real,
     is_whole,
-    is_output,
     is_writable,
 )
 from fuzz.program import Statement
