@@ -47,20 +47,20 @@ lint: $(READY)  ## formatting and types of our own Python
 format: $(READY)  ## format our own code and the template's
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
-	$(BIN)/python -m generator.format
+	$(BIN)/python -m torchsmith.format
 
 docs: $(READY)  ## the documentation, into build/site
-	$(BIN)/python -m generator.pages
+	$(BIN)/python -m torchsmith.pages
 	$(BIN)/mkdocs build --strict --site-dir build/site
 
 bench: $(READY)  ## the figures of the README
 	$(BIN)/python -m benchmarks
 
 reserved: $(READY)  ## the list of names that a backend cannot have, from the pinned PyTorch
-	$(BIN)/python -m generator.reserved
+	$(BIN)/python -m torchsmith.reserved
 
 compat: $(READY)  ## a full render against the headers of every PyTorch that it supports (downloads 0.6 GB once)
-	$(BIN)/python -m generator.compat --jobs $(JOBS)
+	$(BIN)/python -m torchsmith.compat --jobs $(JOBS)
 
 conformance: demo  ## the whole of PyTorch's operator tests on a fresh foo; build/foo/docs/operators.html shows what they saw
 	cd $(DEMO) && { $(BIN)/python -m pytest tests/conformance -m conformance_full -n $(JOBS) -q; status=$$?; \
@@ -70,7 +70,7 @@ fuzz: demo  ## a million steps of random programs on a fresh foo, against the CP
 	cd $(DEMO) && $(BIN)/python -m pytest tests/fuzz -m fuzz_full -n $(JOBS) -q
 
 site: $(READY)  ## the page to choose a backend on, into build/page
-	$(BIN)/python -m generator.site.build --source $(SOURCE)
+	$(BIN)/python -m torchsmith.site.build --source $(SOURCE)
 
 clean:  ## remove what was made, the environment too
 	rm -rf build $(VENV)

@@ -23,8 +23,9 @@ from rich.markdown import Markdown
 from rich.table import Table
 
 from benchmarks import units
-from generator.pages import replace_part
-from generator.render import TEMPLATE, render
+from torchsmith.pages import replace_part
+from torchsmith.render import render
+from torchsmith.template import TEMPLATE
 
 BIN = Path(sys.executable).parent
 
@@ -88,8 +89,8 @@ def rendering(scratch: Path, template: Path) -> list[Row]:
 
 def commanding(scratch: Path, template: Path) -> list[Row]:
     """Time the command, as a user waits for it."""
-    command = [sys.executable, "-m", "generator.cli"]
-    place = {"PYTHONPATH": str(TEMPLATE)}
+    command = [sys.executable, "-m", "torchsmith.cli"]
+    place = {"PYTHONPATH": str(TEMPLATE / "generator")}
     project = scratch / "commanded"
     cost_of([*command, "--help"], **place)
     help = cost_of([*command, "--help"], **place)

@@ -14,8 +14,7 @@ from typing import Any
 import copier
 from filelock import FileLock
 
-from generator.smoke import answers
-from generator.speed import sped_up
+from torchsmith.smoke import answers
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -94,9 +93,7 @@ class Renderer:
         destination = self.cache / key
         with FileLock(self.cache / f"{key}.lock"):
             if not destination.exists():
-                # That the savings change no byte is tests/rules/test_reproducible.py's business.
-                with sped_up(destination):
-                    self.fresh(destination.with_suffix(".part"), **answers)
+                self.fresh(destination.with_suffix(".part"), **answers)
                 destination.with_suffix(".part").rename(destination)
         return destination
 

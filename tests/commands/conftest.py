@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from commanding import Ended, Torchsmith
-from generator import cli
 from rendering import Renderer, commit
+from torchsmith import cli
 
 
 @pytest.fixture

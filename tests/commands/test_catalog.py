@@ -13,8 +13,8 @@ import pytest
 import typer
 
 from commanding import Torchsmith
-from generator import cli, tables
 from rendering import ROOT
+from torchsmith import cli, tables
 
 
 def commands() -> Iterator[tuple[str, ...]]:
@@ -94,7 +94,7 @@ def test_a_mistyped_command_or_option_is_answered_with_the_right_one(
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_a_shell_completes_the_commands(shell: str) -> None:
     """The command asks itself for completions, as the script of --show-completion makes it."""
-    code = "import sys; from generator.cli import main; sys.argv = ['torchsmith']; main()"
+    code = "import sys; from torchsmith.cli import main; sys.argv = ['torchsmith']; main()"
     words = "torchsmith feat"
     done = subprocess.run(
         [sys.executable, "-c", code],

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from generator import cli
 from rendering import ROOT, Renderer, commit, snapshot
+from torchsmith import cli
 
 BIN = Path(sys.executable).parent
 PAGES = [*sorted((ROOT / "docs" / "commands").glob("*.md")), ROOT / "docs" / "updates.md"]
@@ -22,7 +22,7 @@ BLOCK = re.compile(r"^```sh\n(.*?)^```", re.M | re.S)
 # The real commands, from this tree; building is left to tests/projects.
 PRELUDE = f"""
 set -e
-torchsmith() {{ "{sys.executable}" -m generator.cli "$@"; }}
+torchsmith() {{ "{sys.executable}" -m torchsmith.cli "$@"; }}
 copier() {{ "{BIN}/copier" "$@"; }}
 fails() {{ if "$@"; then echo "should have failed: $*"; exit 9; else test $? = 1; fi; }}
 """

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from commanding import Torchsmith
-from generator import toolchain
 from rendering import Renderer, commit, snapshot
+from torchsmith import toolchain
 
 
 def findings(report: dict[str, object]) -> dict[str, dict[str, str]]:

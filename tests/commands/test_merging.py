@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from commanding import Torchsmith
-from generator import tables
 from rendering import Renderer, commit, contents, git
+from torchsmith import tables
 
 
 def append(file: Path, text: str) -> None:

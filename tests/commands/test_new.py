@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from commanding import Torchsmith
-from generator import building, toolchain
 from rendering import Renderer
+from torchsmith import building, toolchain
 
 
 @pytest.fixture

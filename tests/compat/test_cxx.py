@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from generator.compat import cxx, pythons, releases
-from generator.errors import InputError
 from rendering import Renderer
+from torchsmith.compat import cxx, pythons, releases
+from torchsmith.errors import InputError
 
 SITE = Path(sysconfig.get_path("purelib"))
 

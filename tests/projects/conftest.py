@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from generator.smoke.installing import Installed, environment
 from rendering import Renderer
+from torchsmith.smoke.installing import Installed, environment
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from generator.smoke.installing import Installed
+from torchsmith.smoke.installing import Installed
 
 # There are two cores: one build at a time, and its tests behind it.
 pytestmark = pytest.mark.xdist_group("build")

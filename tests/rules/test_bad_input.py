@@ -11,11 +11,11 @@ from pathlib import Path
 import copier
 import pytest
 
-from generator import cli
-from generator.errors import InputError
-from generator.render import read_answers
-from generator.render import render as render_for_cli
 from rendering import ROOT, Renderer, contents
+from torchsmith import cli
+from torchsmith.errors import InputError
+from torchsmith.render import read_answers
+from torchsmith.render import render as render_for_cli
 
 MISTAKES = {
     "upper case": ({"backend_name": "Foo"}, "not a device name", "try 'foo'"),
@@ -119,7 +119,7 @@ def test_features_alone_mean_custom(render: Renderer, tmp_path: Path) -> None:
 
 def torchsmith(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "generator.cli", *arguments],
+        [sys.executable, "-m", "torchsmith.cli", *arguments],
         cwd=cwd,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,

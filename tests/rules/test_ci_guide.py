@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from generator import tables
 from rendering import ROOT, Renderer
+from torchsmith import tables
 
 GUIDE = (ROOT / "docs" / "ci.md").read_text("utf-8")
 BLOCKS = re.findall(r"```yaml\n# (\.\S+?),?( .*)?\n(.*?)```", GUIDE, re.DOTALL)
@@ -56,7 +56,7 @@ def test_a_command_works_as_it_is_written(command: str, tmp_path: Path) -> None:
     if "--torch" in words:
         words = [*words, "--help"]
     done = subprocess.run(
-        [sys.executable, "-m", "generator.cli", *words[1:]],
+        [sys.executable, "-m", "torchsmith.cli", *words[1:]],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from generator import pages
 from rendering import HOSTILE, ROOT, Renderer, files
+from torchsmith import pages
 
 TEST_ID = re.compile(r"`((?:device/)?tests/[\w/]+\.py)::(\w+)`")
 CODE = re.compile(r"^```.*?^```$", re.M | re.S)

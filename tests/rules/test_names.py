@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from generator import tables
-from generator.naming import problem
 from rendering import ROOT
+from torchsmith import tables
+from torchsmith.naming import problem
 
 RESERVED = tables.load("reserved")
 GROUPS = RESERVED["reserved"]["default"]
@@ -83,7 +83,7 @@ def test_the_list_is_that_of_the_installed_pytorch() -> None:
     """Stale? `make reserved` writes it anew."""
     pytest.importorskip("torch", reason="the list is read from PyTorch")
     done = subprocess.run(
-        [sys.executable, "-m", "generator.reserved", "--check"],
+        [sys.executable, "-m", "torchsmith.reserved", "--check"],
         cwd=ROOT,
         capture_output=True,
         text=True,

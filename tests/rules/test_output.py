@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from generator import tables
 from rendering import HOSTILE, Renderer, contents, files
+from torchsmith import tables
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -7,8 +7,8 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from generator import tables
 from rendering import Renderer, files
+from torchsmith import tables
 
 PACKAGE = "torch_foo"
 

@@ -18,9 +18,9 @@ import pytest
 import yaml
 from filelock import FileLock
 
-from generator.merge import releases
-from generator.render import update
 from rendering import ROOT, Renderer, commit, contents, git, snapshot
+from torchsmith.merge import releases
+from torchsmith.render import update
 
 ANSWERS = {"vendor": "Acme", "preset": "custom", "features": ["amp", "rng"]}
 NOW = "v9999.0.0"
@@ -105,7 +105,7 @@ def replace(repository: Path, tree: Path) -> None:
 
 
 def rendered(template: Path, project: Path, ref: str) -> Path:
-    from generator.render import render
+    from torchsmith.render import render
 
     render(project, ANSWERS, source=str(template), ref=ref)
     commit(project, f"rendered from {ref}")

@@ -54,7 +54,7 @@ def test_a_render_is_the_same_on_another_machine(
 
 
 def test_an_answers_file_renders_the_same_again(render: Renderer, tmp_path: Path) -> None:
-    from generator.render import read_answers
+    from torchsmith.render import read_answers
 
     first = render(features=["rng"], backend_name="nova", dtypes=["bool", "float32", "int64"])
     again = render.fresh(tmp_path / "again", **read_answers(first / ".copier-answers.yml"))

@@ -7,8 +7,8 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from generator import tables
 from rendering import Renderer, files
+from torchsmith import tables
 
 CXX = (".h", ".cpp")
 MACHINE_ONLY = "|".join(

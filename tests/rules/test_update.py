@@ -7,8 +7,8 @@ from pathlib import Path
 import copier
 import pytest
 
-from generator import tables
 from rendering import Renderer, commit, contents, files, git, snapshot
+from torchsmith import tables
 
 # Toggling is the user's documented command line: --vcs-ref=:current:.
 CURRENT = copier.VcsRef.CURRENT

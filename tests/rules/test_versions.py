@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-import generator
-from generator import tables
+import torchsmith
 from rendering import ROOT, Renderer
+from torchsmith import tables
 
 TESTED = tables.load("torch")["torch_window"]["default"]["tested"]
 
@@ -40,4 +40,4 @@ def test_pytorch_is_inside_its_window_and_reserved_names_are_its_own() -> None:
 
 
 def test_our_version_has_an_entry_in_the_changelog() -> None:
-    assert f"## {generator.__version__}" in (ROOT / "CHANGELOG.md").read_text("utf-8")
+    assert f"## {torchsmith.__version__}" in (ROOT / "CHANGELOG.md").read_text("utf-8")

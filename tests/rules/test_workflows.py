@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from generator import tables
 from rendering import ROOT, Renderer
+from torchsmith import tables
 
 WINDOW = tables.load("torch")["torch_window"]["default"]
 SCHEMAS = {"github": "vendor.github-workflows", "gitlab": "vendor.gitlab-ci"}
@@ -133,7 +133,7 @@ def test_our_commands_are_ones_that_we_have() -> None:
         words = [word for word in shlex.split(plain)[1:] if not word.endswith((".xml", ".html"))]
         words = [word for word in words if word not in ("--junit", "--page")]
         done = subprocess.run(
-            [sys.executable, "-m", "generator.cli", *words, "--list"],
+            [sys.executable, "-m", "torchsmith.cli", *words, "--list"],
             cwd=ROOT,
             capture_output=True,
             text=True,

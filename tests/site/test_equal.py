@@ -10,8 +10,8 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from generator import naming, tables
 from rendering import HOSTILE, Renderer, contents
+from torchsmith import naming, tables
 
 if TYPE_CHECKING:
     from selenium.webdriver.chrome.webdriver import WebDriver

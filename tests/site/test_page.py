@@ -13,10 +13,10 @@ import pytest
 import yaml
 
 from browser import chromium
-from generator import tables
-from generator.site import build
-from generator.site.compile import UnknownConstructError, compile_template
 from rendering import ROOT, Renderer, contents
+from torchsmith import tables
+from torchsmith.site import build
+from torchsmith.site.compile import UnknownConstructError, compile_template
 
 if TYPE_CHECKING:
     from selenium.webdriver.chrome.webdriver import WebDriver
@@ -228,7 +228,7 @@ def test_a_template_that_the_page_cannot_render_is_refused(source: str, words: s
 
 def test_it_is_built_by_one_command(tmp_path: Path) -> None:
     out = tmp_path / "page" / "index.html"
-    command = [sys.executable, "-m", "generator.site.build", "--source", "gh:acme/torchsmith"]
+    command = [sys.executable, "-m", "torchsmith.site.build", "--source", "gh:acme/torchsmith"]
     subprocess.run([*command, "--out", out], cwd=ROOT, check=True, capture_output=True)
     built = out.read_text("utf-8")
     assert '"source":"gh:acme/torchsmith"' in built

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from generator import tables
-from generator.smoke.answers import space
-from generator.smoke.covering import covering_array, every_row, uncovered
-from generator.smoke.run import STRENGTHS, choose
+from torchsmith import tables
+from torchsmith.smoke.answers import space
+from torchsmith.smoke.covering import covering_array, every_row, uncovered
+from torchsmith.smoke.run import STRENGTHS, choose
 
 
 def anything(part: Mapping[str, Any]) -> bool:

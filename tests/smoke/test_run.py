@@ -13,14 +13,14 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
-from generator import tables
-from generator.errors import InputError
-from generator.smoke import report
-from generator.smoke.answers import HOSTILE, Row, on, space
-from generator.smoke.run import Run, choose
-from generator.smoke.shrink import MOST_TRIALS
-from generator.smoke.trial import Outcome, Plan
 from rendering import ROOT, Renderer
+from torchsmith import tables
+from torchsmith.errors import InputError
+from torchsmith.smoke import report
+from torchsmith.smoke.answers import HOSTILE, Row, on, space
+from torchsmith.smoke.run import Run, choose
+from torchsmith.smoke.shrink import MOST_TRIALS
+from torchsmith.smoke.trial import Outcome, Plan
 
 FEATURES = sorted(tables.features())
 
@@ -142,7 +142,7 @@ def test_hostile_answers_are_legal(render: Renderer) -> None:
 
 def torchsmith(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "generator.cli", "smoke", *arguments],
+        [sys.executable, "-m", "torchsmith.cli", "smoke", *arguments],
         cwd=ROOT,
         capture_output=True,
         text=True,

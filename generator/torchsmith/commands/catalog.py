@@ -1,0 +1,91 @@
+"""`torchsmith features`, `dtypes` and `names`: the catalog as tables."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from torchsmith.commands.common import FOUND, Json, ProjectFolder, print_json, print_table
+
+
+def features(project: ProjectFolder = Path(), as_json: Json = False) -> None:
+    """Show the features that a backend can have and, in a project, why one is on.
+
+    Example: torchsmith features --project torch-foo
+    """
+    from torchsmith import tables
+    from torchsmith.project import find, is_project
+
+    here = find(project, updatable=False) if is_project(project) else None
+    on = {id: here.reason(id) for id in here.features} if here else {}
+    rows = tables.features().values()
+    if as_json:
+        print_json([{**asdict(row), "enabled": row.id in on if here else None,
+                     "because": on.get(row.id)} for row in rows])  # fmt: skip
+        return
+    columns = ["feature", "what it is", "requires", "since"]
+    cells = [
+        [row.id, f"{row.title}: {row.help}", ", ".join(row.requires) or "-", row.since]
+        for row in rows
+    ]
+    if here:
+        columns.append("in this project")
+        for line in cells:
+            line.append(f"yes, {on[line[0]]}" if line[0] in on else "no")
+    print_table(columns, cells)
+
+
+def dtypes(as_json: Json = False) -> None:
+    """Show the element types that a backend can have.
+
+    Example: torchsmith dtypes --json
+    """
+    from torchsmith import tables
+
+    rows = [
+        {
+            "name": name,
+            "title": row["title"],
+            "default": row["default"],
+            "required": row.get("required", False),
+        }
+        for name, row in tables.load("dtypes")["dtype_catalog"]["default"].items()
+    ]
+    if as_json:
+        print_json(rows)
+        return
+    chosen = {(True, True): "always", (True, False): "by default", (False, False): "on request"}
+    print_table(
+        ("dtype", "what it is", "included"),
+        [(row["name"], row["title"], chosen[row["default"], row["required"]]) for row in rows],
+    )
+
+
+def names(
+    check: Annotated[list[str], typer.Argument(help="Names to check.", show_default=False)],
+    as_json: Json = False,
+) -> None:
+    """Say whether a name will work for a backend; the status is 1 if one will not.
+
+    Example: torchsmith names acme cuda
+    """
+    from torchsmith.naming import problem
+
+    problems = {name: problem(name) for name in check}
+    if as_json:
+        print_json(
+            [
+                {"name": name, "works": not text, "problem": text or None}
+                for name, text in problems.items()
+            ]
+        )
+    else:
+        print_table(
+            ("name", "works", "because"),
+            [(name, "no" if text else "yes", text) for name, text in problems.items()],
+        )
+    if any(problems.values()):
+        raise typer.Exit(FOUND)

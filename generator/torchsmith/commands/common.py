@@ -1,0 +1,81 @@
+"""What the commands share: how they report, and the statuses that they end with."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from torchsmith.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+FOUND = 1
+"""The status of a command that found what it looks for: a problem, a conflict, a name in use."""
+MISTAKE = 2
+"""The status after a mistake of the user's."""
+
+Json = Annotated[bool, typer.Option("--json", help="Report as JSON.")]
+ProjectFolder = Annotated[
+    Path, typer.Option("--project", metavar="FOLDER", help="The project, or a folder in it.")
+]
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Return a console that takes text as it stands: brackets are no styles here."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, markup=False, highlight=False)
+
+
+def print_json(data: Any) -> None:
+    """Print what a program reads."""
+    print(json.dumps(data, indent=2, ensure_ascii=False))
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str = "") -> None:
+    """Print what a person reads."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(*columns, title=title or None, title_justify="left", box=box.SIMPLE_HEAD)
+    for row in rows:
+        table.add_row(*row)
+    console().print(table)
+
+
+def say(text: str) -> None:
+    """Tell the user something that is no part of the report."""
+    print(text, file=sys.stderr)
+
+
+@contextmanager
+def working(step: str) -> Iterator[Callable[[str], None]]:
+    """Show that a step takes its time, on a terminal, and how far it is as the caller tells."""
+    out = console(stderr=True)
+    if not out.is_terminal:
+        yield lambda progress: None
+        return
+    with out.status(f"{step} …") as status:
+        yield lambda progress: status.update(f"{step} … {progress}")
+
+
+def parse(data: list[str] | None) -> dict[str, str]:
+    """Return the answers that `--data` gave.
+
+    Raises:
+        InputError: One of them is none.
+    """
+    answers = {}
+    for item in data or []:
+        key, equals, value = item.partition("=")
+        if not equals:
+            raise InputError(f"'{item}' is not an answer, which is written key=value")
+        answers[key.strip()] = value
+    return answers

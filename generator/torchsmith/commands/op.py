@@ -1,0 +1,54 @@
+"""`torchsmith op`: operators of a project's own."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from torchsmith.commands.common import Json, ProjectFolder, print_json
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.callback()
+def op() -> None:
+    """Write an operator of PyTorch's down in a project, to be filled in.
+
+    Example: torchsmith op add aten::gelu
+    """
+
+
+@app.command()
+def add(
+    operator: Annotated[
+        str,
+        typer.Argument(help="aten::gelu, or aten::pow.Scalar for one form.", show_default=False),
+    ],
+    project: ProjectFolder = Path(),
+    as_json: Json = False,
+) -> None:
+    """Write an operator's kernel, registration, test and docs row, from its schema.
+
+    Example: torchsmith op add aten::special_erfcx
+
+    Where a kernel family computes it, that is all. Otherwise the file compiles and the test fails,
+    saying where the body is to be written.
+    """
+    from torchsmith.operators.add import add as add_operator
+    from torchsmith.operators.schema import find as find_operator
+    from torchsmith.project import find
+
+    found = find(project)
+    added = add_operator(found, find_operator(operator))
+    if as_json:
+        print_json(asdict(added))
+        return
+    print(f"{added.operator}: wrote {added.kernel}, {added.test} and a row of {added.docs}")
+    if added.line:
+        print(f"Write the body at {added.kernel}:{added.line}, then rebuild and run:")
+    else:
+        print("A kernel family computes it. Rebuild and run:")
+    print(f"  pytest {added.test}")

@@ -1,0 +1,67 @@
+"""`python -m torchsmith.compat`: a full render against the releases that it supports."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from torchsmith.compat import cxx, names, pythons, releases
+from torchsmith.errors import InputError
+from torchsmith.render import render
+
+BACKEND = "foo"
+
+
+def problems(project: Path, build: Path, minor: str, jobs: int) -> Iterator[str]:
+    """Yield what a release has against a rendered project."""
+    torch = releases.sources(minor)
+    for use in names.missing(project, BACKEND, names.Library(torch)):
+        yield f"{use.file.relative_to(project)}:{use.line}: PyTorch {minor} has no {use.name}"
+    groups = cxx.configure(project, build, torch)
+    for file in sorted(cxx.uncovered(project, groups)):
+        yield f"{file.relative_to(project)}: compiled by nothing"
+    cxx.precompile(build)
+    for group, complaint in cxx.check(groups, jobs):
+        if complaint:
+            yield f"{group.name}: PyTorch {minor}:\n{complaint}"
+
+
+def report(subject: str, found: list[str]) -> bool:
+    """Print a verdict, and return whether it is bad."""
+    print(
+        *found, f"{subject}: {f'{len(found)} problems' if found else 'fits'}", sep="\n", flush=True
+    )
+    return bool(found)
+
+
+def main() -> int:
+    """Check; the status is 1 if a release has something against the render."""
+    parser = argparse.ArgumentParser(prog="python -m torchsmith.compat", description=__doc__)
+    parser.add_argument(
+        "--torch", action="append", metavar="VERSION", help="a minor version; may be repeated"
+    )
+    parser.add_argument(
+        "--jobs", type=int, default=os.cpu_count(), metavar="N", help="compilers at a time"
+    )
+    arguments = parser.parse_args()
+    failed = False
+    with tempfile.TemporaryDirectory() as folder:
+        project = Path(folder) / "project"
+        render(project, {"backend_name": BACKEND, "preset": "full"})
+        failed |= report("Python", pythons.problems(project, Path(folder) / "mypy"))
+        for minor in arguments.torch or releases.window():
+            build = Path(folder) / minor
+            found = list(problems(project, build, minor, arguments.jobs))
+            failed |= report(f"PyTorch {minor}", found)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except InputError as error:
+        sys.exit(f"compat: {error}")

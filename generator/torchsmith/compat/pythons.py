@@ -1,0 +1,34 @@
+"""Whether a rendered package keeps to what every supported Python has."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from torchsmith import tables
+
+
+def window() -> list[str]:
+    """Return the Python versions that a rendered project supports."""
+    versions = tables.load("torch")["torch_window"]["default"]["python"]
+    return [str(version) for version in versions]
+
+
+def problems(project: Path, cache: Path) -> list[str]:
+    """Return what mypy says of the package for each version, without PyTorch's types."""
+    found = []
+    for version in window():
+        done = subprocess.run(
+            [sys.executable, "-m", "mypy", f"--config-file={os.devnull}", "--no-error-summary",
+             f"--python-version={version}", "--follow-imports=skip", "--ignore-missing-imports",
+             f"--cache-dir={cache}", "python"],
+            cwd=project,
+            capture_output=True,
+            text=True,
+        )  # fmt: skip
+        if done.returncode:
+            lines = (done.stdout + done.stderr).splitlines()
+            found += [f"Python {version}: {line}" for line in lines]
+    return found

@@ -1,0 +1,76 @@
+"""The headers and Python sources of a PyTorch release, from its smallest wheel."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+from torchsmith import tables
+from torchsmith.errors import InputError
+
+# The oldest macOS that some release in the window still asks for, and the newest.
+_PLATFORMS = ("macosx_11_0_arm64", "macosx_14_0_arm64")
+
+
+def window() -> list[str]:
+    """Return the minor releases that a rendered project supports."""
+    versions = tables.load("torch")["torch_window"]["default"]["versions"]
+    return [str(version) for version in versions]
+
+
+def cache() -> Path:
+    """Return the folder that keeps what was downloaded."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "torchsmith"
+
+
+def sources(minor: str) -> Path:
+    """Return a folder that holds ``torch/`` of the newest release of a minor version.
+
+    It is downloaded once; delete the folder to have a newer patch release.
+    """
+    if minor not in window():
+        raise InputError(
+            f"PyTorch {minor} is outside the versions of a rendered project: "
+            f"choose from {', '.join(window())}"
+        )
+    folder = cache() / f"torch-{minor}"
+    if not folder.exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+            part = Path(scratch) / "part"
+            _extract(_download(minor, Path(scratch)), part)
+            shutil.move(part, folder)
+    return folder
+
+
+def _download(minor: str, folder: Path) -> Path:
+    """Fetch the wheel."""
+    platforms = [f"--platform={platform}" for platform in _PLATFORMS]
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:",
+         *platforms, "--python-version=3.11", f"--dest={folder}", f"torch=={minor}.*"],
+        capture_output=True,
+        text=True,
+    )  # fmt: skip
+    wheels = list(folder.glob("torch-*.whl"))
+    if done.returncode or not wheels:
+        raise InputError(f"PyTorch {minor} cannot be downloaded: {done.stderr.strip()[-300:]}")
+    return wheels[0]
+
+
+def _extract(wheel: Path, folder: Path) -> None:
+    """Take what compilers and readers of Python need: a tenth of the wheel."""
+    with zipfile.ZipFile(wheel) as archive:
+        wanted = [
+            name
+            for name in archive.namelist()
+            if name.startswith("torch/include/")
+            or (name.startswith("torch/") and name.endswith((".py", ".pyi")))
+        ]
+        archive.extractall(folder, wanted)

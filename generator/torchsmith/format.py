@@ -1,0 +1,76 @@
+"""Formats the code under template/ as it is formatted once rendered.
+
+A formatter cannot read a file with placeholders. So `python -m torchsmith.format` renders
+everything under a name that occurs nowhere else, formats that, and puts the placeholders back.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from torchsmith.render import render
+from torchsmith.template import TEMPLATE
+
+NAME = "zqzqzq"
+# What each placeholder renders to, the longer ones first.
+PLACEHOLDERS = {
+    f"torch_{NAME}": "{= package =}",
+    f"torch-{NAME}": "{= distribution =}",
+    NAME: "{= backend_name =}",
+    NAME.upper(): "{= env_prefix =}",
+    NAME.capitalize(): "{= display_name =}",
+}
+SUFFIXES = (".cpp", ".h", ".py", ".pyi")
+
+
+def restore(text: str) -> str:
+    """Put the placeholders back into rendered text."""
+    for value, placeholder in PLACEHOLDERS.items():
+        text = text.replace(value, placeholder)
+    return text
+
+
+def rendered_name(source: Path) -> str:
+    """Return where a file of the template lands."""
+    name = str(source.relative_to(TEMPLATE / "template")).removesuffix(".jinja")
+    for value, placeholder in PLACEHOLDERS.items():
+        name = name.replace(placeholder, value)
+    return name
+
+
+def main() -> int:
+    """Format in place and name the files that changed."""
+    sources = [
+        path
+        for path in sorted((TEMPLATE / "template").rglob("*"))
+        if path.name.removesuffix(".jinja").endswith(SUFFIXES)
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        project = Path(folder) / "project"
+        render(project, {"backend_name": NAME, "preset": "full"})
+        # A file that does not survive the way back holds other placeholders; it is left alone.
+        pairs = [
+            (source, target)
+            for source in sources
+            if (target := project / rendered_name(source)).exists()
+            and restore(target.read_text("utf-8")) == source.read_text("utf-8")
+        ]
+        bin = Path(sys.executable).parent
+        cxx = [str(target) for _, target in pairs if target.suffix in (".cpp", ".h")]
+        subprocess.run([bin / "clang-format", "-i", *cxx], cwd=project, check=True)
+        subprocess.run([bin / "ruff", "format", "--quiet", "."], cwd=project, check=True)
+        for source, target in pairs:
+            text = restore(target.read_text("utf-8"))
+            if text != source.read_text("utf-8"):
+                source.write_text(text, "utf-8")
+                print(source.relative_to(TEMPLATE))
+        for source in sorted(set(sources) - {source for source, _ in pairs}):
+            print(f"{source.relative_to(TEMPLATE)}: left alone", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,102 @@
+"""Adding an operator to a project: which files, and that none is written twice."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from torchsmith.errors import InputError
+from torchsmith.operators import code
+from torchsmith.operators.schema import Operator
+from torchsmith.project import Project
+
+# Folders of the project's owner, which the template has no path in: updates cannot conflict there.
+KERNELS = "csrc/operators"
+TESTS = "tests/operators"
+DOCS = "docs/own-operators.md"
+
+
+@dataclass(frozen=True)
+class Added:
+    """What was written.
+
+    Attributes:
+        operator: Its name.
+        kind: "family" where a kernel family does it, "structured" where ATen does all but the
+            computation, "function" otherwise.
+        kernel: The C++ file.
+        line: Where its body is to be written, or 0.
+        test: The test file.
+        docs: The page with its row.
+    """
+
+    operator: str
+    kind: Literal["family", "structured", "function"]
+    kernel: str
+    line: int
+    test: str
+    docs: str
+
+
+def add(project: Project, operator: Operator) -> Added:
+    """Write an operator into a project.
+
+    Raises:
+        InputError: It has a kernel there already.
+    """
+    if there := _registered(project, operator):
+        raise InputError(f"'{operator.name}' is there already: {there}")
+    name = str(project.answers["backend_name"])
+    kernel_file = f"{KERNELS}/{operator.identifier}.cpp"
+    test_file = f"{TESTS}/test_{operator.identifier}.py"
+    for path in (kernel_file, test_file):
+        if (project.root / path).exists():
+            raise InputError(f"'{path}' is there already: remove it first")
+    header = project.root / "device" / "include" / name / "device" / "kernels.h"
+    fitting = code.fit(operator, header)
+    text = code.kernel(operator, kernel_file, f"torch_{name}", fitting)
+    _write(project, kernel_file, text)
+    _write(project, test_file, code.test(operator))
+    docs = project.root / DOCS
+    page = docs.read_text("utf-8") if docs.exists() else code.DOCS_HEADER
+    _write(project, DOCS, page + code.docs_row(operator, kernel_file, test_file))
+    lines = _formatted(project, kernel_file).splitlines()
+    body = next((number for number, line in enumerate(lines, 1) if "has no body yet" in line), 0)
+    return Added(
+        operator=operator.name,
+        kind="family" if fitting else "structured" if operator.structured else "function",
+        kernel=kernel_file,
+        line=body,
+        test=test_file,
+        docs=DOCS,
+    )
+
+
+def _write(project: Project, path: str, text: str) -> None:
+    file = project.root / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, "utf-8")
+
+
+def _formatted(project: Project, path: str) -> str:
+    """Format a C++ file as the project does, where clang-format is at hand, and return it."""
+    beside = Path(sys.executable).with_name("clang-format")
+    if program := shutil.which("clang-format") or shutil.which(beside):
+        subprocess.run([program, "-i", path], cwd=project.root, check=False)
+    return (project.root / path).read_text("utf-8")
+
+
+def _registered(project: Project, operator: Operator) -> str:
+    """Return where one of the operator's functions is registered, as file:line, or nothing."""
+    names = "|".join(re.escape(function.name) for function in operator.functions)
+    pattern = re.compile(rf'(impl\(|structured<|, )"({names})"')
+    for file in sorted((project.root / "csrc").rglob("*.cpp")):
+        for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
+            if pattern.search(line):
+                return f"{file.relative_to(project.root).as_posix()}:{number}"
+    return ""

@@ -1,0 +1,134 @@
+"""Writes the parts of README.md and docs/ that follow from the catalog and from a render.
+
+Such a part stands between `<!-- NAME: begin -->` and `<!-- NAME: end -->`. `python -m
+torchsmith.pages` writes all of them, `--check` only says which are stale.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path, PurePosixPath
+
+from torchsmith import tables
+from torchsmith.render import render
+from torchsmith.template import TEMPLATE
+
+PACKAGE = "torch_foo"
+# Folders of which the tree names the contents.
+OPEN = {"csrc", "device", "docs", "python", f"python/{PACKAGE}", "tests"}
+
+_PART = re.compile(r"(<!-- (\w+): begin -->\n)(.*?)(<!-- \2: end -->)", re.DOTALL)
+
+
+def tree() -> str:
+    """The rendered project, two levels deep, with the feature that owns an entry."""
+    with tempfile.TemporaryDirectory() as folder:
+        project = Path(folder) / "torch-foo"
+        render(project, {"preset": "full"})
+        lines = ["torch-foo/", *_branches(project, PurePosixPath())]
+    return "```text\n" + "\n".join(line.rstrip() for line in lines) + "\n```\n"
+
+
+def _branches(folder: Path, at: PurePosixPath, indent: str = "") -> Iterator[str]:
+    entries = sorted(folder.iterdir(), key=lambda entry: (entry.is_file(), entry.name))
+    for number, entry in enumerate(entries, 1):
+        last = number == len(entries)
+        path = at / entry.name
+        name = entry.name + ("/" if entry.is_dir() else "")
+        owner = next((f.id for f in tables.features().values() if f.owns(path, PACKAGE)), "")
+        label = f"{indent}{'└── ' if last else '├── '}{name}"
+        yield f"{label:<34}{owner}"
+        if entry.is_dir() and str(path) in OPEN:
+            yield from _branches(entry, path, indent + ("    " if last else "│   "))
+
+
+def features() -> str:
+    """The table of features."""
+    rows = ["| feature | what it is | since |", "|---|---|---|"]
+    rows.append(
+        "| core | devices, memory, streams, operators, the CPU fallback; always on | 0.1.0 |"
+    )
+    for row in tables.features().values():
+        rows.append(f"| `{row.id}` | {row.title}: {row.help} | {row.since} |")
+    return "\n".join(rows) + "\n"
+
+
+def questions() -> str:
+    """The table of questions."""
+    rows = ["| question | help | default | choices |", "|---|---|---|---|"]
+    asked = tables.load("questions")
+    special = {
+        "display_name": "from `backend_name`",
+        "description": "from `display_name`",
+        "dtypes": "what the simulator's kernels do in full",
+        "preset": "`full`, or `custom` where `features` is given",
+        "features": "none",
+    }
+    listed = {"dtypes": "see below", "features": "see above"}
+    for name in tables.questions():
+        question = asked[name]
+        default = special.get(name, f"`{question['default']}`")
+        choices = question.get("choices", {})
+        values = listed.get(name) or ", ".join(f"`{value}`" for value in choices.values())
+        rows.append(f"| `{name}` | {question['help']} | {default} | {values} |")
+    return "\n".join(rows) + "\n"
+
+
+def dtypes() -> str:
+    """The table of element types."""
+    rows = ["| dtype | | by default |", "|---|---|---|"]
+    for name, row in tables.load("dtypes")["dtype_catalog"]["default"].items():
+        rows.append(f"| `{name}` | {row['title']} | {'yes' if row['default'] else 'no'} |")
+    return "\n".join(rows) + "\n"
+
+
+PARTS: dict[str, Callable[[], str]] = {
+    "tree": tree,
+    "features": features,
+    "questions": questions,
+    "dtypes": dtypes,
+}
+
+
+def pages() -> list[Path]:
+    """Return the files that may hold such parts."""
+    return [TEMPLATE / "README.md", *sorted((TEMPLATE / "docs").rglob("*.md"))]
+
+
+def replace_part(text: str, name: str, content: str) -> str:
+    """Return the text with another content between the markers of that name."""
+    return _PART.sub(lambda part: part[1] + content + part[4] if part[2] == name else part[0], text)
+
+
+def current(text: str) -> str:
+    """Return a page with its parts as they should be."""
+
+    def fill(match: re.Match[str]) -> str:
+        begin, name, _, end = match.groups()
+        return begin + PARTS[name]() + end if name in PARTS else match[0]
+
+    return _PART.sub(fill, text)
+
+
+def main() -> int:
+    """Write or check."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="say which pages are stale")
+    check = parser.parse_args().check
+    stale = False
+    for page in pages():
+        text = page.read_text("utf-8")
+        if (wanted := current(text)) != text:
+            stale = True
+            print(f"{page.relative_to(TEMPLATE)}: {'stale' if check else 'written'}")
+            if not check:
+                page.write_text(wanted, "utf-8")
+    return 1 if stale and check else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,126 @@
+"""`python -m torchsmith.site.build`: writes the page, one HTML file that works from any folder."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from torchsmith import tables
+from torchsmith.site.compile import compile_macros, compile_template
+from torchsmith.template import TEMPLATE
+
+PAGE = Path(__file__).parent / "page"
+LICENSES = "generator/catalog/licenses"
+MACROS = {"name_problem", "name_clash", "suggest", "text_problem"}
+# What copier takes from elsewhere than the answers.
+OUTSIDE = {"answers_file": ".copier-answers.yml", "dst_path": "", "data": {}}
+
+
+def files(template: Path) -> list[dict[str, Any]]:
+    """Return the template's files: each its path and its content, as text or as data to run."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "template"],
+        cwd=template,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    found = []
+    for name in sorted(set(filter(None, listed.stdout.split("\0")))):
+        source = template / name
+        if not source.exists():
+            continue
+        text = source.read_text("utf-8")
+        path = name.removeprefix("template/").removesuffix(".jinja")
+        found.append(
+            {
+                "path": compile_template(path, name),
+                "content": compile_template(text, name) if name.endswith(".jinja") else text,
+            }
+        )
+    return found
+
+
+def catalog(template: Path) -> dict[str, Any]:
+    """Return what the page needs of the catalog: questions, computed values, checks, pruning."""
+    names = (template / "generator" / "catalog" / "names.jinja").read_text("utf-8")
+    questions = tables.load("questions")
+    values: dict[str, Any] = {}
+    for topic in ("features", "dtypes", "torch", "reserved"):
+        values.update({name: row["default"] for name, row in tables.load(topic).items()})
+    values["known_answers"] = list(tables.questions())
+    computed = {
+        name: {
+            "yaml": row["type"] == "yaml",
+            "template": compile_template(row["default"], f"computed.yml: {name}"),
+        }
+        for name, row in tables.load("computed").items()
+    }
+    exclude = tables.load("settings")["_exclude"]
+    return {
+        "values": values,
+        "computed": computed,
+        "macros": compile_macros(names, MACROS),
+        "exclude": [compile_template(pattern, "_exclude") for pattern in exclude],
+        "includes": {
+            f"{LICENSES}/{file.name}": compile_template(file.read_text("utf-8"), file.name)
+            for file in sorted((template / LICENSES).glob("*.txt"))
+        },
+        "defaults": {
+            name: compile_template(str(questions[name]["default"]), f"questions.yml: {name}")
+            for name in ("display_name", "description", "vendor", "dtypes")
+        },
+        "choices": {name: questions[name]["choices"] for name in ("license", "ci_provider")},
+        "help": {name: questions[name]["help"] for name in tables.questions()},
+        "outside": OUTSIDE,
+    }
+
+
+def data(template: Path, source: str) -> dict[str, Any]:
+    """Return all that the page shows.
+
+    Args:
+        template: the repository.
+        source: where users have it from: what they pass to copier.
+    """
+    described = subprocess.run(
+        ["git", "describe", "--tags", "--always"], cwd=template, capture_output=True, text=True
+    )
+    return {
+        "source": source,
+        "commit": described.stdout.strip() or "HEAD",
+        "catalog": catalog(template),
+        "files": files(template),
+    }
+
+
+def page(content: dict[str, Any]) -> str:
+    """Return the page with its style, its scripts and its data in it."""
+    # "</script>" within the data would end it.
+    inlined = json.dumps(content, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
+    text = (PAGE / "index.html").read_text("utf-8")
+    for name in ("style.css", "yaml.js", "jinja.js", "page.js"):
+        text = text.replace(f"/* {name} */", (PAGE / name).read_text("utf-8"))
+    return text.replace("/* data */", f"const DATA = {inlined};")
+
+
+def main() -> int:
+    """Write the page."""
+    parser = argparse.ArgumentParser(prog="python -m torchsmith.site.build", description=__doc__)
+    parser.add_argument(
+        "--source", default="gh:example/torchsmith", help="the template's address, for copier"
+    )
+    parser.add_argument("--out", type=Path, default=TEMPLATE / "build" / "page" / "index.html")
+    arguments = parser.parse_args()
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    arguments.out.write_text(page(data(TEMPLATE, arguments.source)), encoding="utf-8")
+    print(f"{arguments.out}: {arguments.out.stat().st_size / 1e6:.1f} MB")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

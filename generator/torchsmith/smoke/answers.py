@@ -1,0 +1,146 @@
+"""What a smoke run varies: axes with a few values each, and which combinations are legal."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from torchsmith import tables
+from torchsmith.errors import InputError, did_you_mean
+
+# Legal answers that break whatever forgets to quote or relies on the length of a name.
+HOSTILE: dict[str, Any] = {
+    "backend_name": "zq_a_rather_long_but_legal_device_name",
+    "display_name": 'Ünïcode "Quoted" {Braces} & Co',
+    "vendor": "O'Neill \\ Söhne <x> #1: {{ no }} %(s)s",
+    "description": "A \"device\" with \\n, {braces}, [brackets], # `ticks`, $HOME: 漢字 'quotes'",
+}
+PLAIN = {"backend_name": "foo"}
+
+Row = dict[str, Any]
+"""A value for each axis."""
+
+
+@dataclass(frozen=True)
+class Space:
+    """The axes with their values, the ordinary one first; a feature is an axis of its own."""
+
+    axes: dict[str, tuple[Any, ...]]
+    identities: dict[str, dict[str, Any]]
+
+    def legal(self, part: Mapping[str, Any]) -> bool:
+        """Whether values for some of the axes can be completed to a legal row.
+
+        Features that require one another and presets are the only rules, so what is missing can
+        always be chosen one by one.
+        """
+        features = tables.features()
+        on = {id for id in features if part.get(id) is True}
+        off = {id for id in features if part.get(id) is False}
+        preset = part.get("preset")
+        if preset == "full":
+            return not off
+        if preset == "minimal":
+            return not on
+        # A feature with one value has it, whether chosen yet or not.
+        on |= {id for id in features if self.axes[id] == (True,)}
+        off |= {id for id in features if self.axes[id] == (False,)}
+        return not tables.closure(frozenset(on)) & off
+
+    def answers(self, row: Row) -> dict[str, Any]:
+        """Return a row as answers to the template's questions."""
+        answers = dict(self.identities[row["identity"]])
+        for question in ("license", "ci_provider", "preset"):
+            answers[question] = row[question]
+        if row["preset"] == "custom":
+            answers["features"] = sorted(on(row))
+        if row["dtypes"]:
+            answers["dtypes"] = list(row["dtypes"])
+        return answers
+
+    def label(self, row: Row) -> str:
+        """Return a row in a few words."""
+        chosen = row["preset"] if row["preset"] != "custom" else "+".join(sorted(on(row))) or "core"
+        count = len(row["dtypes"]) or "default"
+        return f"{row['identity']} {chosen} {row['license']} {row['ci_provider']} dtypes:{count}"
+
+    def command(self, row: Row) -> str:
+        """Return the command that tries this row again, alone."""
+        words = ["torchsmith", "smoke"]
+        for question, value in self.answers(row).items():
+            text = "[" + ", ".join(value) + "]" if isinstance(value, list) else value
+            words += ["-d", f"{question}={text}"]
+        if not row["dtypes"]:
+            words += ["-d", "dtypes=default"]
+        return shlex.join(words)
+
+
+def on(row: Row) -> frozenset[str]:
+    """Return the features that a row has."""
+    if row["preset"] != "custom":
+        return frozenset(tables.features() if row["preset"] == "full" else ())
+    return frozenset(id for id in tables.features() if row[id])
+
+
+def space(pinned: Mapping[str, str]) -> Space:
+    """Return the axes, where answers that were given leave one value."""
+    questions = tables.load("questions")
+    for name in pinned:
+        if name not in tables.questions():
+            raise InputError(
+                f"there is no question '{name}'{did_you_mean(name, tables.questions())}"
+            )
+    axes: dict[str, tuple[Any, ...]] = dict.fromkeys(tables.features(), (True, False))
+    axes["preset"] = _choice(pinned, "preset", ("custom", "full", "minimal"))
+    axes["dtypes"] = _dtypes(pinned)
+    for name in ("license", "ci_provider"):
+        axes[name] = _choice(pinned, name, tuple(questions[name]["choices"].values()))
+    if "features" in pinned:
+        chosen = _list("features", pinned["features"], tables.features())
+        if pinned.get("preset", "custom") != "custom":
+            raise InputError("features is read with preset=custom only: leave one of them out")
+        whole = tables.closure(chosen)
+        axes.update({id: (id in whole,) for id in tables.features()}, preset=("custom",))
+    texts = {name: pinned[name] for name in HOSTILE if name in pinned}
+    identities = {"plain": {**PLAIN, **texts}}
+    if not texts:
+        identities["hostile"] = HOSTILE
+    axes["identity"] = tuple(identities)
+    if axes["preset"] != ("custom",) and len(axes["preset"]) == 1:
+        whole = frozenset(tables.features() if axes["preset"] == ("full",) else ())
+        axes.update({id: (id in whole,) for id in tables.features()})
+    return Space(axes, identities)
+
+
+def _dtypes(pinned: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
+    """The sets of element types; the empty one stands for the default."""
+    catalog = tables.load("dtypes")["dtype_catalog"]["default"]
+    required = tuple(name for name, row in catalog.items() if row.get("required"))
+    if "dtypes" not in pinned:
+        return ((), required, tuple(catalog))
+    if pinned["dtypes"] == "default":
+        return ((),)
+    chosen = _list("dtypes", pinned["dtypes"], catalog)
+    return (tuple(name for name in catalog if name in chosen),)
+
+
+def _choice(pinned: Mapping[str, str], name: str, choices: tuple[str, ...]) -> tuple[str, ...]:
+    if name not in pinned:
+        return choices
+    if pinned[name] not in choices:
+        raise InputError(f"{name} is one of {', '.join(choices)}, not '{pinned[name]}'")
+    return (pinned[name],)
+
+
+def _list(name: str, text: str, choices: Mapping[str, Any]) -> frozenset[str]:
+    value = yaml.safe_load(text)
+    if not isinstance(value, list):
+        raise InputError(f"{name} is a list, for instance {name}=[{next(iter(choices))}]")
+    for item in value:
+        if item not in choices:
+            raise InputError(f"{name} has no '{item}'{did_you_mean(str(item), choices)}")
+    return frozenset(value)

@@ -1,0 +1,118 @@
+"""A smoke run: which rows, how many at a time, and what becomes of one that fails."""
+
+from __future__ import annotations
+
+import os
+import queue
+import shutil
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from torchsmith.errors import InputError
+from torchsmith.smoke.answers import Row, Space, on
+from torchsmith.smoke.covering import covering_array, every_row, uncovered
+from torchsmith.smoke.report import Result
+from torchsmith.smoke.shrink import shrink
+from torchsmith.smoke.trial import Outcome, Plan, attempt
+
+STRENGTHS = {"each": 1, "pairwise": 2, "3-way": 3, "all": 0}
+
+Attempt = Callable[[Row, Path, Plan], Outcome]
+
+
+def choose(space: Space, strength: str, shard: str = "1/1") -> list[Row]:
+    """Return the rows of a run, or of one part of it; rows that compile the same stand together."""
+    if strength == "all":
+        rows = every_row(space.axes, space.legal)
+    else:
+        rows = covering_array(space.axes, STRENGTHS[strength], space.legal)
+        assert not uncovered(rows, space.axes, STRENGTHS[strength], space.legal)
+    rows.sort(key=lambda row: (row["identity"] != "plain", row["dtypes"]))
+    number, _, count = shard.partition("/")
+    if not (number.isdigit() and count.isdigit() and 1 <= int(number) <= int(count)):
+        raise InputError(f"'{shard}' is no shard: write for instance 1/4, the first of four")
+    return rows[int(number) - 1 :: int(count)]
+
+
+@dataclass
+class Run:
+    """Rows and their results, which change while they are being tried."""
+
+    space: Space
+    rows: list[Row]
+    plan: Plan
+    folder: Path
+    jobs: int = 1
+    attempt: Attempt | None = None
+    changed: Callable[[], None] = lambda: None
+
+    def __post_init__(self) -> None:
+        self.results = [Result(self.space.label(row), self.space.command(row)) for row in self.rows]
+
+    def execute(self) -> list[Result]:
+        """Try every row, then look for the smallest failing set of those that failed."""
+        # Several builds share the machine.
+        os.environ.setdefault(
+            "CMAKE_BUILD_PARALLEL_LEVEL", str(max(1, (os.cpu_count() or 1) // self.jobs))
+        )
+        slots: queue.SimpleQueue[Path] = queue.SimpleQueue()
+        for number in range(self.jobs):
+            slots.put(self.folder / f"slot{number}")
+
+        def one(row: Row, result: Result) -> None:
+            slot = slots.get()
+            try:
+                self._try(row, result, slot)
+            finally:
+                slots.put(slot)
+
+        with ThreadPoolExecutor(self.jobs) as pool:
+            list(pool.map(one, self.rows, self.results))
+        passed = [
+            row
+            for row, result in zip(self.rows, self.results, strict=True)
+            if result.state == "passed"
+        ]
+        # Answers that leave no choice are those of one failure, repeated.
+        if any(len(values) > 1 for values in self.space.axes.values()):
+            for row, result in zip(self.rows, self.results, strict=True):
+                if result.failed:
+                    self._explain(row, result, passed)
+        return self.results
+
+    def _try(self, row: Row, result: Result, slot: Path) -> None:
+        outcome = self._attempt(row, slot, lambda stage: self._note(result, stage))
+        result.seconds, result.log = outcome.seconds, outcome.log
+        self._note(result, "passed" if outcome.passed else f"{outcome.stage} failed")
+        shutil.rmtree(slot, ignore_errors=True)
+
+    def _explain(self, row: Row, result: Result, passed: list[Row]) -> None:
+        state = result.state
+        self._note(result, f"{state}, looking for the smallest set")
+
+        def fails(candidate: Row) -> bool:
+            outcome = self._attempt(candidate, self.folder / "shrink", lambda stage: None)
+            return f"{outcome.stage} failed" == state and not outcome.passed
+
+        smallest = shrink(self.space, row, fails, passed)
+        result.smallest = tuple(sorted(on(smallest)))
+        result.repeat = self.space.command(smallest)
+        self._note(result, state)
+
+    def _attempt(self, row: Row, slot: Path, on_stage: Callable[[str], None]) -> Outcome:
+        plan = replace(self.plan, on_stage=on_stage)
+        if self.attempt is not None:
+            return self.attempt(row, slot, plan)
+        return attempt(self.space.answers(row), slot, plan)
+
+    def _note(self, result: Result, state: str) -> None:
+        result.state = state
+        self.changed()
+
+
+def scratch() -> tempfile.TemporaryDirectory[str]:
+    """Return a folder for builds, removed when it is closed."""
+    return tempfile.TemporaryDirectory(prefix="torchsmith-smoke-")

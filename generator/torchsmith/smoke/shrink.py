@@ -1,0 +1,53 @@
+"""From a row that fails to the smallest set of features that makes it fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import combinations
+
+from torchsmith import tables
+from torchsmith.smoke.answers import Row, Space, on
+
+# A row costs a build, if mostly one out of the compiler's cache.
+MOST_TRIALS = 32
+
+
+def shrink(space: Space, row: Row, fails: Callable[[Row], bool], passed: list[Row]) -> Row:
+    """Return the simplest row found that still fails.
+
+    First everything but the features goes back to the ordinary, then features are left out.
+
+    Args:
+        space: what the row is from.
+        row: a row that fails.
+        fails: tries a row.
+        passed: rows that are known to pass, and need no trial.
+    """
+    trials = 0
+
+    def still_fails(candidate: Row) -> bool:
+        nonlocal trials
+        if candidate in passed or trials == MOST_TRIALS:
+            return False
+        trials += 1
+        return fails(candidate)
+
+    row = {**row, "preset": "custom", **{id: id in on(row) for id in tables.features()}}
+    for name in ("identity", "dtypes", "license", "ci_provider"):
+        simpler = {**row, name: space.axes[name][0]}
+        if simpler != row and still_fails(simpler):
+            row = simpler
+    for smaller in _subsets(on(row)):
+        candidate = {**row, **{id: id in smaller for id in tables.features()}}
+        if still_fails(candidate):
+            return candidate
+    return row
+
+
+def _subsets(features: frozenset[str]) -> Iterator[frozenset[str]]:
+    """The smaller sets that are closed under `requires`: none, the small ones, then all but one."""
+    sizes = [0, 1, 2, *range(len(features) - 1, 2, -1)]
+    for size in dict.fromkeys(size for size in sizes if size < len(features)):
+        for chosen in combinations(sorted(features), size):
+            if tables.closure(frozenset(chosen)) == frozenset(chosen):
+                yield frozenset(chosen)

@@ -1,0 +1,95 @@
+"""One row, rendered, built and tested."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torchsmith.errors import InputError
+from torchsmith.render import render
+from torchsmith.smoke.installing import Installed, environment
+
+STAGES = ("render", "build", "test")
+
+# What a project says first when something is wrong with how it was put together: minutes less than
+# its whole suite, which a nightly run takes.
+QUICK = (
+    "test_device_module.py",
+    "test_factories.py",
+    "test_features_left_out.py",
+    "test_generated_methods.py",
+    "test_registration.py",
+)
+
+# Copier is no program of threads.
+_RENDERING = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a trial ended: at which stage, and what was said if that failed."""
+
+    stage: str
+    passed: bool
+    seconds: float
+    log: str = ""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How far a trial goes."""
+
+    until: str = "test"
+    whole_suite: bool = False
+    on_stage: Callable[[str], None] = lambda stage: None
+
+
+def attempt(answers: dict[str, Any], folder: Path, plan: Plan) -> Outcome:
+    """Try some answers in ``folder``, which is emptied first.
+
+    The same folder for one row after another lets the compiler's cache find what it has.
+    """
+    began = time.monotonic()
+    shutil.rmtree(folder, ignore_errors=True)
+    stage, log = "render", ""
+
+    def outcome(passed: bool) -> Outcome:
+        return Outcome(stage, passed, time.monotonic() - began, log)
+
+    plan.on_stage(stage)
+    folder.mkdir(parents=True)
+    project = folder / "project"
+    try:
+        with _RENDERING:
+            render(project, answers)
+    except InputError as error:
+        log = str(error)
+        return outcome(passed=False)
+    steps = {"build": _build, "test": _test}
+    installed = None
+    for stage in STAGES[1 : STAGES.index(plan.until) + 1]:
+        plan.on_stage(stage)
+        if installed is None:
+            installed = Installed(folder.name, project, environment(folder / "environment"))
+        passed, log = steps[stage](installed, plan)
+        if not passed:
+            return outcome(passed=False)
+    return outcome(passed=True)
+
+
+def _build(installed: Installed, plan: Plan) -> tuple[bool, str]:
+    done = installed.build()
+    return done.returncode == 0, done.stdout + done.stderr
+
+
+def _test(installed: Installed, plan: Plan) -> tuple[bool, str]:
+    tests = ["tests"] if plan.whole_suite else [f"tests/core/{name}" for name in QUICK]
+    done = installed.run("-m", "pytest", "-q", "-p", "no:cacheprovider", *tests)
+    if done.returncode == 0:
+        done = installed.run("examples/quickstart.py")
+    return done.returncode == 0, done.stdout + done.stderr

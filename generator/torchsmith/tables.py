@@ -1,0 +1,91 @@
+"""The catalog as Python sees it: the same tables that copier reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from itertools import chain, combinations
+from pathlib import PurePosixPath
+from typing import Any
+
+import yaml
+
+from torchsmith.template import CATALOG
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A row of features.yml."""
+
+    id: str
+    title: str
+    help: str
+    requires: tuple[str, ...]
+    since: str
+    paths: tuple[str, ...]
+    provides: tuple[str, ...]
+
+    def owns(self, path: PurePosixPath, package: str) -> bool:
+        """Whether ``path``, relative to the rendered project, is this feature's."""
+        return any(_covers(owned, path, package) for owned in self.paths)
+
+
+@cache
+def load(topic: str) -> dict[str, Any]:
+    """Return one file of the catalog."""
+    content = yaml.safe_load((CATALOG / f"{topic}.yml").read_text(encoding="utf-8"))
+    assert isinstance(content, dict)
+    return content
+
+
+@cache
+def features() -> dict[str, Feature]:
+    """Return the features by id, in catalog order."""
+    rows = load("features")["catalog"]["default"]
+    return {
+        id: Feature(
+            id=id,
+            title=row["title"],
+            help=row["help"],
+            requires=tuple(row["requires"]),
+            since=row["since"],
+            paths=tuple(row["paths"]),
+            provides=tuple(row["provides"]),
+        )
+        for id, row in rows.items()
+    }
+
+
+def questions() -> tuple[str, ...]:
+    """Return the names of the questions, in the order in which they are asked."""
+    return tuple(load("questions")["known_answers"]["default"])
+
+
+def core_owns(path: PurePosixPath, package: str) -> bool:
+    """Whether ``path`` lies in what the core declares as its own."""
+    return any(_covers(owned, path, package) for owned in load("features")["core_paths"]["default"])
+
+
+def ci_owns(path: PurePosixPath) -> bool:
+    """Whether ``path`` belongs to one CI provider."""
+    return any(
+        _covers(owned, path, "") for owned in load("features")["ci_files"]["default"].values()
+    )
+
+
+def closure(wanted: frozenset[str]) -> frozenset[str]:
+    """Return ``wanted`` with everything that it requires."""
+    grown = wanted.union(*(features()[id].requires for id in wanted))
+    return wanted if grown == wanted else closure(grown)
+
+
+def valid_combinations() -> list[frozenset[str]]:
+    """Return every set of features that is closed under `requires`, the empty one first."""
+    ids = list(features())
+    subsets = chain.from_iterable(combinations(ids, size) for size in range(len(ids) + 1))
+    return [chosen for chosen in map(frozenset, subsets) if closure(chosen) == chosen]
+
+
+def _covers(owned: str, path: PurePosixPath, package: str) -> bool:
+    pattern = PurePosixPath(owned.replace("{package}", package).lstrip("/"))
+    return path == pattern or path.is_relative_to(pattern)

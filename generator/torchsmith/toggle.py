@@ -1,0 +1,66 @@
+"""The answers that turn features of a project on or off."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from torchsmith import tables
+from torchsmith.errors import InputError, did_you_mean
+from torchsmith.project import Project
+
+
+def adding(project: Project, features: Sequence[str]) -> dict[str, Any]:
+    """Return the answers that add ``features``; none if all are on.
+
+    Raises:
+        InputError: There is no such feature.
+    """
+    known = list(dict.fromkeys([*tables.features(), *project.features]))
+    for feature in features:
+        if feature not in known:
+            raise InputError(
+                f"there is no feature '{feature}': choose from {', '.join(known)}"
+                + did_you_mean(feature, known)
+            )
+    if set(features) <= set(project.features):
+        return {}
+    return _answers({*_chosen(project), *features})
+
+
+def removing(project: Project, features: Sequence[str]) -> dict[str, Any]:
+    """Return the answers that remove ``features``; none if all are off.
+
+    Raises:
+        InputError: There is no such feature, or one that stays requires it.
+    """
+    known = list(dict.fromkeys([*tables.features(), *project.features]))
+    for feature in features:
+        if feature not in known:
+            raise InputError(
+                f"there is no feature '{feature}': this project has "
+                f"{', '.join(project.features) or 'none'}" + did_you_mean(feature, project.features)
+            )
+        users = [
+            id
+            for id in project.features
+            if feature in project.parts[id].requires and id not in features
+        ]
+        if feature in project.features and users:
+            raise InputError(
+                f"'{feature}' cannot go without {' and '.join(users)}, which needs it: "
+                f"torchsmith remove {' '.join([feature, *users])}"
+            )
+    if not set(features) & set(project.features):
+        return {}
+    return _answers(_chosen(project) - set(features))
+
+
+def _chosen(project: Project) -> set[str]:
+    """What was asked for, without what came along."""
+    custom = project.answers.get("preset") == "custom"
+    return set(project.answers.get("features", ()) if custom else project.features)
+
+
+def _answers(features: set[str]) -> dict[str, Any]:
+    return {"preset": "custom", "features": sorted(features)}
