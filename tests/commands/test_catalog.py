@@ -100,7 +100,7 @@ def test_a_shell_completes_the_commands(shell: str) -> None:
         [sys.executable, "-c", code],
         env={
             **os.environ,
-            "PYTHONPATH": str(ROOT),
+            "PYTHONPATH": str(ROOT / "generator"),
             "_TORCHSMITH_COMPLETE": f"complete_{shell}",
             "_TYPER_COMPLETE_ARGS": words,
             "_TYPER_COMPLETE_FISH_ACTION": "get-args",

@@ -63,7 +63,7 @@ def test_the_command_lines_run(page: Path, workplace: Path) -> None:
         cwd=workplace,
         env={
             **os.environ,
-            "PYTHONPATH": str(ROOT),
+            "PYTHONPATH": str(ROOT / "generator"),
             "VIRTUAL_ENV": str(workplace.parent / "environment"),
         },
         capture_output=True,

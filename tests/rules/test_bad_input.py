@@ -121,7 +121,7 @@ def torchsmith(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "torchsmith.cli", *arguments],
         cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": str(ROOT / "generator")},
         capture_output=True,
         text=True,
         stdin=subprocess.DEVNULL,

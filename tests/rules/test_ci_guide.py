@@ -58,7 +58,7 @@ def test_a_command_works_as_it_is_written(command: str, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "torchsmith.cli", *words[1:]],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": str(ROOT / "generator")},
         capture_output=True,
         text=True,
     )
