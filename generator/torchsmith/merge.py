@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import yaml
 from packaging.version import InvalidVersion, Version
 
 from torchsmith import git
+from torchsmith.edits import Edits
 from torchsmith.errors import InputError
-from torchsmith.project import Project, find
+from torchsmith.project import ANSWERS, Project, find
 from torchsmith.render import render, update
+from torchsmith.swap import swap
 
 
 @dataclass(frozen=True)
@@ -27,9 +33,14 @@ class Plan:
         added: Files that would come.
         changed: Files that would change.
         removed: Files that would go.
-        lost: Those among them that hold edits of the user's.
-        conflicts: Files that would be left with conflict markers.
+        moved: Files with the user's edits that the template moved, and where these follow it to.
+        lost: Files with the user's edits that the template has no more.
+        blocked: Files that would come where the user has one that git does not know.
+        conflicts: Files that would be left for the user to resolve, those of `lost` among them.
         diff: All of it, as git shows it.
+        clone: The clone on which it was tried; None if nothing was.
+        start: The commit of the project that it was tried on.
+        unmerged: What git's index has of the conflicts.
     """
 
     before: str
@@ -38,14 +49,19 @@ class Plan:
     added: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
+    moved: dict[str, str] = field(default_factory=dict)
     lost: list[str] = field(default_factory=list)
+    blocked: list[str] = field(default_factory=list)
     conflicts: list[str] = field(default_factory=list)
     diff: str = ""
+    clone: Path | None = None
+    start: str = ""
+    unmerged: list[git.Unmerged] = field(default_factory=list)
 
     @property
     def empty(self) -> bool:
         """Whether nothing would change."""
-        return not self.diff
+        return not self.diff and not self.conflicts
 
 
 def releases(source: str) -> list[str]:
@@ -78,8 +94,25 @@ def standing(project: Project) -> Plan:
     return Plan(before=project.version, after=project.version, features=features)
 
 
-def plan(project: Project, answers: Mapping[str, Any], *, ref: str) -> Plan:
+@contextmanager
+def trying(
+    project: Project,
+    answers: Mapping[str, Any],
+    *,
+    ref: str,
+    template: str | None = None,
+    discard_edits: bool = False,
+) -> Iterator[Plan]:
     """Try an update on a clone of the project, of which only what is committed counts.
+
+    The clone lasts as long as the block: `apply` takes from it what the plan shows.
+
+    Args:
+        project: What is updated.
+        answers: Answers that change.
+        ref: The version to come to: a tag, branch or commit, or CURRENT.
+        template: Where the template is from now on, if it moved.
+        discard_edits: Whether files that go away go with the user's edits in them.
 
     Raises:
         InputError: The update cannot be done.
@@ -88,46 +121,78 @@ def plan(project: Project, answers: Mapping[str, Any], *, ref: str) -> Plan:
     if top is None:
         raise InputError(f"'{project.root}' is not under git, which updates need")
     with tempfile.TemporaryDirectory(prefix="torchsmith-") as scratch:
-        clone = Path(scratch) / "clone"
+        clone, pristine = Path(scratch) / "clone", Path(scratch) / "pristine"
         git.git(Path(scratch), "clone", "--quiet", str(top), str(clone))
         tried = clone / project.root.relative_to(top)
+        start = git.git(tried, "rev-parse", "HEAD").strip()
+        if template:
+            _repoint(tried, template)
         update(tried, answers, ref=ref)
-        conflicts = _unmerged(tried)
-        git.git(tried, "add", "--all", ".")
-        listed = git.git(
-            tried, "diff", "--cached", "--no-renames", "--relative", "--name-status", "-z", "HEAD"
-        ).split("\0")
-        files: dict[str, list[str]] = {"A": [], "M": [], "D": []}
-        for kind, path in zip(listed[::2], listed[1::2], strict=False):
-            files.get(kind, files["M"]).append(path)
         after = find(tried)
-        return Plan(
+        source = template or project.source
+        removed = git.differences(tried, start).deleted
+        if removed:
+            render(pristine, project.answers, source=source, ref=project.version)
+        edits = Edits(tried, pristine, start)
+        moved = edits.follow(removed, after.moved)
+        lost = [path for path in removed if path not in moved and edits.made(path)]
+        if not discard_edits:
+            edits.keep(lost)
+        unmerged = git.unmerged(tried)
+        differences = git.differences(tried, start)
+        yield Plan(
             before=project.version,
             after=after.version,
             features={id: after.reason(id) for id in after.features},
-            added=files["A"],
-            changed=files["M"],
-            removed=files["D"],
-            lost=edited(project, files["D"]),
-            conflicts=conflicts,
-            diff=git.git(tried, "diff", "--cached", "--relative", "HEAD"),
+            added=differences.added,
+            changed=differences.changed,
+            removed=differences.deleted,
+            moved=moved,
+            lost=lost,
+            blocked=[
+                path for path in differences.added if not _free(project.root / path, tried / path)
+            ],
+            conflicts=sorted({entry.path for entry in unmerged}),
+            diff=differences.text,
+            clone=tried,
+            start=start,
+            unmerged=unmerged,
         )
 
 
-def apply(project: Project, answers: Mapping[str, Any], *, ref: str) -> list[str]:
-    """Update the project, and return the files that are left with conflict markers."""
-    update(project.root, answers, ref=ref)
-    return _unmerged(project.root)
+def apply(project: Project, plan: Plan) -> None:
+    """Make the project what its plan shows: all of it, or on any exception nothing.
+
+    Raises:
+        InputError: The project changed since the plan was made.
+    """
+    project.require_clean()
+    assert plan.clone is not None
+    if git.git(project.root, "rev-parse", "HEAD").strip() != plan.start:
+        raise InputError(f"'{project.root}' has another commit than the plan: start again")
+    top = git.root_of(project.root)
+    assert top is not None
+    clone = plan.clone
+
+    def mark() -> None:
+        git.mark_unmerged(top, plan.unmerged, objects=clone)
+
+    write = [*plan.added, *plan.changed]
+    swap(project.root, clone, write=write, delete=plan.removed, last=mark)
 
 
-def edited(project: Project, paths: list[str]) -> list[str]:
-    """Return those of ``paths`` that are not as the template wrote them."""
-    if not paths:
-        return []
-    with tempfile.TemporaryDirectory(prefix="torchsmith-") as scratch:
-        pristine = Path(scratch) / "pristine"
-        render(pristine, project.answers, source=project.source, ref=project.version)
-        return [path for path in paths if not same(project.root / path, pristine / path)]
+def _repoint(project: Path, template: str) -> None:
+    """Commit another address of the template, as copier reads it from the answers."""
+    answers = project / ANSWERS
+    line = yaml.safe_dump({"_src_path": template}, width=10**6)
+    changed = re.sub(r"(?m)^_src_path: .*\n", lambda _: line, answers.read_text("utf-8"))
+    answers.write_text(changed, "utf-8")
+    git.commit(project, ANSWERS)
+
+
+def _free(target: Path, new: Path) -> bool:
+    """Whether a file that git ignores, or knows nothing of, is not in the way of a new one."""
+    return not os.path.lexists(target) or same(target, new)
 
 
 def same(one: Path, other: Path) -> bool:
@@ -135,8 +200,3 @@ def same(one: Path, other: Path) -> bool:
     if not one.is_file() or not other.is_file():
         return one.is_file() == other.is_file()
     return one.read_bytes() == other.read_bytes()
-
-
-def _unmerged(folder: Path) -> list[str]:
-    listed = git.git(folder, "diff", "--name-only", "--relative", "--diff-filter=U", "-z")
-    return sorted(set(filter(None, listed.split("\0"))))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -11,6 +11,7 @@ import yaml
 
 from torchsmith import git
 from torchsmith.errors import InputError
+from torchsmith.swap import recover
 
 ANSWERS = ".copier-answers.yml"
 MANIFEST = ".torchsmith.yml"
@@ -48,17 +49,31 @@ class Project:
     def parts(self) -> dict[str, Part]:
         """The parts that it was rendered with: features first, then `ci` and `core`."""
         try:
-            manifest = yaml.safe_load((self.root / MANIFEST).read_text("utf-8"))
             return {
                 id: Part(tuple(row["requires"]), tuple(PurePosixPath(p) for p in row["paths"]))
-                for id, row in manifest["parts"].items()
+                for id, row in self._manifest["parts"].items()
             }
+        except (KeyError, TypeError, AttributeError) as error:
+            raise InputError(f"{MANIFEST} in '{self.root}' was edited: restore it") from error
+
+    @cached_property
+    def _manifest(self) -> dict[str, Any]:
+        try:
+            manifest = yaml.safe_load((self.root / MANIFEST).read_text("utf-8"))
         except FileNotFoundError as error:
             raise InputError(
                 f"{MANIFEST} is missing in '{self.root}': restore it with git"
             ) from error
-        except (yaml.YAMLError, KeyError, TypeError, AttributeError) as error:
+        except yaml.YAMLError as error:
             raise InputError(f"{MANIFEST} in '{self.root}' was edited: restore it") from error
+        if not isinstance(manifest, dict):
+            raise InputError(f"{MANIFEST} in '{self.root}' was edited: restore it")
+        return manifest
+
+    @cached_property
+    def moved(self) -> dict[str, str]:
+        """The files that the template has moved, in any of its versions, with their new paths."""
+        return dict(self._manifest.get("moved") or {})
 
     @property
     def features(self) -> list[str]:
@@ -78,6 +93,10 @@ class Project:
         users = [id for id in self.features if feature in self.parts[id].requires]
         return f"required by {', '.join(users)}"
 
+    def with_template(self, source: str) -> Project:
+        """Return the same project with its template elsewhere."""
+        return replace(self, source=source)
+
     def require_clean(self) -> None:
         """Refuse to go on where a merge could not be told from the user's own work.
 
@@ -89,6 +108,7 @@ class Project:
                 f"'{self.root}' is not under git, which updates need: "
                 "git init && git add -A && git commit -m 'Start'"
             )
+        recover(self.root)
         if dirty := git.changes(self.root):
             shown = ", ".join(line[3:] for line in dirty[:3]) + (", …" if dirty[3:] else "")
             raise InputError(f"'{self.root}' has uncommitted changes ({shown}): commit them first")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import re
+import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +16,10 @@ import yaml
 from copier.errors import CopierError, DirtyLocalWarning, UserMessageError
 from plumbum import ProcessExecutionError
 
-from torchsmith import tables
+from torchsmith import git, release, tables
 from torchsmith.errors import InputError, did_you_mean
-from torchsmith.template import TEMPLATE
+from torchsmith.project import ANSWERS, find
+from torchsmith.template import CHECKOUT, TEMPLATE
 
 CURRENT = copier.VcsRef.CURRENT.value
 """The version of the template that a project has, as an update's ``ref``."""
@@ -61,16 +64,19 @@ def render(
         raise InputError(f"'{destination}' is a file: name a new folder")
     if destination.is_dir() and any(entry.name != ".git" for entry in destination.iterdir()):
         raise InputError(f"'{destination}' is not empty: name a new folder")
-    with _copier():
-        copier.run_copy(
-            source,
-            destination,
-            data=dict(answers),
-            vcs_ref=ref,
-            defaults=not ask,
-            quiet=quiet,
-            settings=copier.Settings(),
-        )
+    with _beside(destination) as stage:
+        with _copier(source, "name another with --template"):
+            copier.run_copy(
+                source,
+                stage,
+                data=dict(answers),
+                vcs_ref=ref,
+                defaults=not ask,
+                quiet=quiet,
+                settings=copier.Settings(),
+            )
+        if CHECKOUT is None and source == str(TEMPLATE):
+            release.record(stage / ANSWERS)
 
 
 def update(project: Path, answers: Mapping[str, Any], *, ref: str) -> None:
@@ -84,7 +90,7 @@ def update(project: Path, answers: Mapping[str, Any], *, ref: str) -> None:
     Raises:
         InputError: The answers are wrong, or the version cannot be come to; nothing was written.
     """
-    with _copier():
+    with _copier(find(project).source, "if it moved: torchsmith update --template URL"):
         copier.run_update(
             project,
             data=dict(answers),
@@ -97,7 +103,44 @@ def update(project: Path, answers: Mapping[str, Any], *, ref: str) -> None:
 
 
 @contextmanager
-def _copier() -> Iterator[None]:
+def _beside(destination: Path) -> Iterator[Path]:
+    """Yield a folder that becomes ``destination`` at the end of the block, unless that fails."""
+    missing = [folder for folder in destination.absolute().parents if not folder.exists()]
+    destination.parent.mkdir(parents=True, exist_ok=True)
+    kept = False
+    try:
+        with tempfile.TemporaryDirectory(prefix=".torchsmith-", dir=destination.parent) as scratch:
+            stage = Path(scratch) / destination.absolute().name
+            yield stage
+            try:
+                _move(stage, destination)
+            except OSError as error:
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                    raise
+                raise InputError(f"'{destination}' is not empty: name a new folder") from error
+        kept = True
+    finally:
+        with suppress(OSError):  # somebody else may have put something there
+            for folder in () if kept else missing:
+                folder.rmdir()
+
+
+def _move(stage: Path, destination: Path) -> None:
+    """Put a folder in the place of one that is absent or empty but for git's folder."""
+    repository = destination / ".git"
+    if repository.exists() and not (stage / ".git").exists():
+        repository.rename(stage / ".git")
+        try:
+            stage.replace(destination)
+        except OSError:
+            (stage / ".git").rename(repository)
+            raise
+    else:
+        stage.replace(destination)
+
+
+@contextmanager
+def _copier(source: str, hint: str) -> Iterator[None]:
     """Run copier; what it holds against the user becomes an InputError."""
     try:
         with warnings.catch_warnings():
@@ -106,10 +149,8 @@ def _copier() -> Iterator[None]:
     except UserMessageError as error:
         raise InputError(str(error)) from error
     except ProcessExecutionError as error:
-        said = (error.stderr or "").strip().splitlines() or ["git failed"]
-        raise InputError(
-            f"the template cannot be had: {said[-1].removeprefix('fatal: ')}"
-        ) from error
+        said = git.reason(error.stderr or "") or "git failed"
+        raise InputError(f"the template '{source}' cannot be had: {said}; {hint}") from error
     except (CopierError, ValueError, TypeError) as error:
         raise InputError(_sentence(error)) from error
 

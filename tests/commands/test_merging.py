@@ -28,21 +28,41 @@ def test_add_brings_the_files_and_keeps_edits(
     assert actual == fresh
 
 
-def test_remove_warns_of_edits_before_it_asks_and_does_as_told(
+def test_remove_keeps_edits_as_conflicts(
     project: Path, torchsmith: Torchsmith, monkeypatch: pytest.MonkeyPatch, render: Renderer
 ) -> None:
-    append(project / "csrc" / "amp" / "autocast.cpp", "// ours\n")
+    edited = project / "csrc" / "amp" / "autocast.cpp"
+    append(edited, "// ours\n")
     commit(project, "edited")
     before = contents(project)
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
-    for answer, expected in ((False, before), (True, contents(render(features=[])))):
-        monkeypatch.setattr("typer.confirm", lambda _, answer=answer: answer)
-        done = torchsmith("remove", "amp", cwd=project)
-        assert done.status == 0, done.err
-        assert "- csrc/amp/autocast.cpp  with your edits in it" in done.out
-        assert "- csrc/amp/grad_scaler.cpp\n" in done.out
-        assert "git show HEAD:csrc/amp/autocast.cpp" in done.out
-        assert contents(project) == expected
+    monkeypatch.setattr("typer.confirm", lambda _: False)
+    done = torchsmith("remove", "amp", cwd=project)
+    assert done.status == 0, done.err
+    assert "! csrc/amp/autocast.cpp  goes, but for your edits" in done.out
+    assert "- csrc/amp/grad_scaler.cpp\n" in done.out
+    assert contents(project) == before
+
+    monkeypatch.setattr("typer.confirm", lambda _: True)
+    done = torchsmith("remove", "amp", cwd=project)
+    assert done.status == 1
+    assert done.err.endswith("Resolve the conflicts in csrc/amp/autocast.cpp, then git add them.\n")
+    expected = contents(render(features=[]))
+    kept = "csrc/amp/autocast.cpp"
+    assert contents(project) == {**expected, kept: before[kept]}
+    assert git(project, "status", "--porcelain", "--", kept) == f"UD {kept}\n"
+
+
+def test_remove_discards_edits_when_it_is_told_to(
+    project: Path, torchsmith: Torchsmith, render: Renderer
+) -> None:
+    append(project / "csrc" / "amp" / "autocast.cpp", "// ours\n")
+    commit(project, "edited")
+    done = torchsmith("remove", "amp", "--yes", "--discard-edits", cwd=project)
+    assert done.status == 0, done.err
+    assert "- csrc/amp/autocast.cpp  with your edits in it" in done.out
+    assert "git show HEAD:csrc/amp/autocast.cpp" in done.out
+    assert contents(project) == contents(render(features=[]))
 
 
 def test_from_a_folder_inside_the_project_too(project: Path, torchsmith: Torchsmith) -> None:

@@ -6,7 +6,9 @@ The plan that is shown is no guess: it is the merge itself, done to a clone.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -43,6 +45,22 @@ Data = Annotated[
     list[str] | None,
     typer.Option("--data", "-d", metavar="KEY=VALUE", help="An answer to change; may be repeated."),
 ]
+Template = Annotated[
+    str | None,
+    typer.Option(
+        "--template",
+        metavar="URL",
+        help="Where the template is from now on, if it moved.",
+        show_default=False,
+    ),
+]
+Discard = Annotated[
+    bool,
+    typer.Option(
+        "--discard-edits",
+        help="Let files go that the template no longer has, with your edits in them.",
+    ),
+]
 Features = Annotated[list[str], typer.Argument(metavar="FEATURE...", show_default=False)]
 
 
@@ -61,19 +79,23 @@ def add(
 
     found = find(project)
     found.require_clean()
-    answers = adding(found, features)
-    _merge(found, answers, ref=CURRENT, yes=yes, as_json=as_json, idle=not answers)
+    change = Change(adding(found, features), CURRENT)
+    _merge(found, change, yes=yes, as_json=as_json)
 
 
 def remove(
-    features: Features, project: ProjectFolder = Path(), yes: Yes = False, as_json: Json = False
+    features: Features,
+    project: ProjectFolder = Path(),
+    discard_edits: Discard = False,
+    yes: Yes = False,
+    as_json: Json = False,
 ) -> None:
     """Remove features from a project, with their files.
 
     Example: torchsmith remove amp
 
-    The plan is shown first, with the files that hold edits of yours. With --json it is all that
-    happens, unless --yes is given.
+    The plan is shown first. Files that hold edits of yours stay, as conflicts, and the status is 1,
+    unless --discard-edits is given. With --json nothing more happens, unless --yes is given.
     """
     from torchsmith.project import find
     from torchsmith.render import CURRENT
@@ -82,13 +104,16 @@ def remove(
     found = find(project)
     found.require_clean()
     answers = removing(found, features)
-    _merge(found, answers, ref=CURRENT, yes=yes, as_json=as_json, idle=not answers)
+    change = Change(answers, CURRENT, discard_edits=discard_edits)
+    _merge(found, change, yes=yes, as_json=as_json)
 
 
 def update(
     project: ProjectFolder = Path(),
     to: To = None,
     data: Data = None,
+    template: Template = None,
+    discard_edits: Discard = False,
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:
@@ -96,13 +121,16 @@ def update(
 
     Example: torchsmith update --to v1.2.0
 
-    The status is 1 where the merge left conflict markers.
+    The status is 1 where the merge left conflicts. A file that the template no longer has, with
+    edits of yours in it, is one, unless --discard-edits is given.
     """
     from torchsmith.project import find
 
     found = find(project)
     found.require_clean()
-    _merge(found, parse(data), ref=_version(found, to), yes=yes, as_json=as_json)
+    found = found if template is None else found.with_template(template)
+    change = Change(parse(data), _version(found, to), template, discard_edits)
+    _merge(found, change, yes=yes, as_json=as_json)
 
 
 def preview(
@@ -123,7 +151,6 @@ def preview(
 
     Only what is committed counts. With --add or --remove the version stays, unless --to is given.
     """
-    from torchsmith.merge import plan
     from torchsmith.project import find
     from torchsmith.toggle import adding, removing
 
@@ -134,15 +161,14 @@ def preview(
     if add or remove:
         answers |= adding(found, add) if add else removing(found, remove or [])
         to = to or "current"
-    with working("Trying the update on a clone"):
-        tried = plan(found, answers, ref=_version(found, to))
-    if as_json:
-        print_json({**_report(tried), "diff": tried.diff})
-    else:
-        _show(found, tried)
-        _show_diff(tried.diff)
-    if tried.conflicts:
-        raise typer.Exit(FOUND)
+    with _trying(found, Change(answers, _version(found, to))) as plan:
+        if as_json:
+            print_json({**_report(plan), "diff": plan.diff})
+        else:
+            _show(found, plan)
+            _show_diff(plan.diff)
+        if plan.conflicts:
+            raise typer.Exit(FOUND)
 
 
 def _version(project: Project, to: str | None) -> str:
@@ -152,35 +178,59 @@ def _version(project: Project, to: str | None) -> str:
     return CURRENT if to == "current" else to or newest(project)
 
 
-def _merge(
-    project: Project,
-    answers: Mapping[str, Any],
-    *,
-    ref: str,
-    yes: bool,
-    as_json: bool,
-    idle: bool = False,
-) -> None:
-    """Show the plan, ask, and do it; `idle` says that there is nothing to try."""
-    from torchsmith.merge import apply, plan, standing
+@dataclass(frozen=True)
+class Change:
+    """What a command is to do: `merge.trying` says what each part means."""
 
-    if not idle and not yes and not as_json and not sys.stdin.isatty():
+    answers: Mapping[str, Any]
+    ref: str
+    template: str | None = None
+    discard_edits: bool = False
+
+
+@contextmanager
+def _trying(project: Project, change: Change) -> Iterator[Plan]:
+    """Yield the plan; while it is made, show that this takes its time."""
+    from torchsmith.merge import trying
+
+    with ExitStack() as stack:
+        with working("Trying the update on a clone"):
+            plan = stack.enter_context(
+                trying(
+                    project,
+                    change.answers,
+                    ref=change.ref,
+                    template=change.template,
+                    discard_edits=change.discard_edits,
+                )
+            )
+        yield plan
+
+
+def _merge(project: Project, change: Change, *, yes: bool, as_json: bool) -> None:
+    """Show the plan, ask, and do it."""
+    from torchsmith.merge import apply, standing
+    from torchsmith.render import CURRENT
+
+    if not yes and not as_json and not sys.stdin.isatty():
         raise InputError("nobody is there to be asked: pass --yes to go on, or look with preview")
-    with working("Trying it on a clone"):
-        tried = standing(project) if idle else plan(project, answers, ref=ref)
-    if not as_json:
-        _show(project, tried)
-    go_on = not tried.empty and (yes or (not as_json and typer.confirm("Go on?")))
-    conflicts = []
-    if go_on:
-        with working("Merging"):
-            conflicts = apply(project, answers, ref=ref)
+    idle = change == Change({}, CURRENT, None, change.discard_edits)
+    with nullcontext(standing(project)) if idle else _trying(project, change) as plan:
+        if not as_json:
+            _show(project, plan)
+        if plan.blocked:
+            raise InputError(
+                f"{plan.blocked[0]} would be written over, which git knows nothing of: move it away"
+            )
+        go_on = not plan.empty and (yes or (not as_json and typer.confirm("Go on?")))
+        if go_on:
+            apply(project, plan)
     if as_json:
-        print_json({**_report(tried), "applied": go_on})
+        print_json({**_report(plan), "applied": go_on})
     elif go_on:
         say("Done. Read `git diff`, rebuild, run pytest, commit.")
-    if conflicts:
-        say(f"Resolve the conflict markers in {', '.join(conflicts)}.")
+    if go_on and plan.conflicts:
+        say(f"Resolve the conflicts in {', '.join(plan.conflicts)}, then git add them.")
         raise typer.Exit(FOUND)
 
 
@@ -192,6 +242,7 @@ def _report(plan: Plan) -> dict[str, Any]:
         "added": plan.added,
         "changed": plan.changed,
         "removed": plan.removed,
+        "moved": plan.moved,
         "lost": plan.lost,
         "conflicts": plan.conflicts,
     }
@@ -214,7 +265,23 @@ def _show(project: Project, plan: Plan) -> None:
             note = "  with your edits in it" if path in plan.lost else ""
             note = "  conflicts with your edits" if path in plan.conflicts else note
             out.print(f"  {mark} {path}{note}", style=style, soft_wrap=True)
-    if plan.lost:
+    for old, new in plan.moved.items():
+        out.print(f"  your edits of {old} follow it to {new}", style="green", soft_wrap=True)
+    kept = [path for path in plan.lost if path in plan.conflicts]
+    for path in kept:
+        out.print(
+            f"  ! {path}  went, and stays as a conflict with your edits",
+            style="red",
+            soft_wrap=True,
+        )
+    if kept:
+        out.print(
+            "Merge what you need of these into other files, then git rm them; --discard-edits "
+            "removes them at once.",
+            style="bold red",
+            soft_wrap=True,
+        )
+    elif plan.lost:
         out.print(
             f"{len(plan.lost)} of the files that go away hold edits of yours. Git keeps them: "
             f"git show HEAD:{plan.lost[0]}",

@@ -1,0 +1,112 @@
+"""Files of a project replaced by others: all of them, or none.
+
+Everything is first written beside the project's history, in git's folder, with a copy of what it
+replaces. An exception puts that copy back at once; so does the next command after the process or
+the machine died meanwhile.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from torchsmith import git
+
+_SIGNALS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+
+
+def swap(
+    root: Path, source: Path, *, write: list[str], delete: list[str], last: Callable[[], None]
+) -> None:
+    """Take files of ``source`` into a project, and remove others from it.
+
+    Args:
+        root: The project, which is under git.
+        source: The folder that has the files.
+        write: Those to take, as seen from both folders.
+        delete: Those to remove.
+        last: What else belongs to it; it may change git's index.
+
+    Raises:
+        OSError: The files cannot be written; nothing has changed.
+    """
+    recover(root)
+    stage = _stage(root)
+    try:
+        _copy(source, stage / "new", write)
+        replaced = [path for path in (*write, *delete) if os.path.lexists(root / path)]
+        _copy(root, stage / "old", replaced)
+        _copy(stage.parent, stage, ["index"])
+        journal = {"paths": [*write, *delete], "replaced": replaced}
+        (stage / "journal.part").write_text(json.dumps(journal), "utf-8")
+        with _uninterrupted():
+            (stage / "journal.part").rename(stage / "journal")
+            try:
+                for path in write:
+                    (root / path).parent.mkdir(parents=True, exist_ok=True)
+                    (stage / "new" / path).replace(root / path)
+                for path in delete:
+                    _remove(root, path)
+                last()
+            except BaseException:
+                recover(root)
+                raise
+            (stage / "journal").unlink()
+    finally:
+        if not (stage / "journal").exists():
+            shutil.rmtree(stage, ignore_errors=True)
+
+
+def recover(root: Path) -> None:
+    """Undo a swap that was cut off in the middle; without one do nothing."""
+    stage = _stage(root)
+    journal = stage / "journal"
+    if not journal.exists():
+        return
+    told = json.loads(journal.read_text("utf-8"))
+    for path in told["paths"]:
+        if path not in told["replaced"]:
+            _remove(root, path)
+        elif os.path.lexists(stage / "old" / path):
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (stage / "old" / path).replace(root / path)
+    with suppress(FileNotFoundError):
+        (stage / "index").replace(stage.parent / "index")
+    journal.unlink()
+    shutil.rmtree(stage, ignore_errors=True)
+
+
+def _stage(root: Path) -> Path:
+    return Path(git.git(root, "rev-parse", "--absolute-git-dir").strip()) / "torchsmith"
+
+
+def _copy(source: Path, target: Path, paths: Iterable[str]) -> None:
+    for path in paths:
+        (target / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(source / path, target / path, follow_symlinks=False)
+
+
+def _remove(root: Path, path: str) -> None:
+    """Remove a file, and the folders that it leaves empty."""
+    (root / path).unlink(missing_ok=True)
+    for folder in (root / path).parents:
+        if folder == root:
+            return
+        try:
+            folder.rmdir()
+        except OSError:
+            return
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
