@@ -12,11 +12,20 @@ from pathlib import Path
 from torchsmith.errors import InputError
 
 
+class GitError(InputError):
+    """Git refused; ``reason`` is what it said."""
+
+    def __init__(self, folder: Path, reason: str) -> None:
+        super().__init__(f"'{folder}': {reason}")
+        self.reason = reason
+
+
 def git(folder: Path, *arguments: str, index: Path | None = None) -> str:
     """Run git in ``folder``, with another index if one is given, and return what it prints.
 
     Raises:
-        InputError: Git is missing, or refused; the text is its own.
+        GitError: Git refused; the text is its own.
+        InputError: Git is missing.
     """
     try:
         done = subprocess.run(
@@ -29,8 +38,7 @@ def git(folder: Path, *arguments: str, index: Path | None = None) -> str:
     except FileNotFoundError as error:
         raise InputError("git is not installed: install it, updates are merges of git's") from error
     except subprocess.CalledProcessError as error:
-        said = reason(error.stderr) or f"git {arguments[0]} failed"
-        raise InputError(f"'{folder}': {said}") from error
+        raise GitError(folder, reason(error.stderr) or f"git {arguments[0]} failed") from error
     return done.stdout
 
 

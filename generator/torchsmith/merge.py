@@ -18,7 +18,7 @@ from torchsmith import git
 from torchsmith.edits import Edits
 from torchsmith.errors import InputError
 from torchsmith.project import ANSWERS, Project, find
-from torchsmith.render import render, update
+from torchsmith.render import MOVED, render, unreachable, update
 from torchsmith.swap import swap
 
 
@@ -65,8 +65,15 @@ class Plan:
 
 
 def releases(source: str) -> list[str]:
-    """Return the released versions of a template, the oldest first."""
-    listed = git.git(Path.cwd(), "ls-remote", "--tags", "--refs", source).splitlines()
+    """Return the released versions of a template, the oldest first.
+
+    Raises:
+        InputError: The template cannot be reached.
+    """
+    try:
+        listed = git.git(Path.cwd(), "ls-remote", "--tags", "--refs", source).splitlines()
+    except git.GitError as error:
+        raise unreachable(source, error.reason, MOVED) from error
     found = []
     for line in listed:
         tag = line.rpartition("refs/tags/")[2]

@@ -25,6 +25,15 @@ CURRENT = copier.VcsRef.CURRENT.value
 """The version of the template that a project has, as an update's ``ref``."""
 
 
+MOVED = "if it moved: torchsmith update --template URL"
+"""What to do where a project's template cannot be reached."""
+
+
+def unreachable(source: str, reason: str, hint: str) -> InputError:
+    """Return the error that a template cannot be reached."""
+    return InputError(f"the template '{source}' cannot be had: {reason}; {hint}")
+
+
 def read_answers(file: Path) -> dict[str, Any]:
     """Return the answers in a YAML file, an answers file of copier's included."""
     try:
@@ -90,7 +99,7 @@ def update(project: Path, answers: Mapping[str, Any], *, ref: str) -> None:
     Raises:
         InputError: The answers are wrong, or the version cannot be come to; nothing was written.
     """
-    with _copier(find(project).source, "if it moved: torchsmith update --template URL"):
+    with _copier(find(project).source, MOVED):
         copier.run_update(
             project,
             data=dict(answers),
@@ -149,8 +158,7 @@ def _copier(source: str, hint: str) -> Iterator[None]:
     except UserMessageError as error:
         raise InputError(str(error)) from error
     except ProcessExecutionError as error:
-        said = git.reason(error.stderr or "") or "git failed"
-        raise InputError(f"the template '{source}' cannot be had: {said}; {hint}") from error
+        raise unreachable(source, git.reason(error.stderr or "") or "git failed", hint) from error
     except (CopierError, ValueError, TypeError) as error:
         raise InputError(_sentence(error)) from error
 

@@ -93,7 +93,8 @@ def _copy(source: Path, target: Path, paths: Iterable[str]) -> None:
 
 def _remove(root: Path, path: str) -> None:
     """Remove a file, and the folders that it leaves empty."""
-    (root / path).unlink(missing_ok=True)
+    with suppress(FileNotFoundError, NotADirectoryError):
+        (root / path).unlink()
     for folder in (root / path).parents:
         if folder == root:
             return

@@ -270,7 +270,7 @@ def _show(project: Project, plan: Plan) -> None:
     kept = [path for path in plan.lost if path in plan.conflicts]
     for path in kept:
         out.print(
-            f"  ! {path}  went, and stays as a conflict with your edits",
+            f"  ! {path}  goes, but for your edits, which stay as a conflict",
             style="red",
             soft_wrap=True,
         )

@@ -1,0 +1,181 @@
+"""Edits to files that a template of a few lines moves, deletes or adds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from commanding import Torchsmith
+from rendering import commit, contents, git
+
+LINES = "".join(f"line {number}\n" for number in range(1, 10))
+FIRST = {
+    "kept.txt": LINES,
+    "here.txt": LINES,
+    "gone.txt": LINES,
+}
+SECOND = {
+    "kept.txt": LINES.replace("line 2", "line two"),
+    "there/it-is.txt": LINES.replace("line 2", "line two"),
+    "new.txt": "of the template\n",
+}
+MOVED = {"here.txt": "there/it-is.txt"}
+CONFIGURATION = """\
+_subdirectory: template
+_answers_file: .copier-answers.yml
+preset: {type: str, default: minimal}
+"""
+
+
+def release(template: Path, tag: str, files: dict[str, str], moved: dict[str, str]) -> None:
+    tree = template / "template"
+    if tree.exists():
+        git(template, "rm", "-r", "--quiet", "template")
+    manifest = {"parts": {"core": {"requires": [], "paths": []}}, "moved": moved}
+    answers = {".copier-answers.yml.jinja": "{{ _copier_answers | to_nice_yaml }}"}
+    for path, text in {**files, **answers, ".torchsmith.yml": yaml.safe_dump(manifest)}.items():
+        (tree / path).parent.mkdir(parents=True, exist_ok=True)
+        (tree / path).write_text(text, "utf-8")
+    (template / "copier.yml").write_text(CONFIGURATION, "utf-8")
+    commit(template, tag, tag=tag)
+
+
+@pytest.fixture
+def template(tmp_path: Path) -> Path:
+    """A template with two releases, between which a file moved, one went and one came."""
+    folder = tmp_path / "template"
+    folder.mkdir()
+    release(folder, "v1.0.0", FIRST, {})
+    release(folder, "v2.0.0", SECOND, MOVED)
+    return folder
+
+
+@pytest.fixture
+def project(template: Path, tmp_path: Path) -> Path:
+    """A project from the first release."""
+    from torchsmith.render import render
+
+    folder = tmp_path / "project"
+    render(folder, {}, source=str(template), ref="v1.0.0")
+    commit(folder, "rendered")
+    return folder
+
+
+def edited(project: Path, path: str, old: str, new: str) -> None:
+    text = (project / path).read_text("utf-8")
+    assert old in text
+    (project / path).write_text(text.replace(old, new), "utf-8")
+    commit(project, f"edited {path}")
+
+
+def files(project: Path) -> dict[str, str]:
+    return {
+        path: text.decode() for path, text in contents(project).items() if not path.startswith(".")
+    }
+
+
+def conflicts(project: Path) -> dict[str, str]:
+    lines = git(project, "status", "--porcelain").splitlines()
+    return {line[3:]: line[:2] for line in lines if "U" in line[:2] or line[:2] == "AA"}
+
+
+def test_without_edits_it_is_as_a_fresh_render(project: Path, torchsmith: Torchsmith) -> None:
+    done = torchsmith("update", "--yes", cwd=project)
+    assert done.status == 0, done.err
+    assert files(project) == SECOND
+    assert conflicts(project) == {}
+
+
+def test_edits_follow_a_file_that_moved(project: Path, torchsmith: Torchsmith) -> None:
+    edited(project, "here.txt", "line 8\n", "line 8\nours\n")
+    shown = torchsmith("preview", cwd=project)
+    assert "your edits of here.txt follow it to there/it-is.txt" in shown.out
+    done = torchsmith("update", "--yes", cwd=project)
+    assert done.status == 0, done.err
+    moved = SECOND["there/it-is.txt"].replace("line 8\n", "line 8\nours\n")
+    assert files(project) == {**SECOND, "there/it-is.txt": moved}
+
+
+def test_where_both_changed_a_line_of_it_both_are_shown(
+    project: Path, torchsmith: Torchsmith
+) -> None:
+    edited(project, "here.txt", "line 2\n", "ours\n")
+    done = torchsmith("update", "--yes", cwd=project)
+    assert done.status == 1
+    assert done.err.endswith("Resolve the conflicts in there/it-is.txt, then git add them.\n")
+    text = (project / "there" / "it-is.txt").read_text("utf-8")
+    assert "<<<<<<< before updating\nours\n" in text
+    assert "=======\nline two\n>>>>>>> after updating\n" in text
+    assert conflicts(project) == {"there/it-is.txt": "UU"}
+
+
+def test_a_file_that_went_stays_with_its_edits(project: Path, torchsmith: Torchsmith) -> None:
+    edited(project, "gone.txt", "line 8\n", "ours\n")
+    done = torchsmith("update", "--yes", cwd=project)
+    assert done.status == 1
+    assert "! gone.txt  goes, but for your edits, which stay as a conflict" in done.out
+    assert files(project) == {**SECOND, "gone.txt": LINES.replace("line 8\n", "ours\n")}
+    assert conflicts(project) == {"gone.txt": "UD"}
+
+
+def test_edits_are_discarded_when_that_is_said(project: Path, torchsmith: Torchsmith) -> None:
+    edited(project, "gone.txt", "line 8\n", "ours\n")
+    done = torchsmith("update", "--yes", "--discard-edits", cwd=project)
+    assert done.status == 0, done.err
+    assert files(project) == SECOND
+
+
+def test_a_file_of_the_users_where_one_comes_is_a_conflict(
+    project: Path, torchsmith: Torchsmith
+) -> None:
+    (project / "new.txt").write_text("ours\n", "utf-8")
+    commit(project, "added")
+    done = torchsmith("update", "--yes", cwd=project)
+    assert done.status == 1
+    assert "ours\n" in (project / "new.txt").read_text("utf-8")
+    assert list(conflicts(project)) == ["new.txt"]
+
+
+def test_a_file_that_git_ignores_is_not_written_over(project: Path, torchsmith: Torchsmith) -> None:
+    (project / ".git" / "info" / "exclude").write_text("new.txt\n", "utf-8")
+    (project / "new.txt").write_text("ours\n", "utf-8")
+    before = contents(project)
+    done = torchsmith("update", "--yes", cwd=project)
+    assert done.status == 2
+    assert "new.txt would be written over, which git knows nothing of: move it away" in done.err
+    assert contents(project) == before
+
+
+def test_what_the_template_did_meanwhile_waits(
+    project: Path, template: Path, torchsmith: Torchsmith, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was shown is what happens."""
+
+    def agree(_: str) -> bool:
+        release(template, "v3.0.0", {**SECOND, "new.txt": "newer\n"}, MOVED)
+        return True
+
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("typer.confirm", agree)
+    done = torchsmith("update", cwd=project)
+    assert done.status == 0, done.err
+    assert files(project) == SECOND
+    assert "_commit: v2.0.0" in (project / ".copier-answers.yml").read_text("utf-8")
+
+
+def test_a_template_that_moved(
+    project: Path, template: Path, torchsmith: Torchsmith, tmp_path: Path
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    template.rename(elsewhere)
+    done = torchsmith("update", "--yes", cwd=project)
+    assert done.status == 2
+    assert str(template) in done.err
+    assert "torchsmith update --template" in done.err
+    edited(project, "here.txt", "line 8\n", "ours\n")
+    done = torchsmith("update", "--yes", "--template", str(elsewhere), cwd=project)
+    assert done.status == 0, done.err
+    assert f"_src_path: {elsewhere}" in (project / ".copier-answers.yml").read_text("utf-8")
+    assert "ours\n" in (project / "there" / "it-is.txt").read_text("utf-8")

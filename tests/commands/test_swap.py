@@ -1,0 +1,138 @@
+"""Files of a project are replaced all together or not at all, whatever happens meanwhile."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rendering import ROOT, commit, contents, git
+from torchsmith.swap import recover, swap
+
+WRITE = ["changed.txt", "folder/new.txt", "folder/deep/er.txt"]
+DELETE = ["gone/old.txt"]
+BEFORE = {"changed.txt": b"before\n", "gone/old.txt": b"old\n", "kept.txt": b"kept\n"}
+AFTER = {
+    "changed.txt": b"after changed.txt\n",
+    "folder/deep/er.txt": b"after folder/deep/er.txt\n",
+    "folder/new.txt": b"after folder/new.txt\n",
+    "kept.txt": b"kept\n",
+}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A project with three files."""
+    return filled(tmp_path / "project", BEFORE, committed=True)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """A folder with the files that are to come."""
+    return filled(tmp_path / "source", {path: AFTER[path] for path in WRITE})
+
+
+def filled(folder: Path, files: dict[str, bytes], *, committed: bool = False) -> Path:
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(text)
+    if committed:
+        commit(folder, "start")
+    return folder
+
+
+def leftovers(root: Path) -> list[str]:
+    return [path.name for path in (root / ".git").glob("torchsmith*")]
+
+
+def test_all_of_it(root: Path, source: Path) -> None:
+    (source / "folder" / "new.txt").chmod(0o755)
+    swap(root, source, write=WRITE, delete=DELETE, last=lambda: None)
+    assert contents(root) == AFTER
+    assert os.access(root / "folder" / "new.txt", os.X_OK)
+    assert not (root / "gone").exists()
+    assert leftovers(root) == []
+
+
+def test_none_of_it_after_an_exception(root: Path, source: Path) -> None:
+    def fail() -> None:
+        (root / "kept.txt").write_bytes(b"staged\n")
+        git(root, "add", "kept.txt")
+        (root / "kept.txt").write_bytes(b"kept\n")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        swap(root, source, write=WRITE, delete=DELETE, last=fail)
+    assert contents(root) == BEFORE
+    assert not (root / "folder").exists()
+    assert git(root, "status", "--porcelain") == ""
+    assert leftovers(root) == []
+
+
+def test_none_of_it_where_a_file_cannot_be_written(root: Path, source: Path) -> None:
+    (root / "folder").write_bytes(b"a file where a folder is needed\n")
+    commit(root, "in the way")
+    with pytest.raises(OSError, match="folder"):
+        swap(root, source, write=WRITE, delete=DELETE, last=lambda: None)
+    assert git(root, "status", "--porcelain") == ""
+    assert leftovers(root) == []
+
+
+def test_none_of_it_where_a_file_is_missing(root: Path, source: Path) -> None:
+    (source / "folder" / "deep" / "er.txt").unlink()
+    with pytest.raises(FileNotFoundError):
+        swap(root, source, write=WRITE, delete=DELETE, last=lambda: None)
+    assert contents(root) == BEFORE
+    assert leftovers(root) == []
+
+
+FILES = json.dumps([WRITE, DELETE])
+
+# Ends its process by itself at the n-th step of the swap that touches a file.
+KILLED = """
+import json, os, signal, sys
+from pathlib import Path
+from torchsmith.swap import swap
+root, source, count = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
+write, delete = json.loads(sys.argv[4])
+steps = 0
+def counted(function):
+    def step(*arguments, **named):
+        global steps
+        steps += 1
+        if steps == count:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return function(*arguments, **named)
+    return step
+for name in ("replace", "rename", "unlink", "mkdir", "rmdir"):
+    setattr(Path, name, counted(getattr(Path, name)))
+swap(root, source, write=write, delete=delete, last=lambda: None)
+print("whole")
+"""
+
+
+@pytest.mark.parametrize("count", range(1, 40))
+def test_a_swap_that_was_cut_off_is_undone(root: Path, source: Path, count: int) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, *map(str, (root, source, count)), FILES],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "generator")},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode in (0, -signal.SIGKILL), done.stderr
+    recover(root)
+    assert contents(root) in (BEFORE, AFTER)
+    if "whole" in done.stdout:
+        assert contents(root) == AFTER
+    else:
+        assert git(root, "status", "--porcelain") in (
+            "",
+            " M changed.txt\n D gone/old.txt\n?? folder/\n",
+        )
+    swap(root, source, write=WRITE, delete=[], last=lambda: None)
+    assert leftovers(root) == []
