@@ -2,13 +2,22 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from commanding import Ended, Torchsmith
 from rendering import Renderer, commit
+from speed import sped_up
 from torchsmith import cli
+
+
+@pytest.fixture(autouse=True)
+def fast_renders() -> Iterator[None]:
+    """Render faster in this process; what users wait for is measured in benchmarks."""
+    with sped_up():
+        yield
 
 
 @pytest.fixture

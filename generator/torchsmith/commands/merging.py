@@ -212,9 +212,9 @@ def _merge(project: Project, change: Change, *, yes: bool, as_json: bool) -> Non
     from torchsmith.merge import apply, standing
     from torchsmith.render import CURRENT
 
-    if not yes and not as_json and not sys.stdin.isatty():
-        raise InputError("nobody is there to be asked: pass --yes to go on, or look with preview")
     idle = change == Change({}, CURRENT, None, change.discard_edits)
+    if not idle and not yes and not as_json and not sys.stdin.isatty():
+        raise InputError("nobody is there to be asked: pass --yes to go on, or look with preview")
     with nullcontext(standing(project)) if idle else _trying(project, change) as plan:
         if not as_json:
             _show(project, plan)
