@@ -42,6 +42,15 @@ def git(folder: Path, *arguments: str, index: Path | None = None) -> str:
     return done.stdout
 
 
+def address(source: str) -> str:
+    """Return a template's address as git takes it, which does not know copier's short forms."""
+    short, _, path = source.partition(":")
+    host = {"gh": "github.com", "gl": "gitlab.com"}.get(short)
+    return (
+        f"https://{host}/{path.removesuffix('.git')}.git" if host else source.removeprefix("git+")
+    )
+
+
 def root_of(folder: Path) -> Path | None:
     """Return the root of the repository that ``folder`` is in, or None."""
     try:

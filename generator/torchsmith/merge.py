@@ -71,11 +71,11 @@ def releases(source: str) -> list[str]:
         InputError: The template cannot be reached.
     """
     try:
-        listed = git.git(Path.cwd(), "ls-remote", "--tags", "--refs", source).splitlines()
+        tags = git.git(Path.cwd(), "ls-remote", "--tags", "--refs", git.address(source))
     except git.GitError as error:
         raise unreachable(source, error.reason, MOVED) from error
     found = []
-    for line in listed:
+    for line in tags.splitlines():
         tag = line.rpartition("refs/tags/")[2]
         try:
             version = Version(tag)

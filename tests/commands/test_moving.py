@@ -9,6 +9,7 @@ import yaml
 
 from commanding import Torchsmith
 from rendering import commit, contents, git
+from torchsmith.git import address
 
 LINES = "".join(f"line {number}\n" for number in range(1, 10))
 FIRST = {
@@ -179,3 +180,16 @@ def test_a_template_that_moved(
     assert done.status == 0, done.err
     assert f"_src_path: {elsewhere}" in (project / ".copier-answers.yml").read_text("utf-8")
     assert "ours\n" in (project / "there" / "it-is.txt").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("gh:acme/torchsmith", "https://github.com/acme/torchsmith.git"),
+        ("gl:acme/torchsmith.git", "https://gitlab.com/acme/torchsmith.git"),
+        ("git+https://example.com/t", "https://example.com/t"),
+        ("/a/folder", "/a/folder"),
+    ],
+)
+def test_short_addresses_of_copiers_are_written_out_for_git(source: str, expected: str) -> None:
+    assert address(source) == expected
