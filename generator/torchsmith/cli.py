@@ -2,45 +2,95 @@
 
 from __future__ import annotations
 
+import io
+import os
 import sys
+from typing import Annotated, Any
 
 import typer
 
+from torchsmith import __version__
 from torchsmith.commands import catalog, doctor, merging, new, op, smoke
-from torchsmith.commands.common import MISTAKE, say
-from torchsmith.errors import InputError
+from torchsmith.commands.common import INTERRUPTED, MISTAKE, Command, say
+from torchsmith.errors import InputError, refusal, undecodable
 
 # Plain markup: rich would take the brackets of features=[amp] for a style.
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 
+# Typer raises these of its own click or of the one installed, by its version, and exports only
+# what derives from them.
+USAGE_ERRORS: tuple[type[Exception], ...] = tuple(
+    each for each in typer.BadParameter.__mro__ if each.__name__ == "UsageError"
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"torchsmith {__version__}")
+        raise typer.Exit
+
 
 @app.callback()
-def torchsmith() -> None:
+def torchsmith(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Show the version.", is_eager=True, callback=_version),
+    ] = False,
+) -> None:
     """A PyTorch backend for your hardware, rendered, built and kept up to date."""
 
 
 # In the order in which --help lists them.
-app.command()(new.new)
-app.command()(catalog.features)
-app.command()(catalog.dtypes)
-app.command()(catalog.names)
-app.command()(merging.add)
-app.command()(merging.remove)
-app.command()(merging.update)
-app.command()(merging.preview)
-app.command()(doctor.doctor)
+app.command(cls=Command)(new.new)
+app.command(cls=Command)(catalog.features)
+app.command(cls=Command)(catalog.dtypes)
+app.command(cls=Command)(catalog.names)
+app.command(cls=Command)(merging.add)
+app.command(cls=Command)(merging.remove)
+app.command(cls=Command)(merging.update)
+app.command(cls=Command)(merging.preview)
+app.command(cls=Command)(doctor.doctor)
 app.add_typer(op.app, name="op")
-app.command()(smoke.smoke)
+app.command(cls=Command)(smoke.smoke)
 
 
 def main() -> int:
-    """Run the command; a mistake of the user's is one line on stderr and exit status 2."""
+    """Run the command and return its exit status; what is no defect of ours ends in one line."""
+    # Git, ours or copier's, must fail instead of waiting for a password that nobody is asked for.
+    os.environ.setdefault("GIT_TERMINAL_PROMPT", "0")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        app()
+        status: int = app(prog_name="torchsmith", standalone_mode=False) or 0
     except InputError as error:
-        say(f"torchsmith: {error}")
-        sys.exit(MISTAKE)
-    return 0
+        # Copier makes an error of its own of Ctrl-C at a question.
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            return _end("interrupted", INTERRUPTED)
+        return _end(str(error))
+    except USAGE_ERRORS as error:
+        return _usage(error)
+    except UnicodeDecodeError as error:
+        return _end(undecodable(error))
+    except OSError as error:
+        return _end(refusal(error))
+    except (KeyboardInterrupt, typer.Abort):
+        status = INTERRUPTED
+    return _end("interrupted", INTERRUPTED) if status == INTERRUPTED else status
+
+
+def _end(sentence: str, status: int = MISTAKE) -> int:
+    say(f"torchsmith: {sentence}")
+    return status
+
+
+def _usage(error: Any) -> int:
+    """Answer a command line that is wrong; one without a command is answered with the help."""
+    text = error.format_message()
+    if error.ctx and text == error.ctx.get_help():
+        say(text)
+        return MISTAKE
+    path = error.ctx.command_path if error.ctx else "torchsmith"
+    return _end(f"{text[0].lower()}{text[1:].rstrip('.')} (see {path} --help)")
 
 
 if __name__ == "__main__":

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
-from torchsmith.merge import newest, same
+from torchsmith import git
+from torchsmith.errors import InputError, did_you_mean
+from torchsmith.merge import same
 from torchsmith.project import ANSWERS, Project, find
 from torchsmith.render import render
+from torchsmith.writing import put
 
 
 @dataclass(frozen=True)
@@ -37,17 +42,20 @@ class Drift:
     after: str
     differences: list[Difference]
 
+    @property
+    def yours(self) -> bool:
+        """Whether a file was edited or deleted by the user."""
+        return any(each.yours for each in self.differences)
 
-def drift(project: Project) -> Drift:
-    """Compare a project with a render of its own version and with one of the newest.
+
+def drift(project: Project, ref: str) -> Drift:
+    """Compare a project with a render of its own version and with one of ``ref``, the newest.
 
     Raises:
         InputError: One of the two cannot be rendered.
     """
-    ref = newest(project)
-    with tempfile.TemporaryDirectory(prefix="torchsmith-") as scratch:
-        then, now = Path(scratch) / "then", Path(scratch) / "now"
-        render(then, project.answers, source=project.source, ref=project.version)
+    with _pristine(project) as then:
+        now = then.with_name("now")
         if ref == project.version:
             now = then
         else:
@@ -65,6 +73,50 @@ def drift(project: Project) -> Drift:
             if difference.yours or difference.templates:
                 found.append(difference)
         return Drift(project.version, after.version, found)
+
+
+def restore(project: Project, names: list[str]) -> None:
+    """Give files back as the project's version of the template renders them.
+
+    Args:
+        project: The project.
+        names: The files, as seen from its root.
+
+    Raises:
+        InputError: The template has no such file, or git has not what would be lost.
+    """
+    with _pristine(project) as pristine:
+        known = _files(pristine)
+        for name in names:
+            if name not in known:
+                raise InputError(
+                    f"the template has no file '{name}' in this project: name one as doctor lists "
+                    f"it, from the project's root{did_you_mean(name, known)}"
+                )
+            _require_kept(project, name)
+        for name in names:
+            put(pristine / name, project.root / name)
+
+
+def _require_kept(project: Project, name: str) -> None:
+    """Refuse to write over what git could not give back."""
+    if not (project.root / name).exists():
+        return
+    if git.root_of(project.root) is None:
+        raise InputError(
+            f"'{project.root}' is not under git, so your '{name}' would be lost: move it away first"
+        )
+    if git.git(project.root, "status", "--porcelain", "--ignored", "--", name):
+        raise InputError(f"'{name}' has uncommitted changes, which would be lost: commit them")
+
+
+@contextmanager
+def _pristine(project: Project) -> Iterator[Path]:
+    """The project as its own version of the template renders it."""
+    with tempfile.TemporaryDirectory(prefix="torchsmith-") as scratch:
+        then = Path(scratch) / "then"
+        render(then, project.answers, source=project.source, ref=project.version)
+        yield then
 
 
 def _files(folder: Path) -> list[str]:

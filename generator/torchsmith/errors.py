@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -14,3 +15,22 @@ def did_you_mean(word: str, choices: Iterable[str]) -> str:
     """Return "; did you mean 'x'?" for the choice that is closest to ``word``, or nothing."""
     close = get_close_matches(word, list(choices), n=1)
     return f"; did you mean '{close[0]}'?" if close else ""
+
+
+def refusal(error: OSError) -> str:
+    """Return one sentence on what the system would not do, and what to do about it."""
+    file = f" '{error.filename}'" if error.filename else ""
+    fixes = {
+        errno.ENOSPC: "free some space, then try again",
+        errno.EDQUOT: "free some space, then try again",
+        errno.EMFILE: "raise `ulimit -n`, then try again",
+    }
+    fix = fixes.get(error.errno or 0, "name another place, or change what stands in its way")
+    return f"the system refuses{file} ({error.strerror or error}): {fix}"
+
+
+def undecodable(error: UnicodeDecodeError) -> str:
+    """Return one sentence on text that is not UTF-8, with the line, by which it can be found."""
+    start = error.object.rfind(b"\n", 0, error.start) + 1
+    line = bytes(error.object[start : error.end + 20]).partition(b"\n")[0]
+    return f"a file is not UTF-8, where it says {str(line)[1:]}: save it as UTF-8"

@@ -70,17 +70,19 @@ def toolchain(python: str) -> list[Finding]:
     Raises:
         InputError: ``python`` is no Python.
     """
+    program = Path(shutil.which(python) or python).absolute()
     try:
         probe = subprocess.run(
-            [python, "-c", _PROBE],
+            [program, "-c", _PROBE],
             capture_output=True,
             text=True,
             check=True,
-            cwd=Path(python).anchor,
+            # Python imports from where it is started, if it is asked with -c.
+            cwd=program.anchor,
         )
-    except (OSError, subprocess.CalledProcessError) as error:
+        has = json.loads(probe.stdout)
+    except (OSError, ValueError, subprocess.CalledProcessError) as error:
         raise InputError(f"'{python}' does not run as Python: name one with --python") from error
-    has = json.loads(probe.stdout)
     return [
         _python(has, python),
         _torch(has, python),

@@ -24,10 +24,10 @@ def fast_renders() -> Iterator[None]:
 def torchsmith(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Torchsmith:
     """Run the command in this process, with nobody at the terminal."""
 
-    def run(*arguments: str, cwd: Path | None = None, answer: str | None = None) -> Ended:
+    def run(*arguments: str, cwd: Path | None = None, columns: int = 200) -> Ended:
         with monkeypatch.context() as patch:
             patch.setattr(sys, "argv", ["torchsmith", *arguments])
-            patch.setenv("COLUMNS", "200")
+            patch.setenv("COLUMNS", str(columns))
             if cwd is not None:
                 patch.chdir(cwd)
             capsys.readouterr()

@@ -77,6 +77,29 @@ def test_every_command_has_help_with_an_example(
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_usage_lines_are_words(command: tuple[str, ...], torchsmith: Torchsmith) -> None:
+    usage, _, _ = torchsmith(*command, "--help").out.partition("\n\n")
+    words = r"(\s+([A-Z]+(\.\.\.)?|\[[A-Z]+\]))*"
+    assert re.fullmatch(rf"Usage: torchsmith {' '.join(command)} \[OPTIONS\]{words}", usage), usage
+
+
+@pytest.mark.parametrize(
+    ("command", "usage"),
+    [
+        (("add",), "add [OPTIONS] FEATURE..."),
+        (("names",), "names [OPTIONS] NAME..."),
+        (("new",), "new [OPTIONS] FOLDER"),
+        (("doctor",), "doctor [OPTIONS] [FOLDER]"),
+        (("op", "add"), "op add [OPTIONS] OPERATOR"),
+    ],
+)
+def test_usage_lines_say_what_is_given(
+    command: tuple[str, ...], usage: str, torchsmith: Torchsmith
+) -> None:
+    assert torchsmith(*command, "--help").out.startswith(f"Usage: torchsmith {usage}\n")
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_every_command_reports_json(command: tuple[str, ...], torchsmith: Torchsmith) -> None:
     assert "--json" in torchsmith(*command, "--help").out
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
 from commanding import Torchsmith
-from rendering import Renderer, commit, snapshot
+from rendering import Renderer, commit, contents, git, snapshot
 from torchsmith import toolchain
 
 
@@ -87,14 +88,131 @@ def test_drift_tells_your_edits_from_the_templates(
     assert rows["under git"]["status"] == "warning"
 
 
+def change(project: Path, key: str, value: str) -> None:
+    """Give one of a project's answers another value."""
+    file = project / ".copier-answers.yml"
+    text = re.sub(rf"^{key}: .*$", f"{key}: {value}", file.read_text("utf-8"), flags=re.M)
+    file.write_text(text, "utf-8")
+
+
+@pytest.fixture
+def no_tools(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(toolchain, "toolchain", lambda _: [])
+
+
 def test_a_template_that_is_gone_is_a_problem(
     torchsmith: Torchsmith, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, project: Path
 ) -> None:
     monkeypatch.setattr(toolchain, "toolchain", lambda _: [])
-    answers = project / ".copier-answers.yml"
-    text = answers.read_text("utf-8")
-    source = next(line for line in text.splitlines() if line.startswith("_src_path"))
-    answers.write_text(text.replace(source, f"_src_path: {tmp_path / 'gone'}"), "utf-8")
+    change(project, "_src_path", str(tmp_path / "gone"))
     done = torchsmith("doctor", "--json", cwd=project)
     assert done.status == 1
     assert findings(done.json)["template"]["fix"].startswith("correct _src_path or _commit in ")
+
+
+@pytest.mark.usefixtures("no_tools")
+@pytest.mark.parametrize(
+    ("key", "value", "check", "found", "fix"),
+    [
+        ("_src_path", "http://127.0.0.1:1/x.git", "template", "cannot be reached: ",
+         "git ls-remote http://127.0.0.1:1/x.git"),
+        ("_commit", "v99", "template", "has no v99", "correct _commit in "),
+        ("preset", "medium", "answers", "'medium' is not in", "correct them in "),
+    ],
+)  # fmt: skip
+def test_network_version_and_answers_are_told_apart(
+    key: str, value: str, check: str, found: str, fix: str, torchsmith: Torchsmith, project: Path
+) -> None:
+    change(project, key, value)
+    done = torchsmith("doctor", "--json", cwd=project)
+    assert done.status == 1
+    assert {row["check"] for row in done.json["findings"] if row["status"] == "problem"} == {check}
+    row = findings(done.json)[check]
+    assert found in row["found"]
+    assert row["fix"].startswith(fix)
+    assert "\n" not in row["found"] + row["fix"]
+
+
+def test_git_missing_is_neither_a_projects_nor_a_templates_fault(
+    torchsmith: Torchsmith, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "empty").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    done = torchsmith("doctor", "--python", sys.executable, "--json", cwd=project)
+    assert done.status == 1
+    rows = findings(done.json)
+    assert rows["git"]["found"] == "not installed"
+    assert rows["template"]["found"] == "cannot be compared without git"
+    assert "under git" not in rows
+
+
+def test_a_fix_is_one_line_however_short_lines_are(torchsmith: Torchsmith, tmp_path: Path) -> None:
+    """It is copied from there; the lines of a pipe are 80 characters long."""
+    python = tmp_path / ("a-long-name" * 10) / "python"
+    python.parent.mkdir()
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "$@"\n')
+    python.chmod(0o755)
+    done = torchsmith("doctor", "--python", str(python), cwd=tmp_path, columns=40)
+    tested = toolchain.tables.load("torch")["torch_window"]["default"]["tested"]
+    assert f"  {python} -m pip install torch=={tested}" in done.out.splitlines()
+    assert "…" not in done.out
+
+
+@pytest.mark.usefixtures("no_tools")
+def test_drift_has_a_status_for_each_hand(torchsmith: Torchsmith, tmp_path: Path) -> None:
+    template = snapshot(tmp_path / "template")
+    project = Renderer(template, tmp_path).fresh(tmp_path / "project", features=[])
+    commit(project, "rendered")
+    assert torchsmith("doctor", "--drift", cwd=project).status == 0
+
+    (template / "template" / "docs" / "news.md").write_text("# News\n")
+    commit(template, "release", tag="v1.1.0")
+    assert torchsmith("doctor", "--drift", cwd=project).status == 4
+    assert torchsmith("doctor", "--python", sys.executable, cwd=project).status == 0
+
+    (project / "device" / "acme.cpp").write_text("ours alone\n")
+    assert torchsmith("doctor", "--drift", cwd=project).status == 4
+    (project / "CHANGELOG.md").unlink()
+    done = torchsmith("doctor", "--drift", "--json", cwd=project)
+    assert done.status == 3
+    assert {row["path"] for row in done.json["drift"]["differences"]} == {
+        "CHANGELOG.md", "docs/news.md",
+    }  # fmt: skip
+    change(project, "_src_path", str(tmp_path / "gone"))
+    assert torchsmith("doctor", "--drift", cwd=project).status == 1
+
+
+def test_restore_gives_files_back_and_loses_nothing(
+    torchsmith: Torchsmith, project: Path, render: Renderer
+) -> None:
+    fresh = contents(render(features=["amp"]))
+    (project / "LICENSE").write_text("ours\n")
+    (project / "NOTICE").write_text("ours alone\n")
+    commit(project, "edited")
+    (project / "csrc" / "amp" / "autocast.cpp").unlink()
+    before = contents(project)
+
+    for file, sentence in (
+        ("LICENCE", "the template has no file 'LICENCE' in this project"),
+        ("NOTICE", "the template has no file 'NOTICE'"),
+        ("../torch-foo/LICENSE", "the template has no file"),
+    ):
+        done = torchsmith("doctor", "--restore", "LICENSE", "--restore", file, cwd=project)
+        assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)
+        assert sentence in done.err
+        assert contents(project) == before
+
+    (project / "README.md").write_text("not committed yet\n")
+    done = torchsmith("doctor", "--restore", "README.md", cwd=project)
+    assert done.status == 2
+    assert "'README.md' has uncommitted changes, which would be lost: commit them" in done.err
+    assert (project / "README.md").read_text("utf-8") == "not committed yet\n"
+    git(project, "checkout", "README.md")
+
+    done = torchsmith(
+        "doctor", str(project), "--restore", "LICENSE", "--restore", "csrc/amp/autocast.cpp",
+        cwd=project / "csrc",
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    assert contents(project) == {**fresh, "NOTICE": b"ours alone\n"}
+    assert git(project, "status", "--porcelain").split() == ["M", "LICENSE"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -84,3 +85,26 @@ def test_it_says_what_to_do_next(torchsmith: Torchsmith, tmp_path: Path, render:
     assert "out is rendered, with rng." in done.err
     for step in ("cd out", "git commit -m 'Render torch-my-chip'", "torchsmith doctor", "pytest"):
         assert f"  {step}" in done.err.replace("git init && git add -A && ", "")
+
+
+def test_without_git_it_warns_that_there_will_be_no_updates(
+    torchsmith: Torchsmith, tmp_path: Path, render: Renderer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = tmp_path / "template"
+    shutil.copytree(render.template, plain, ignore=shutil.ignore_patterns(".git"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    done = torchsmith("new", "out", "--template", "template", "-d", "preset=minimal", cwd=tmp_path)
+    assert done.status == 0, done.err
+    assert "belongs to no version, and cannot be updated" in done.err
+    assert (tmp_path / "out" / "CMakeLists.txt").exists()
+
+
+def test_a_template_named_from_here_is_found_from_elsewhere(
+    torchsmith: Torchsmith, tmp_path: Path, render: Renderer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "template").symlink_to(render.template)
+    done = torchsmith("new", "out", "--template", "template", "-d", "preset=minimal", cwd=tmp_path)
+    assert done.status == 0, done.err
+    assert "cannot be updated" not in done.err
+    answers = (tmp_path / "out" / ".copier-answers.yml").read_text("utf-8")
+    assert f"\n_src_path: {tmp_path}/template\n" in answers

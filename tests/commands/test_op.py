@@ -72,6 +72,17 @@ def test_the_second_operator_adds_a_row_and_no_file_is_the_templates(
     ]  # fmt: skip
 
 
+def test_what_fails_half_way_leaves_nothing(project: Path, torchsmith: Torchsmith) -> None:
+    (project / "tests" / "operators").write_text("a file of ours, where tests are to go\n")
+    before = git(project, "status", "--porcelain", "--ignored")
+    done = torchsmith("op", "add", "special_erfcx", cwd=project)
+    assert done.status == 2
+    assert done.err.startswith(f"torchsmith: the system refuses '{project}/tests/operators")
+    assert done.err.count("\n") == 1
+    assert git(project, "status", "--porcelain", "--ignored") == before
+    assert not (project / "csrc" / "operators").exists()
+
+
 def test_mistakes_are_one_sentence(project: Path, torchsmith: Torchsmith) -> None:
     def sentence(name: str) -> str:
         done = torchsmith("op", "add", name, cwd=project)

@@ -177,13 +177,16 @@ def test_a_mistake_is_one_line_and_status_2(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["broken.yml", "list.yml"]
 
 
-def test_a_failure_that_is_no_mistake_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_that_is_no_mistake_keeps_its_traceback(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """Hiding our own defects would help nobody."""
 
     def defect(*_: object, **__: object) -> None:
         raise AssertionError("defect")
 
     monkeypatch.setattr(copier, "run_copy", defect)
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["torchsmith", "new", "does-not-exist-yet", "--defaults"])
     with pytest.raises(AssertionError, match="defect"):
         cli.main()

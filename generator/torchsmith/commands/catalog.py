@@ -8,18 +8,30 @@ from typing import Annotated
 
 import typer
 
-from torchsmith.commands.common import FOUND, Json, ProjectFolder, print_json, print_table
+from torchsmith.commands.checks import project_at
+from torchsmith.commands.common import FOUND, Json, print_json, print_table
 
 
-def features(project: ProjectFolder = Path(), as_json: Json = False) -> None:
+def features(
+    project: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="The project, or a folder in it; by default the one here, if there is one.",
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
     """Show the features that a backend can have and, in a project, why one is on.
 
     Example: torchsmith features --project torch-foo
     """
     from torchsmith import tables
-    from torchsmith.project import find, is_project
+    from torchsmith.project import is_project
 
-    here = find(project, updatable=False) if is_project(project) else None
+    here = None
+    if project or is_project(Path()):
+        here = project_at(project or Path(), updatable=False)
     on = {id: here.reason(id) for id in here.features} if here else {}
     rows = tables.features().values()
     if as_json:
@@ -65,7 +77,9 @@ def dtypes(as_json: Json = False) -> None:
 
 
 def names(
-    check: Annotated[list[str], typer.Argument(help="Names to check.", show_default=False)],
+    check: Annotated[
+        list[str], typer.Argument(metavar="NAME", help="Names to check.", show_default=False)
+    ],
     as_json: Json = False,
 ) -> None:
     """Say whether a name will work for a backend; the status is 1 if one will not.

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
+from torchsmith.commands.checks import require_lists
 from torchsmith.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,12 +21,32 @@ if TYPE_CHECKING:
 FOUND = 1
 """The status of a command that found what it looks for: a problem, a conflict, a name in use."""
 MISTAKE = 2
-"""The status after a mistake of the user's."""
+"""The status after a mistake of the user's, or where the system refuses."""
+DRIFTED = 3
+"""The status of `doctor --drift` where the user changed files of the template's."""
+OUTDATED = 4
+"""The status of `doctor --drift` where the template alone has changed."""
+INTERRUPTED = 130
+"""The status after Ctrl-C, as shells have it: 128 and the number of the signal."""
 
 Json = Annotated[bool, typer.Option("--json", help="Report as JSON.")]
 ProjectFolder = Annotated[
     Path, typer.Option("--project", metavar="FOLDER", help="The project, or a folder in it.")
 ]
+
+
+class Command(TyperCommand):
+    """A command whose usage line names its arguments in words: NAME..., [FOLDER]."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return the words of the usage line."""
+        pieces = [self.options_metavar or ""]
+        for argument in self.get_params(ctx):
+            if argument.param_type_name == "argument":
+                word = (argument.metavar or argument.name or "").upper().rstrip(".")
+                word += "..." if argument.nargs != 1 else ""
+                pieces.append(word if argument.required else f"[{word}]")
+        return pieces
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -39,12 +61,15 @@ def print_json(data: Any) -> None:
     print(json.dumps(data, indent=2, ensure_ascii=False))
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str = "") -> None:
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print what a person reads."""
     from rich import box
     from rich.table import Table
 
-    table = Table(*columns, title=title or None, title_justify="left", box=box.SIMPLE_HEAD)
+    table = Table(box=box.SIMPLE_HEAD)
+    for column in columns:
+        # What does not fit goes on in the next line: nothing may be lost where lines are short.
+        table.add_column(column, overflow="fold")
     for row in rows:
         table.add_row(*row)
     console().print(table)
@@ -70,7 +95,7 @@ def parse(data: list[str] | None) -> dict[str, str]:
     """Return the answers that `--data` gave.
 
     Raises:
-        InputError: One of them is none.
+        InputError: One of them is none, or a list that cannot be read.
     """
     answers = {}
     for item in data or []:
@@ -78,4 +103,5 @@ def parse(data: list[str] | None) -> dict[str, str]:
         if not equals:
             raise InputError(f"'{item}' is not an answer, which is written key=value")
         answers[key.strip()] = value
+    require_lists(answers)
     return answers

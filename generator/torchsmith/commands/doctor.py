@@ -2,27 +2,59 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from torchsmith.commands.common import FOUND, Json, print_json, print_table, working
+from torchsmith.commands.checks import project_at
+from torchsmith.commands.common import (
+    DRIFTED,
+    FOUND,
+    OUTDATED,
+    Json,
+    print_json,
+    print_table,
+    working,
+)
 from torchsmith.errors import InputError
 
 if TYPE_CHECKING:
     from torchsmith.drift import Drift
+    from torchsmith.project import Project
     from torchsmith.toolchain import Finding
 
 
 def doctor(
     folder: Annotated[
-        Path, typer.Argument(help="A project, if there is one to look at.", show_default=False)
-    ] = Path(),
+        Path | None,
+        typer.Argument(
+            metavar="FOLDER", help="A project; by default the one here, if there is one."
+        ),
+    ] = None,
     python: Annotated[
         str | None,
-        typer.Option(help="The Python that builds; by default the active environment's."),
+        typer.Option(
+            metavar="PROGRAM", help="The Python that builds; by default the active environment's."
+        ),
+    ] = None,
+    drift: Annotated[
+        bool,
+        typer.Option(
+            "--drift",
+            help="Only compare with the template: the status is 3 if you edited or deleted a file "
+            "of its, 4 if only the template has changed.",
+        ),
+    ] = False,
+    restore: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Only give a file back as the template wrote it; may be repeated.",
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -33,37 +65,55 @@ def doctor(
     Each finding comes with a fix. The status is 1 if there is a problem; your edits are none.
     """
     from torchsmith.project import is_project
-    from torchsmith.toolchain import default_python, toolchain
 
-    with working("Looking at the tools"):
-        findings = toolchain(python or default_python())
+    project = None
+    if folder or drift or restore or is_project(Path()):
+        project = project_at(folder or Path())
+    if project and restore:
+        _restore(project, restore, as_json=as_json)
+        return
+    findings = [] if drift else _tools(python)
     drifted = None
-    if is_project(folder):
+    if project:
         with working("Rendering what the answers give"):
-            more, drifted = _project(folder)
+            more, drifted = _look_at(project)
         findings += more
-    elif not folder.exists():
-        raise InputError(f"'{folder}' does not exist: name a project, or nothing")
     if as_json:
-        print_json(
-            {
-                "findings": [asdict(finding) for finding in findings],
-                "drift": asdict(drifted) if drifted else None,
-            }
-        )
+        shown = asdict(drifted) if drifted else None
+        print_json({"findings": [asdict(finding) for finding in findings], "drift": shown})
     else:
         _show(findings, drifted)
     if any(finding.status == "problem" for finding in findings):
         raise typer.Exit(FOUND)
+    if drift and drifted and drifted.differences:
+        raise typer.Exit(DRIFTED if drifted.yours else OUTDATED)
 
 
-def _project(folder: Path) -> tuple[list[Finding], Drift | None]:
+def _restore(project: Project, files: list[str], *, as_json: bool) -> None:
+    from torchsmith.drift import restore
+
+    with working("Rendering what the answers give"):
+        restore(project, files)
+    if as_json:
+        print_json({"restored": files, "version": project.version})
+    else:
+        print(f"As {project.version} renders them: {', '.join(files)}")
+
+
+def _tools(python: str | None) -> list[Finding]:
+    from torchsmith.toolchain import default_python, toolchain
+
+    with working("Looking at the tools"):
+        return toolchain(python or default_python())
+
+
+def _look_at(project: Project) -> tuple[list[Finding], Drift | None]:
     from torchsmith import git
-    from torchsmith.drift import drift
-    from torchsmith.project import find
     from torchsmith.toolchain import Finding
 
-    project = find(folder)
+    if shutil.which("git") is None:
+        fix = "install git, which updates need"
+        return [Finding("template", "problem", "cannot be compared without git", fix)], None
     findings = []
     if git.root_of(project.root) is None:
         fix = "git init && git add -A && git commit -m 'Start'"
@@ -73,32 +123,58 @@ def _project(folder: Path) -> tuple[list[Finding], Drift | None]:
         findings.append(Finding("under git", "warning", found, "commit before an update"))
     else:
         findings.append(Finding("under git", "ok", "nothing uncommitted"))
+    template, drifted = _compare(project)
+    return [*findings, template], drifted
+
+
+def _compare(project: Project) -> tuple[Finding, Drift | None]:
+    """Compare with the template, and say which of network, version and answers is at fault."""
+    from torchsmith.drift import drift
+    from torchsmith.merge import newest
+    from torchsmith.project import ANSWERS
+    from torchsmith.toolchain import Finding
+
+    file = project.root / ANSWERS
     try:
-        drifted = drift(project)
+        ref = newest(project)
     except InputError as error:
-        fix = f"correct _src_path or _commit in {project.root / '.copier-answers.yml'}"
-        return [*findings, Finding("template", "problem", str(error), fix)], None
+        if Path(project.source).is_absolute():
+            found = f"is not at '{project.source}'"
+            fix = f"correct _src_path or _commit in {file}"
+        else:
+            found = f"cannot be reached: {error}"
+            fix = f"git ls-remote {shlex.quote(project.source)}"
+        return Finding("template", "problem", found, fix), None
+    try:
+        drifted = drift(project, ref)
+    except InputError as error:
+        if f"'{project.version}'" in str(error):
+            fix = f"correct _commit in {file}"
+            return Finding("template", "problem", f"has no {project.version}: {error}", fix), None
+        return Finding("answers", "problem", str(error), f"correct them in {file}"), None
     if drifted.before == drifted.after:
-        findings.append(Finding("template", "ok", f"{drifted.before}, the newest"))
-    else:
-        found = f"{drifted.before}, and {drifted.after} is there"
-        findings.append(Finding("template", "warning", found, "torchsmith update"))
-    return findings, drifted
+        return Finding("template", "ok", f"{drifted.before}, the newest"), drifted
+    found = f"{drifted.before}, and {drifted.after} is there"
+    return Finding("template", "warning", found, "torchsmith update"), drifted
 
 
 def _show(findings: list[Finding], drifted: Drift | None) -> None:
     marks = {"ok": "✓", "warning": "!", "problem": "✗"}
     print_table(
-        ("", "check", "found", "fix"),
-        [(marks[each.status], each.check, each.found, each.fix) for each in findings],
+        ("", "check", "found"),
+        [(marks[each.status], each.check, each.found) for each in findings],
     )
+    # A fix is copied: no column may break it.
+    for each in findings:
+        if each.fix:
+            print(f"{each.check}:\n  {each.fix}\n")
     if drifted is None:
         return
     if not drifted.differences:
         print("Every file of the template's is as the newest version renders it.")
         return
+    print(f"Differs from what the answers render with {drifted.after}:")
     print_table(
         ("file", "part", "you", "the template"),
         [(each.path, each.part, each.yours, each.templates) for each in drifted.differences],
-        title=f"Differs from what the answers render with {drifted.after}",
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from torchsmith.commands.checks import project_at, require_lists, require_template, require_writable
 from torchsmith.commands.common import FOUND, Json, parse, print_json, say, working
 from torchsmith.errors import InputError
 
@@ -21,14 +22,18 @@ Result = TypeVar("Result")
 
 def new(
     destination: Annotated[
-        Path, typer.Argument(help="Folder to write: new, or empty.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="FOLDER", help="Folder to write: new, or empty.", show_default=False
+        ),
     ],
     data: Annotated[
         list[str] | None,
         typer.Option("--data", "-d", metavar="KEY=VALUE", help="An answer; may be repeated."),
     ] = None,
     answers: Annotated[
-        Path | None, typer.Option(help="YAML file of answers; --data goes before it.")
+        Path | None,
+        typer.Option(metavar="FILE", help="YAML file of answers; --data goes before it."),
     ] = None,
     defaults: Annotated[
         bool, typer.Option("--defaults", help="Ask nothing: what has no answer takes its default.")
@@ -39,13 +44,20 @@ def new(
     test: Annotated[bool, typer.Option("--test", help="Build it and run its tests.")] = False,
     python: Annotated[
         str | None,
-        typer.Option(help="The Python to build with; by default the active environment's."),
+        typer.Option(
+            metavar="PROGRAM", help="The Python to build with; by default the active environment's."
+        ),
     ] = None,
     template: Annotated[
         str | None,
-        typer.Option(help="Path or URL of the template; by default the one of this command."),
+        typer.Option(
+            metavar="PLACE",
+            help="Path or URL of the template; by default the one of this command.",
+        ),
     ] = None,
-    ref: Annotated[str, typer.Option(help="Version of the template: tag or commit.")] = "HEAD",
+    ref: Annotated[
+        str, typer.Option(metavar="VERSION", help="Version of the template: tag or commit.")
+    ] = "HEAD",
     as_json: Json = False,
 ) -> None:
     """Render a backend.
@@ -55,22 +67,27 @@ def new(
     The status is 1 if it was rendered, but the build or a test failed.
     """
     # Copier takes a third of a second to import, which --help need not wait for.
-    from torchsmith.project import find
-    from torchsmith.render import read_answers, render
+    from torchsmith.render import render
     from torchsmith.toolchain import default_python
 
+    source = _source(template)
+    _require_place(destination, source)
+    given = {**_read(answers), **parse(data)}
     python = python or default_python()
     if build or test:
         from torchsmith.building import require_tools
 
         require_tools(python)
-    given: dict[str, Any] = read_answers(answers) if answers else {}
-    given.update(parse(data))
     ask = not defaults and not as_json and sys.stdin.isatty()
-    render(destination, given, source=_source(template), ref=ref, ask=ask)
+    render(destination, given, source=source, ref=ref, ask=ask)
     if template is None and ref == "HEAD":
         _warn_of_uncommitted_changes()
-    project = find(destination, updatable=False)
+    project = project_at(destination, updatable=False)
+    if not project.version:
+        say(
+            "Warning: the template is not under git, or git is not installed. What was rendered "
+            "belongs to no version, and cannot be updated."
+        )
     if not as_json:
         features = ", ".join(project.features) or "the core alone"
         say(f"{destination} is rendered, with {features}.")
@@ -92,12 +109,46 @@ def new(
         _say_what_is_next(destination, project, installed=build or test, tested=test)
 
 
+def _read(answers: Path | None) -> dict[str, Any]:
+    from torchsmith.render import read_answers
+
+    try:
+        given = read_answers(answers) if answers else {}
+    except UnicodeDecodeError as error:
+        raise InputError(f"{answers} is not UTF-8: save it as UTF-8") from error
+    require_lists(given)
+    return given
+
+
 def _source(template: str | None) -> str:
     from torchsmith.template import TEMPLATE
 
-    if template is None and not (TEMPLATE / "copier.yml").exists():
-        raise InputError("there is no template beside this command: name one with --template")
-    return template or str(TEMPLATE)
+    if template is None:
+        require_template()
+        return str(TEMPLATE)
+    folder = Path(template).expanduser()
+    if ":" in template or folder.suffix in (".git", ".bundle"):
+        return template
+    if not (folder / "copier.yml").is_file():
+        raise InputError(f"there is no template in '{template}': name a folder with copier.yml")
+    # The project keeps it, and updates are asked for from elsewhere.
+    return str(folder.absolute())
+
+
+def _require_place(destination: Path, source: str) -> None:
+    """Refuse what the system would refuse half-way, and what would change the template."""
+    for place in (destination, *destination.parents):
+        if place.is_symlink() and not place.exists():
+            raise InputError(f"'{place}' is a link to nothing: remove it, or name a new folder")
+        if place.exists():
+            break
+    if not place.is_dir():
+        raise InputError(f"'{place}' is a file: name a new folder")
+    require_writable(place)
+    if Path(source).is_dir() and destination.resolve().is_relative_to(Path(source).resolve()):
+        raise InputError(
+            f"'{destination}' is inside the template: name a folder outside '{source}'"
+        )
 
 
 def _warn_of_uncommitted_changes() -> None:

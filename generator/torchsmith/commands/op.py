@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from torchsmith.commands.common import Json, ProjectFolder, print_json
+from torchsmith.commands.checks import project_at
+from torchsmith.commands.common import Command, Json, ProjectFolder, print_json
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -21,11 +22,15 @@ def op() -> None:
     """
 
 
-@app.command()
+@app.command(cls=Command)
 def add(
     operator: Annotated[
         str,
-        typer.Argument(help="aten::gelu, or aten::pow.Scalar for one form.", show_default=False),
+        typer.Argument(
+            metavar="OPERATOR",
+            help="aten::gelu, or aten::pow.Scalar for one form.",
+            show_default=False,
+        ),
     ],
     project: ProjectFolder = Path(),
     as_json: Json = False,
@@ -39,10 +44,8 @@ def add(
     """
     from torchsmith.operators.add import add as add_operator
     from torchsmith.operators.schema import find as find_operator
-    from torchsmith.project import find
 
-    found = find(project)
-    added = add_operator(found, find_operator(operator))
+    added = add_operator(project_at(project), find_operator(operator))
     if as_json:
         print_json(asdict(added))
         return

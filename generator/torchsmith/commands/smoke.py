@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from torchsmith.commands.checks import require_output, require_template
 from torchsmith.commands.common import FOUND, Json, console, parse, print_json, say
 from torchsmith.errors import InputError, did_you_mean
 
@@ -22,17 +23,22 @@ STAGES = ("render", "build", "test")
 
 def smoke(
     strength: Annotated[
-        str, typer.Option(help="What is covered: each value, each pair, each three, or all.")
+        str,
+        typer.Option(
+            metavar="STRENGTH", help="What is covered: each value, each pair, each three, or all."
+        ),
     ] = "pairwise",
     shard: Annotated[str, typer.Option(metavar="I/N", help="The I-th of N parts.")] = "1/1",
-    jobs: Annotated[int, typer.Option(min=1, help="How many builds at a time.")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, metavar="N", help="How many builds at a time.")] = 1,
     data: Annotated[
         list[str] | None,
         typer.Option(
             "--data", "-d", metavar="KEY=VALUE", help="An answer that all have; may be repeated."
         ),
     ] = None,
-    until: Annotated[str, typer.Option(help="Stop after: render, build or test.")] = "test",
+    until: Annotated[
+        str, typer.Option(metavar="STAGE", help="Stop after: render, build or test.")
+    ] = "test",
     whole_suite: Annotated[
         bool,
         typer.Option("--whole-suite", help="Run all tests of each project, not the quick ones."),
@@ -44,8 +50,12 @@ def smoke(
             help="Check a full render against this PyTorch's headers instead; may be repeated.",
         ),
     ] = None,
-    junit: Annotated[Path | None, typer.Option(help="Write JUnit XML there.")] = None,
-    page: Annotated[Path | None, typer.Option(help="Write an HTML page there.")] = None,
+    junit: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write JUnit XML there.")
+    ] = None,
+    page: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write an HTML page there.")
+    ] = None,
     list_only: Annotated[
         bool, typer.Option("--list", help="Only say what would be tried.")
     ] = False,
@@ -65,6 +75,11 @@ def smoke(
             raise InputError(
                 f"'{value}' is none of {', '.join(choices)}{did_you_mean(value, choices)}"
             )
+    require_template()
+    for version in torch or []:
+        _require_version(version)
+    require_output(junit)
+    require_output(page)
     with scratch() as folder:
         if torch:
             results = _compat(torch, Path(folder), jobs)
@@ -106,6 +121,15 @@ def smoke(
         say(f"{len(results) - len(failed)} of {len(results)} passed, {seconds:.0f} s of CPU time")
     if failed:
         raise typer.Exit(FOUND)
+
+
+def _require_version(text: str) -> None:
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        Version(text)
+    except InvalidVersion as error:
+        raise InputError(f"'{text}' is no version of PyTorch: write for instance 2.13.0") from error
 
 
 def _compat(versions: list[str], folder: Path, jobs: int) -> list[Result]:
@@ -171,7 +195,9 @@ def _table(results: list[Result]) -> Table:
     from rich import box
     from rich.table import Table
 
-    table = Table("combination", "state", "seconds", box=box.SIMPLE_HEAD)
+    table = Table(box=box.SIMPLE_HEAD)
+    for column in ("combination", "state", "seconds"):
+        table.add_column(column, overflow="fold")
     for result in results:
         seconds = f"{result.seconds:.0f}" if result.seconds else ""
         style = "red" if result.failed else "green" if result.state == "passed" else ""

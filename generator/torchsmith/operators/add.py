@@ -14,6 +14,7 @@ from torchsmith.errors import InputError
 from torchsmith.operators import code
 from torchsmith.operators.schema import Operator
 from torchsmith.project import Project
+from torchsmith.writing import undone_on_failure
 
 # Folders of the project's owner, which the template has no path in: updates cannot conflict there.
 KERNELS = "csrc/operators"
@@ -48,6 +49,7 @@ def add(project: Project, operator: Operator) -> Added:
 
     Raises:
         InputError: It has a kernel there already.
+        OSError: The system refuses; the project is as it was.
     """
     if there := _registered(project, operator):
         raise InputError(f"'{operator.name}' is there already: {there}")
@@ -60,12 +62,13 @@ def add(project: Project, operator: Operator) -> Added:
     header = project.root / "device" / "include" / name / "device" / "kernels.h"
     fitting = code.fit(operator, header)
     text = code.kernel(operator, kernel_file, f"torch_{name}", fitting)
-    _write(project, kernel_file, text)
-    _write(project, test_file, code.test(operator))
     docs = project.root / DOCS
     page = docs.read_text("utf-8") if docs.exists() else code.DOCS_HEADER
-    _write(project, DOCS, page + code.docs_row(operator, kernel_file, test_file))
-    lines = _formatted(project, kernel_file).splitlines()
+    with undone_on_failure([project.root / path for path in (kernel_file, test_file, DOCS)]):
+        _write(project, kernel_file, text)
+        _write(project, test_file, code.test(operator))
+        _write(project, DOCS, page + code.docs_row(operator, kernel_file, test_file))
+        lines = _formatted(project, kernel_file).splitlines()
     body = next((number for number, line in enumerate(lines, 1) if "has no body yet" in line), 0)
     return Added(
         operator=operator.name,
@@ -96,7 +99,8 @@ def _registered(project: Project, operator: Operator) -> str:
     names = "|".join(re.escape(function.name) for function in operator.functions)
     pattern = re.compile(rf'(impl\(|structured<|, )"({names})"')
     for file in sorted((project.root / "csrc").rglob("*.cpp")):
-        for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
+        text = file.read_text("utf-8", errors="replace")
+        for number, line in enumerate(text.splitlines(), 1):
             if pattern.search(line):
                 return f"{file.relative_to(project.root).as_posix()}:{number}"
     return ""
