@@ -117,7 +117,8 @@ def test_a_template_that_is_gone_is_a_problem(
         ("_src_path", "http://127.0.0.1:1/x.git", "template", "cannot be reached: ",
          "git ls-remote http://127.0.0.1:1/x.git"),
         ("_commit", "v99", "template", "has no v99", "correct _commit in "),
-        ("preset", "medium", "answers", "'medium' is not in", "correct them in "),
+        ("license", "gpl", "answers", "'gpl' is not in", "correct them in "),
+        ("preset", "medium", "answers", "features is read with preset=custom only", "correct "),
     ],
 )  # fmt: skip
 def test_network_version_and_answers_are_told_apart(
