@@ -17,10 +17,10 @@ from torchsmith.errors import InputError, refusal, undecodable
 # Plain markup: rich would take the brackets of features=[amp] for a style.
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 
-# Typer raises these of its own click or of the one installed, by its version, and exports only
-# what derives from them.
+# The base of what Typer raises of a wrong command line, in its own click or in the one installed,
+# by its version. It exports only what derives from it.
 USAGE_ERRORS: tuple[type[Exception], ...] = tuple(
-    each for each in typer.BadParameter.__mro__ if each.__name__ == "UsageError"
+    each for each in typer.BadParameter.__mro__ if each.__name__ == "ClickException"
 )
 
 
@@ -86,10 +86,11 @@ def _end(sentence: str, status: int = MISTAKE) -> int:
 def _usage(error: Any) -> int:
     """Answer a command line that is wrong; one without a command is answered with the help."""
     text = error.format_message()
-    if error.ctx and text == error.ctx.get_help():
+    context = getattr(error, "ctx", None)
+    if context and text == context.get_help():
         say(text)
         return MISTAKE
-    path = error.ctx.command_path if error.ctx else "torchsmith"
+    path = context.command_path if context else "torchsmith"
     return _end(f"{text[0].lower()}{text[1:].rstrip('.')} (see {path} --help)")
 
 

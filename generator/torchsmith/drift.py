@@ -100,7 +100,8 @@ def restore(project: Project, names: list[str]) -> None:
 
 def _require_kept(project: Project, name: str) -> None:
     """Refuse to write over what git could not give back."""
-    if not (project.root / name).exists():
+    file = project.root / name
+    if not file.exists() and not file.is_symlink():
         return
     if git.root_of(project.root) is None:
         raise InputError(

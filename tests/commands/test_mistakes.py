@@ -69,6 +69,21 @@ MISTAKES: dict[str, tuple[str, ...]] = {
     "features as half a mapping": ("features is a list", "new", "out", "-d", "features=amp: {"),
     "dtypes not closed in a file": ("dtypes is a list, for instance dtypes=[bool], not '[a'",
                                     "new", "out", "--answers", "open.yml"),
+    "features as a mapping": ("features is a list, for instance features=[amp], not '{amp: 1}'",
+                              "new", "out", "-d", "features={amp: 1}"),
+    "a list in a list of features": ("features is a list, for instance features=[amp], not",
+                                     "new", "out", "-d", "features=[[amp]]"),
+    "dtypes that are nothing": ("dtypes is a list, for instance dtypes=[bool], not 'null'",
+                                "new", "out", "-d", "dtypes=null"),
+    "features tagged": ("features is a list", "new", "out", "-d", "features=!!python/none"),
+    "a value of copier's": ("'_commit' is copier's own, and no question", "new", "out", "-d",
+                            "_commit=v9"),
+    "a list for a text": ("license is text, not ['mit']: write it in quotes", "new", "out",
+                          "--answers", "listed.yml"),
+    "a date for a text": ("vendor is text, not 2024-01-01: write it in quotes", "new", "out",
+                          "--answers", "dated.yml"),
+    "nothing for a text": ("preset is text, not None: write it in quotes", "new", "out",
+                           "--answers", "nothing.yml"),
     "no answers file": ("none.yml cannot be read: No such file", "new", "out", "--answers",
                         "none.yml"),
     "a folder as answers": (". cannot be read: Is a directory", "new", "out", "--answers", "."),
@@ -151,7 +166,7 @@ MISTAKES: dict[str, tuple[str, ...]] = {
     "no licence": ("license is one of apache-2.0", "smoke", "-d", "license=gpl"),
     "no dtype": ("dtypes has no 'float33'; did you mean 'float32'?", "smoke", "-d",
                  "dtypes=[float33]"),
-    "a list in a list": ("dtypes has no '[1]'", "smoke", "-d", "dtypes=[[1]]"),
+    "a list in a list": ("dtypes is a list, for instance dtypes=[bool], not '[[1]]'", "smoke", "-d", "dtypes=[[1]]"),
     "an open list": ("dtypes is a list, for instance dtypes=[bool], not '['", "smoke", "-d",
                      "dtypes=["),
     "two ways to choose": ("features is read with preset=custom only", "smoke", "-d",
@@ -177,6 +192,9 @@ def place(tmp_path: Path) -> Path:
     (tmp_path / "list.yml").write_text("- 1\n")
     (tmp_path / "broken.yml").write_text("a: [\n")
     (tmp_path / "open.yml").write_text("dtypes: '[a'\n")
+    (tmp_path / "listed.yml").write_text("license: [mit]\n")
+    (tmp_path / "dated.yml").write_text("vendor: 2024-01-01\n")
+    (tmp_path / "nothing.yml").write_text("preset:\n")
     (tmp_path / "latin.yml").write_bytes(b"vendor: S\xf6hne\n")
     for name, (answers, manifest) in PROJECTS.items():
         (tmp_path / name).mkdir()

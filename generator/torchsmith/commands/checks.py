@@ -14,25 +14,35 @@ if TYPE_CHECKING:
     from torchsmith.project import Project
 
 
-def require_lists(answers: Mapping[str, Any]) -> None:
-    """Refuse lists that are no YAML, of which copier would quote the parser.
+def require_kinds(answers: Mapping[str, Any]) -> None:
+    """Refuse answers that are no list or no text where one is wanted.
+
+    What is wrong within a list or a text the template says itself.
 
     Raises:
-        InputError: One of them is none.
+        InputError: One of them is of the wrong kind.
     """
     import yaml
 
     from torchsmith import tables
 
-    for key in ("dtypes", "features"):
+    choices = {
+        "dtypes": tables.load("dtypes")["dtype_catalog"]["default"],
+        "features": tables.features(),
+    }
+    for key, value in answers.items():
+        if key not in choices:
+            if not isinstance(value, str | int | float):
+                raise InputError(f"{key} is text, not {value}: write it in quotes")
+            continue
         try:
-            yaml.safe_load(str(answers.get(key, "")))
-        except yaml.YAMLError as error:
-            choices = tables.load("dtypes")["dtype_catalog"]["default"]
-            first = next(iter(tables.features() if key == "features" else choices))
-            raise InputError(
-                f"{key} is a list, for instance {key}=[{first}], not '{answers[key]}'"
-            ) from error
+            given = yaml.safe_load(value) if isinstance(value, str) else value
+        except yaml.YAMLError:
+            given = None
+        items = given if isinstance(given, list) else [given]
+        if any(item is None or isinstance(item, list | dict) for item in items):
+            example = f"{key}=[{next(iter(choices[key]))}]"
+            raise InputError(f"{key} is a list, for instance {example}, not '{value}'")
 
 
 def project_at(folder: Path, *, updatable: bool = True) -> Project:

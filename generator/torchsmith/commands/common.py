@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from torchsmith.commands.checks import require_lists
+from torchsmith.commands.checks import require_kinds
 from torchsmith.errors import InputError
 
 if TYPE_CHECKING:
@@ -95,13 +95,15 @@ def parse(data: list[str] | None) -> dict[str, str]:
     """Return the answers that `--data` gave.
 
     Raises:
-        InputError: One of them is none, or a list that cannot be read.
+        InputError: One of them is none, or of the wrong kind.
     """
     answers = {}
     for item in data or []:
         key, equals, value = item.partition("=")
         if not equals:
             raise InputError(f"'{item}' is not an answer, which is written key=value")
+        if key.startswith("_"):
+            raise InputError(f"'{key}' is copier's own, and no question")
         answers[key.strip()] = value
-    require_lists(answers)
+    require_kinds(answers)
     return answers

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from torchsmith.commands.checks import project_at, require_lists, require_template, require_writable
+from torchsmith.commands.checks import project_at, require_kinds, require_template, require_writable
 from torchsmith.commands.common import FOUND, Json, parse, print_json, say, working
 from torchsmith.errors import InputError
 
@@ -116,7 +116,7 @@ def _read(answers: Path | None) -> dict[str, Any]:
         given = read_answers(answers) if answers else {}
     except UnicodeDecodeError as error:
         raise InputError(f"{answers} is not UTF-8: save it as UTF-8") from error
-    require_lists(given)
+    require_kinds(given)
     return given
 
 
@@ -126,10 +126,10 @@ def _source(template: str | None) -> str:
     if template is None:
         require_template()
         return str(TEMPLATE)
-    folder = Path(template).expanduser()
-    if ":" in template or folder.suffix in (".git", ".bundle"):
+    if ":" in template:
         return template
-    if not (folder / "copier.yml").is_file():
+    folder = Path(template).expanduser()
+    if folder.suffix not in (".git", ".bundle") and not (folder / "copier.yml").is_file():
         raise InputError(f"there is no template in '{template}': name a folder with copier.yml")
     # The project keeps it, and updates are asked for from elsewhere.
     return str(folder.absolute())

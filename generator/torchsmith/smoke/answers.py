@@ -141,6 +141,6 @@ def _list(name: str, text: str, choices: Mapping[str, Any]) -> frozenset[str]:
     if not isinstance(value, list):
         raise InputError(f"{name} is a list, for instance {name}=[{next(iter(choices))}]")
     for item in value:
-        if not isinstance(item, str) or item not in choices:
+        if item not in choices:
             raise InputError(f"{name} has no '{item}'{did_you_mean(str(item), choices)}")
     return frozenset(value)
