@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,10 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
+import yaml
+
 from torchsmith import git
 from torchsmith.errors import InputError, did_you_mean
 from torchsmith.merge import same
-from torchsmith.project import ANSWERS, Project, find
+from torchsmith.project import ANSWERS, MANIFEST, Project, find
 from torchsmith.render import render
 from torchsmith.writing import put
 
@@ -61,7 +65,8 @@ def drift(project: Project, ref: str) -> Drift:
         else:
             render(now, project.answers, source=project.source, ref=ref)
         after = find(now)
-        paths = {path for folder in (then, now) for path in _files(folder)} - {ANSWERS}
+        paths = {path for folder in (then, now) for path in _files(folder)}
+        paths -= {ANSWERS, MANIFEST, *ignored(project)}
         found = []
         for path in sorted(paths):
             difference = Difference(
@@ -86,16 +91,53 @@ def restore(project: Project, names: list[str]) -> None:
         InputError: The template has no such file, or git has not what would be lost.
     """
     with _pristine(project) as pristine:
-        known = _files(pristine)
+        _require_known(names, pristine)
         for name in names:
-            if name not in known:
-                raise InputError(
-                    f"the template has no file '{name}' in this project: name one as doctor lists "
-                    f"it, from the project's root{did_you_mean(name, known)}"
-                )
             _require_kept(project, name)
         for name in names:
             put(pristine / name, project.root / name)
+
+
+def ignored(project: Project) -> list[str]:
+    """Return the files whose differences are not to be told.
+
+    Raises:
+        InputError: The list of them was broken by hand.
+    """
+    manifest = yaml.safe_load((project.root / MANIFEST).read_text("utf-8"))
+    names = manifest.get("ignore", [])
+    if not isinstance(names, list):
+        raise InputError(f"ignore in {MANIFEST} of '{project.root}' is a list, not {names}")
+    return names
+
+
+def ignore(project: Project, names: list[str]) -> None:
+    """Remember in the manifest that differences of files are not to be told.
+
+    The list is one line, which the template never changes: a merge with it cannot conflict.
+
+    Raises:
+        InputError: The template has no such file.
+    """
+    with _pristine(project) as pristine:
+        _require_known(names, pristine)
+        every = sorted({*ignored(project), *names})
+        line = yaml.safe_dump({"ignore": every}, width=math.inf, default_flow_style=None)
+        file = project.root / MANIFEST
+        text, found = re.subn(r"^ignore:.*\n", lambda _: line, file.read_text("utf-8"), flags=re.M)
+        changed = pristine / MANIFEST
+        changed.write_text(text if found else line + text, "utf-8")
+        put(changed, file)
+
+
+def _require_known(names: list[str], pristine: Path) -> None:
+    known = _files(pristine)
+    for name in names:
+        if name not in known:
+            raise InputError(
+                f"the template has no file '{name}' in this project: name one as doctor lists "
+                f"it, from the project's root{did_you_mean(name, known)}"
+            )
 
 
 def _require_kept(project: Project, name: str) -> None:

@@ -217,3 +217,41 @@ def test_restore_gives_files_back_and_loses_nothing(
     assert done.status == 0, done.err
     assert contents(project) == {**fresh, "NOTICE": b"ours alone\n"}
     assert git(project, "status", "--porcelain").split() == ["M", "LICENSE"]
+
+
+@pytest.mark.usefixtures("no_tools")
+def test_what_is_ignored_is_not_told_and_survives_updates(
+    torchsmith: Torchsmith, tmp_path: Path
+) -> None:
+    template = snapshot(tmp_path / "template")
+    project = Renderer(template, tmp_path).fresh(tmp_path / "project", features=["amp"])
+    for path in ("LICENSE", "README.md", "CHANGELOG.md"):
+        file = project / path
+        file.write_text(file.read_text("utf-8") + "\nours\n", "utf-8")
+    commit(project, "rendered, and edited")
+    assert torchsmith("doctor", "--ignore", "LICENSE", cwd=project).status == 0
+    done = torchsmith("doctor", "--ignore", "CHANGELOG.md", "--ignore", "LICENSE", cwd=project)
+    assert done.status == 0, done.err
+    assert git(project, "diff", "--stat").count(" | ") == 1
+    commit(project, "ignored")
+
+    def told() -> list[str]:
+        done = torchsmith("doctor", "--drift", "--json", cwd=project)
+        assert done.status == 3, done.err
+        return [row["path"] for row in done.json["drift"]["differences"]]
+
+    assert told() == ["README.md"]
+    manifest = template / "template" / ".torchsmith.yml.jinja"
+    first, rest = manifest.read_text("utf-8").split("parts:\n")
+    manifest.write_text(f"{first}parts:\n  news:\n    requires: []\n    paths: [news]\n{rest}")
+    commit(template, "release", tag="v1.1.0")
+    for command in (("add", "rng"), ("update",)):
+        done = torchsmith(*command, "--yes", cwd=project)
+        assert done.status == 0, done.err
+        commit(project, command[0])
+    assert told() == ["README.md"]
+    assert "news" in (project / ".torchsmith.yml").read_text("utf-8")
+    assert "\nignore: [CHANGELOG.md, LICENSE]\n" in (project / ".torchsmith.yml").read_text("utf-8")
+    done = torchsmith("doctor", "--ignore", "nothing", cwd=project)
+    assert (done.status, done.err.count("\n")) == (2, 1)
+    assert "the template has no file 'nothing'" in done.err

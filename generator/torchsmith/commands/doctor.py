@@ -56,6 +56,12 @@ def doctor(
             help="Only give a file back as the template wrote it; may be repeated.",
         ),
     ] = None,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE", help="Only remember to say nothing of a file; may be repeated."
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Check the tools that a build needs, and how a project differs from its template.
@@ -67,10 +73,10 @@ def doctor(
     from torchsmith.project import is_project
 
     project = None
-    if folder or drift or restore or is_project(Path()):
+    if folder or drift or restore or ignore or is_project(Path()):
         project = project_at(folder or Path())
-    if project and restore:
-        _restore(project, restore, as_json=as_json)
+    if project and (restore or ignore):
+        _change(project, restore or [], ignore or [], as_json=as_json)
         return
     findings = [] if drift else _tools(python)
     drifted = None
@@ -89,15 +95,22 @@ def doctor(
         raise typer.Exit(DRIFTED if drifted.yours else OUTDATED)
 
 
-def _restore(project: Project, files: list[str], *, as_json: bool) -> None:
-    from torchsmith.drift import restore
+def _change(project: Project, back: list[str], unheard: list[str], *, as_json: bool) -> None:
+    from torchsmith.drift import ignore, ignored, restore
 
     with working("Rendering what the answers give"):
-        restore(project, files)
+        if back:
+            restore(project, back)
+        if unheard:
+            ignore(project, unheard)
     if as_json:
-        print_json({"restored": files, "version": project.version})
-    else:
-        print(f"As {project.version} renders them: {', '.join(files)}")
+        done = {"restored": back, "version": project.version, "ignored": ignored(project)}
+        print_json(done)
+        return
+    if back:
+        print(f"As {project.version} renders them: {', '.join(back)}")
+    if unheard:
+        print(f"Ignored from now on: {', '.join(unheard)}")
 
 
 def _tools(python: str | None) -> list[Finding]:
