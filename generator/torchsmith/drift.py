@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -52,8 +51,13 @@ class Drift:
         return any(each.yours for each in self.differences)
 
 
-def drift(project: Project, ref: str) -> Drift:
-    """Compare a project with a render of its own version and with one of ``ref``, the newest.
+def drift(project: Project, ref: str, ignoring: list[str]) -> Drift:
+    """Compare a project with a render of its own version and with one of the newest.
+
+    Args:
+        project: The project.
+        ref: The newest version.
+        ignoring: Files that are left out.
 
     Raises:
         InputError: One of the two cannot be rendered.
@@ -66,7 +70,7 @@ def drift(project: Project, ref: str) -> Drift:
             render(now, project.answers, source=project.source, ref=ref)
         after = find(now)
         paths = {path for folder in (then, now) for path in _files(folder)}
-        paths -= {ANSWERS, MANIFEST, *ignored(project)}
+        paths -= {ANSWERS, MANIFEST, *ignoring}
         found = []
         for path in sorted(paths):
             difference = Difference(
@@ -104,30 +108,41 @@ def ignored(project: Project) -> list[str]:
     Raises:
         InputError: The list of them was broken by hand.
     """
-    manifest = yaml.safe_load((project.root / MANIFEST).read_text("utf-8"))
-    names = manifest.get("ignore", [])
-    if not isinstance(names, list):
-        raise InputError(f"ignore in {MANIFEST} of '{project.root}' is a list, not {names}")
+    # What else may be wrong with the manifest, its parts say.
+    manifest = (project.root / MANIFEST).read_text("utf-8") if project.parts else ""
+    names = (yaml.safe_load(manifest) or {}).get("ignore", [])
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise InputError(f"ignore in {MANIFEST} of '{project.root}' is a list of files: restore it")
     return names
 
 
 def ignore(project: Project, names: list[str]) -> None:
     """Remember in the manifest that differences of files are not to be told.
 
-    The list is one line, which the template never changes: a merge with it cannot conflict.
+    The list stands between lines that the template never changes: a merge cannot conflict there.
 
     Raises:
-        InputError: The template has no such file.
+        InputError: The template has no such file, or the manifest was broken by hand.
     """
+    every = sorted({*ignored(project), *names})
     with _pristine(project) as pristine:
         _require_known(names, pristine)
-        every = sorted({*ignored(project), *names})
-        line = yaml.safe_dump({"ignore": every}, width=math.inf, default_flow_style=None)
-        file = project.root / MANIFEST
-        text, found = re.subn(r"^ignore:.*\n", lambda _: line, file.read_text("utf-8"), flags=re.M)
         changed = pristine / MANIFEST
-        changed.write_text(text if found else line + text, "utf-8")
-        put(changed, file)
+        text = (project.root / MANIFEST).read_text("utf-8")
+        changed.write_text(_with_ignored(text, every), "utf-8")
+        put(changed, project.root / MANIFEST)
+
+
+def _with_ignored(manifest: str, names: list[str]) -> str:
+    line = yaml.safe_dump({"ignore": names}, width=math.inf, default_flow_style=None)
+    node = yaml.compose(manifest, Loader=yaml.SafeLoader)
+    assert isinstance(node, yaml.MappingNode)
+    for key, value in node.value:
+        if key.value == "ignore":
+            rest = manifest[value.end_mark.index :]
+            end = line.rstrip("\n") if rest.startswith("\n") else line
+            return manifest[: key.start_mark.index] + end + rest
+    return line + manifest
 
 
 def _require_known(names: list[str], pristine: Path) -> None:

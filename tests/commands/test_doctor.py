@@ -255,3 +255,24 @@ def test_what_is_ignored_is_not_told_and_survives_updates(
     done = torchsmith("doctor", "--ignore", "nothing", cwd=project)
     assert (done.status, done.err.count("\n")) == (2, 1)
     assert "the template has no file 'nothing'" in done.err
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("ignore: []\n\n# mine\n", "ignore: [LICENSE]\n\n# mine\n"),
+        ("ignore: [a b]\n", "ignore: [LICENSE, a b]\n"),
+        ("# mine\nignore:\n- LICENSE\n- x\n", "# mine\nignore: [LICENSE, x]\n"),
+        ("# a project from before there was a list\n", "ignore: [LICENSE]\n# a project from "),
+    ],
+)
+def test_the_rest_of_the_manifest_stays_as_it_is(
+    before: str, after: str, torchsmith: Torchsmith, project: Path
+) -> None:
+    manifest = project / ".torchsmith.yml"
+    parts = "parts:\n" + manifest.read_text("utf-8").partition("parts:\n")[2]
+    manifest.write_text(before + parts, "utf-8")
+    done = torchsmith("doctor", "--ignore", "LICENSE", cwd=project)
+    assert done.status == 0, done.err
+    assert manifest.read_text("utf-8").startswith(after)
+    assert manifest.read_text("utf-8").endswith(parts)

@@ -38,6 +38,7 @@ PROJECTS: dict[str, tuple[bytes, bytes | None]] = {
     "one-feature": (ANSWERS.encode() + b"features: amp\n", MANIFEST.encode()),
     "no-version": (b"backend_name: foo\n", MANIFEST.encode()),
     "no-manifest": (ANSWERS.encode(), None),
+    "ignoring-nothing": (ANSWERS.encode(), b"ignore: all\n" + MANIFEST.encode()),
     "edited-manifest": (ANSWERS.encode(), b"parts: none\n"),
     "latin-manifest": (ANSWERS.encode(), b"parts: S\xf6hne\n"),
 }
@@ -149,6 +150,8 @@ MISTAKES: dict[str, tuple[str, ...]] = {
     "no operator's name": ("'a b' is not an operator's name, for instance aten::gelu", "op",
                            "add", "a b", "--project", "good"),
     # doctor
+    "a list that is none": ("is a list of files: restore it", "doctor", "--ignore", "a",
+                            "ignoring-nothing"),
     "doctor of nothing": ("'none' is not in a rendered project", "doctor", "none"),
     "doctor of a file": ("'file' is not in a rendered project", "doctor", "file"),
     "doctor without a Python": ("'none' does not run as Python", "doctor", "--python", "none"),
@@ -244,7 +247,12 @@ def test_ctrl_c_ends_in_one_line_and_the_status_of_shells(
     torchsmith: Torchsmith, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tables, "features", lambda: signal.raise_signal(signal.SIGINT))
-    done = torchsmith("features")
+    # What runs in the background of a script has it ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        done = torchsmith("features")
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert (done.status, done.out, done.err) == (130, "", "torchsmith: interrupted\n")
 
 
@@ -313,6 +321,15 @@ def test_nothing_waits_for_a_password(private: str, tmp_path: Path) -> None:
     assert "terminal prompts disabled" in done.stderr
     assert done.stderr.count("\n") == 1
     assert not (tmp_path / "out").exists()
+
+
+def test_a_url_without_git_says_that_git_is_missing(
+    torchsmith: Torchsmith, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    done = torchsmith("new", "out", "--template", "https://localhost/x.git", cwd=tmp_path)
+    assert done.status == 2
+    assert "is read with git, which is not installed: install it" in done.err
 
 
 def test_the_version(torchsmith: Torchsmith) -> None:

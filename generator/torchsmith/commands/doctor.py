@@ -142,12 +142,12 @@ def _look_at(project: Project) -> tuple[list[Finding], Drift | None]:
 
 def _compare(project: Project) -> tuple[Finding, Drift | None]:
     """Compare with the template, and say which of network, version and answers is at fault."""
-    from torchsmith.drift import drift
+    from torchsmith.drift import drift, ignored
     from torchsmith.merge import newest
     from torchsmith.project import ANSWERS
     from torchsmith.toolchain import Finding
 
-    file = project.root / ANSWERS
+    file, ignoring = project.root / ANSWERS, ignored(project)
     try:
         ref = newest(project)
     except InputError as error:
@@ -159,7 +159,7 @@ def _compare(project: Project) -> tuple[Finding, Drift | None]:
             fix = f"git ls-remote {shlex.quote(project.source)}"
         return Finding("template", "problem", found, fix), None
     try:
-        drifted = drift(project, ref)
+        drifted = drift(project, ref, ignoring)
     except InputError as error:
         if f"'{project.version}'" in str(error):
             fix = f"correct _commit in {file}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -127,6 +128,8 @@ def _source(template: str | None) -> str:
         require_template()
         return str(TEMPLATE)
     if ":" in template:
+        if shutil.which("git") is None:
+            raise InputError(f"'{template}' is read with git, which is not installed: install it")
         return template
     folder = Path(template).expanduser()
     if folder.suffix not in (".git", ".bundle") and not (folder / "copier.yml").is_file():
