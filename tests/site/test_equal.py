@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any
 
+import jinja2
 import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
@@ -12,6 +13,8 @@ from hypothesis import strategies as st
 
 from rendering import HOSTILE, Renderer, contents
 from torchsmith import naming, tables
+from torchsmith.site import compile
+from torchsmith.template import CATALOG
 
 if TYPE_CHECKING:
     from selenium.webdriver.chrome.webdriver import WebDriver
@@ -83,6 +86,7 @@ def test_for_every_ci_provider(ci_provider: str, page: WebDriver, render: Render
 
 def test_for_hostile_answers(page: WebDriver, render: Renderer) -> None:
     assert_equal(page, render, **HOSTILE)
+    assert_equal(page, render, vendor="\U0001f525 \ufeff\xa0\xad tab-free \\x", preset="minimal")
 
 
 def test_for_all_dtypes_and_a_name_of_several_words(page: WebDriver, render: Renderer) -> None:
@@ -137,15 +141,26 @@ ODD = [*TRICKY.split(), "", "- a", "2001-01-01 10:20:30"]
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(texts=st.lists(TEXT | WORDS.map(" ".join) | st.sampled_from(ODD), max_size=15))
-def test_answers_are_written_as_pyyaml_writes_them(page: WebDriver, texts: list[str]) -> None:
-    ask = "return arguments[0].map((text) => torchsmith.dump({description: text, x: ['a']}))"
-    wanted = [
-        yaml.dump(
-            {"description": text, "x": ["a"]},
-            indent=4,
-            allow_unicode=True,
-            default_flow_style=False,
-        )
-        for text in texts
-    ]
-    assert page.execute_script(ask, texts) == wanted
+def test_texts_are_refused_or_read_back_as_they_were(page: WebDriver, texts: list[str]) -> None:
+    """The sentence is the template's, and PyYAML reads the answers file as copier does."""
+    ask = """return arguments[0].map((text) => {
+        const answers = {...arguments[1], description: text};
+        return [torchsmith.problems(answers).description ?? "", torchsmith.answersFile(answers)];
+    })"""
+    for text, (problem, file) in zip(texts, page.execute_script(ask, texts, PLAIN), strict=True):
+        assert problem == text_problem(text)
+        if not problem:
+            assert yaml.safe_load(file).get("description", PLAIN["description"]) == text
+
+
+@pytest.mark.parametrize("text", ["a\x85b", "a\u2028b", "a\x9bb", "a\uffffb", "a\x00b", "a\x7fb"])
+def test_what_yaml_cannot_hold_on_one_line_is_refused(page: WebDriver, text: str) -> None:
+    said = page.execute_script("return torchsmith.problems(arguments[0])", PLAIN | {"vendor": text})
+    assert said == {"vendor": "vendor must be one line without blanks around it"}
+
+
+def text_problem(text: str) -> str:
+    """What the template's macro says of a description, as Jinja itself runs it."""
+    environment = compile.environment().overlay(loader=jinja2.FileSystemLoader(CATALOG))
+    names = environment.get_template("names.jinja").make_module()
+    return str(names.text_problem("description", text, 200)).strip()

@@ -117,6 +117,31 @@ def test_texts_follow_the_name_until_they_are_typed(page: WebDriver) -> None:
     assert text(page, "vendor-problem") == "vendor is empty"
 
 
+def test_defaults_and_limits_are_the_templates(
+    browser: WebDriver, content: dict[str, Any], tmp_path: Path
+) -> None:
+    changed = copy.deepcopy(content)
+    questions = changed["catalog"]["questions"]
+    for name, default in {
+        "backend_name": "acme", "vendor": "Acme", "license": "mit", "ci_provider": "none",
+        "preset": "minimal", "dtypes": "[bool, int64, float32]",
+    }.items():  # fmt: skip
+        questions[name]["default"] = compile_template(default, name)
+    limit = "{= names.text_problem('vendor', vendor, 5) | trim =}"
+    questions["vendor"]["validator"] = compile_template(limit, "vendor")
+    (tmp_path / "index.html").write_text(build.page(changed), "utf-8")
+    browser.get((tmp_path / "index.html").as_uri())
+    assert text(browser, "command").count("-d ") == 1
+    assert "-d backend_name=acme" in text(browser, "command")
+    asked = browser.execute_script("return answersGiven()")
+    assert asked["vendor"] == "Acme"
+    assert asked["dtypes"] == ["bool", "int64", "float32"]
+    assert (asked["license"], asked["ci_provider"]) == ("mit", "none")
+    unfold(browser)
+    retype(browser, "vendor", "Acme & Sons")
+    assert text(browser, "vendor-problem") == "vendor is longer than 5 characters"
+
+
 @pytest.mark.parametrize("way", ["command", "answers file"])
 def test_what_is_taken_along_renders_what_is_shown(
     way: str, page: WebDriver, tmp_path: Path, render: Renderer
@@ -219,6 +244,7 @@ return {seen: [...seen], weak};
         ("{= backend_name | shuffle =}", "x.h: .* cannot do the filter 'shuffle'"),
         ("#% macro f()\n#% endmacro\n", "cannot do the statement 'Macro'"),
         ("{= a * b =}", "cannot do the expression 'Mul"),
+        ("{= a | to_json(indent=1) =}", "cannot do the filter 'to_json' as it is used"),
     ],
 )
 def test_a_template_that_the_page_cannot_render_is_refused(source: str, words: str) -> None:

@@ -16,6 +16,9 @@ from torchsmith.template import TEMPLATE
 PAGE = Path(__file__).parent / "page"
 LICENSES = "generator/catalog/licenses"
 MACROS = {"name_problem", "name_clash", "suggest", "text_problem"}
+# They judge command lines and folders, of which the page has none.
+SILENT = ("answers_problem", "destination_problem")
+SCRIPTS = ("jinja.js", "template.js", "command.js", "page.js")
 # What copier takes from elsewhere than the answers.
 OUTSIDE = {"answers_file": ".copier-answers.yml", "dst_path": "", "data": {}}
 
@@ -48,7 +51,6 @@ def files(template: Path) -> list[dict[str, Any]]:
 def catalog(template: Path) -> dict[str, Any]:
     """Return what the page needs of the catalog: questions, computed values, checks, pruning."""
     names = (template / "generator" / "catalog" / "names.jinja").read_text("utf-8")
-    questions = tables.load("questions")
     values: dict[str, Any] = {}
     for topic in ("features", "dtypes", "torch", "reserved"):
         values.update({name: row["default"] for name, row in tables.load(topic).items()})
@@ -60,23 +62,31 @@ def catalog(template: Path) -> dict[str, Any]:
         }
         for name, row in tables.load("computed").items()
     }
+    macros = compile_macros(names, MACROS) | {name: [[], []] for name in SILENT}
     exclude = tables.load("settings")["_exclude"]
     return {
         "values": values,
         "computed": computed,
-        "macros": compile_macros(names, MACROS),
+        "macros": macros,
         "exclude": [compile_template(pattern, "_exclude") for pattern in exclude],
         "includes": {
             f"{LICENSES}/{file.name}": compile_template(file.read_text("utf-8"), file.name)
             for file in sorted((template / LICENSES).glob("*.txt"))
         },
-        "defaults": {
-            name: compile_template(str(questions[name]["default"]), f"questions.yml: {name}")
-            for name in ("display_name", "description", "vendor", "dtypes")
-        },
-        "choices": {name: questions[name]["choices"] for name in ("license", "ci_provider")},
-        "help": {name: questions[name]["help"] for name in tables.questions()},
+        "questions": {name: question(name) for name in tables.questions()},
         "outside": OUTSIDE,
+    }
+
+
+def question(name: str) -> dict[str, Any]:
+    """Return what the page needs of a question: its default and its check are templates."""
+    row = tables.load("questions")[name]
+    return {
+        "help": row["help"],
+        "list": row.get("multiselect", False),
+        "choices": row["choices"] if isinstance(row.get("choices"), dict) else None,
+        "default": compile_template(str(row["default"]), f"questions.yml: {name}"),
+        "validator": compile_template(row.get("validator", ""), f"questions.yml: {name}"),
     }
 
 
@@ -103,7 +113,7 @@ def page(content: dict[str, Any]) -> str:
     # "</script>" within the data would end it.
     inlined = json.dumps(content, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
     text = (PAGE / "index.html").read_text("utf-8")
-    for name in ("style.css", "yaml.js", "jinja.js", "page.js"):
+    for name in ("style.css", *SCRIPTS):
         text = text.replace(f"/* {name} */", (PAGE / name).read_text("utf-8"))
     return text.replace("/* data */", f"const DATA = {inlined};")
 

@@ -18,10 +18,13 @@ from torchsmith import tables
 FILTERS = {
     "default", "first", "join", "last", "length", "list", "lower", "map", "regex_replace",
     "regex_search", "reject", "replace", "select", "selectattr", "string", "title", "to_json",
-    "to_nice_yaml", "trim", "upper",
+    "trim", "upper",
 }  # fmt: skip
+NAMED = {"to_json": {"ensure_ascii"}}
 TESTS = {"defined", "in", "none", "string"}
 METHODS = {"get", "items", "keys", "split", "startswith", "values"}
+MACROS = "names"
+"""What the catalog's validators call the file of macros that they import."""
 
 Node = list[Any]
 """A kind, and what belongs to it."""
@@ -90,6 +93,8 @@ def _statement(node: nodes.Node) -> Node:
             return ["set", _target(node.target), _expression(node.node)]
         case nodes.FilterBlock(filter=nodes.Filter() as filter):
             return ["filterblock", _filter(filter, subject=None), _body(node.body)]
+        case nodes.Import(target=target) if target == MACROS:
+            return ["output", []]
         case nodes.Include(ignore_missing=False):
             return ["include", _expression(node.template)]
     raise UnknownConstructError(f"the statement '{type(node).__name__}'")
@@ -119,6 +124,10 @@ def _expression(node: nodes.Node) -> Node:
         ):
             parts = [_expression(argument) for argument in arguments]
             return ["method", name, _expression(subject), parts]
+        case nodes.Call(node=nodes.Getattr(node=nodes.Name(name=space), attr=name)) as call if (
+            space == MACROS
+        ):
+            return ["call", name, [_expression(argument) for argument in call.args], {}]
         case nodes.Call(node=nodes.Name(name=name), args=arguments, kwargs=named):
             parts = [_expression(argument) for argument in arguments]
             return ["call", name, parts, {item.key: _expression(item.value) for item in named}]
@@ -149,9 +158,11 @@ def _expression(node: nodes.Node) -> Node:
 
 
 def _filter(node: nodes.Filter, subject: Node | None) -> Node:
-    if node.name not in FILTERS or node.kwargs:
+    named = {item.key: _expression(item.value) for item in node.kwargs}
+    if node.name not in FILTERS or not named.keys() <= NAMED.get(node.name, set()):
         raise UnknownConstructError(f"the filter '{node.name}' as it is used")
-    return ["filter", node.name, subject, [_expression(argument) for argument in node.args]]
+    arguments = [_expression(argument) for argument in node.args]
+    return ["filter", node.name, subject, arguments, *([named] if named else [])]
 
 
 def _target(node: nodes.Node) -> list[str]:

@@ -92,6 +92,7 @@ class Jinja {
       }
       case "filter": {
         if (node[1] === "default") return this.defined(node[2], scope) ? value(node[2]) : value(node[3][0]);
+        if (node[1] === "to_json") return Jinja.json(value(node[2]), !node[4] || value(node[4].ensure_ascii));
         return this.filter(node[1], value(node[2]), node[3], scope);
       }
       case "test": {
@@ -154,8 +155,6 @@ class Jinja {
       case "replace": return Jinja.text(subject).split(given[0]).join(given[1]);
       case "regex_search": return subject.match(Jinja.pattern(given[0]))?.[0] ?? null;
       case "regex_replace": return subject.replace(Jinja.pattern(given[0], "g"), given[1]);
-      case "to_json": return Jinja.json(subject);
-      case "to_nice_yaml": return YAML.dump(subject);
       case "map": {
         const each = (item) => this.filter(given[0], item, parts.slice(1), scope);
         return Jinja.list(subject).map(each);
@@ -257,9 +256,12 @@ class Jinja {
     return text.split(/([-\s({[<]+)/).filter(Boolean).map(capital).join("");
   }
 
-  static json(value) {
-    const ascii = (unit) => "\\u" + unit.charCodeAt(0).toString(16).padStart(4, "0");
-    return JSON.stringify(value).replace(/[\x7f-\uffff]/g, (unit) => (unit === "\x7f" ? unit : ascii(unit)));
+  // As Python writes JSON: a blank behind commas.
+  static json(value, ascii = true) {
+    if (Array.isArray(value)) return `[${value.map((item) => Jinja.json(item, ascii)).join(", ")}]`;
+    const text = JSON.stringify(value);
+    const escaped = (unit) => "\\u" + unit.charCodeAt(0).toString(16).padStart(4, "0");
+    return ascii ? text.replace(/[\x80-\uffff]/g, escaped) : text;
   }
 
   static pattern(source, flags = "") {

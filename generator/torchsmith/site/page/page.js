@@ -1,123 +1,12 @@
 "use strict";
 // The page: questions on one side; on the other what copier would write for their answers.
 
-const {catalog, files, source, commit} = DATA;
 const FEATURES = catalog.values.catalog;
 const DTYPES = catalog.values.dtype_catalog;
-const ORDINARY = Object.keys(DTYPES).filter((name) => DTYPES[name].default);
+const TEXTS = Object.keys(catalog.questions).filter((name) => document.querySelector(`input#${name}`));
+const LISTS = Object.keys(catalog.questions).filter((name) => document.querySelector(`select#${name}`));
 
-// --- What copier does ---
-
-// Jinja with some answers, where computed values are computed when asked for.
-function interpreter(answers) {
-  const seen = new Map();
-  const known = {
-    ...catalog.values,
-    ...answers,
-    _copier_conf: catalog.outside,
-    _copier_answers: recorded(answers),
-  };
-  const jinja = new Jinja(
-    (name) => {
-      if (Object.hasOwn(known, name)) return known[name];
-      if (!Object.hasOwn(catalog.computed, name)) return undefined;
-      if (!seen.has(name)) {
-        const {yaml, template} = catalog.computed[name];
-        const text = jinja.render(template);
-        seen.set(name, yaml ? words(text) : text);
-      }
-      return seen.get(name);
-    },
-    catalog.macros,
-    catalog.includes,
-  );
-  return jinja;
-}
-
-// A YAML list of plain words, "[a, b]".
-function words(text) {
-  return text.trim().slice(1, -1).split(",").map((word) => word.trim()).filter(Boolean);
-}
-
-// What the answers file says.
-function recorded(answers) {
-  const kept = {...answers, _commit: commit, _src_path: source};
-  if (answers.preset !== "custom") delete kept.features;
-  return kept;
-}
-
-// The files that copier writes, by path.
-function render(answers) {
-  const jinja = interpreter(answers);
-  const patterns = catalog.exclude.map((pattern) => jinja.render(pattern)).join("\n").split("\n").filter(Boolean);
-  const written = new Map();
-  for (const {path, content} of files) {
-    const target = jinja.render(path);
-    if (!patterns.some((pattern) => matches(pattern, target))) {
-      written.set(target, typeof content === "string" ? content : jinja.render(content));
-    }
-  }
-  return new Map([...written].sort(([one], [other]) => (one < other ? -1 : 1)));
-}
-
-function matches(pattern, path) {
-  if (pattern.startsWith("/")) return `/${path}` === pattern || `/${path}`.startsWith(`${pattern}/`);
-  return path.split("/").some((part) => part === pattern ||
-                              (pattern.startsWith("*") && part.endsWith(pattern.slice(1))));
-}
-
-// What the template's checks say of the answers, by question.
-function problems(answers) {
-  const jinja = interpreter(answers);
-  const limits = {display_name: 40, vendor: 80, description: 200};
-  const found = {backend_name: jinja.call("name_problem", answers.backend_name)};
-  for (const [name, limit] of Object.entries(limits)) {
-    found[name] = jinja.call("text_problem", name, answers[name], limit);
-  }
-  const said = Object.entries(found).map(([name, text]) => [name, Jinja.trim(text)]);
-  return Object.fromEntries(said.filter(([, text]) => text));
-}
-
-function suggested(name, answers) {
-  return interpreter(answers).render(catalog.defaults[name]);
-}
-
-// --- What the user takes along ---
-
-// The answers that are not what copier would take by itself.
-function different(answers) {
-  const kept = {backend_name: answers.backend_name};
-  for (const name of ["display_name", "vendor", "description"]) {
-    if (answers[name] !== suggested(name, answers)) kept[name] = answers[name];
-  }
-  if (answers.license !== "apache-2.0") kept.license = answers.license;
-  if (answers.dtypes.join() !== ORDINARY.join()) kept.dtypes = answers.dtypes;
-  if (answers.preset === "minimal") kept.preset = "minimal";
-  if (answers.preset === "custom") kept.features = answers.features;
-  if (answers.ci_provider !== "github") kept.ci_provider = answers.ci_provider;
-  return kept;
-}
-
-function quoted(word) {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'"'"'`)}'`;
-}
-
-function command(answers) {
-  const given = Object.entries(different(answers)).map(([name, value]) => {
-    const text = Array.isArray(value) ? `[${value.join(", ")}]` : value;
-    return `-d ${quoted(`${name}=${text}`)}`;
-  });
-  const distribution = interpreter(answers).globals("distribution");
-  return ["copier copy --vcs-ref HEAD --defaults", ...given, quoted(source), distribution].join(" ");
-}
-
-function answersFile(answers) {
-  return YAML.dump(different(answers));
-}
-
-window.torchsmith = {render, problems, command, answersFile, dump: YAML.dump};
-
-// --- The page itself ---
+window.torchsmith = {render, problems, command, answersFile};
 
 const $ = (id) => document.getElementById(id);
 const state = {chosen: null, opened: new Set(), touched: new Set()};
@@ -143,15 +32,13 @@ function answersGiven() {
   const picked = checked("features");
   const on = closure(picked);
   const answers = {
-    backend_name: $("backend_name").value,
-    license: $("license").value,
     dtypes: checked("dtypes"),
     preset: picked.length === ids.length ? "full" : picked.length ? "custom" : "minimal",
     features: ids.filter((id) => on.has(id)),
-    ci_provider: $("ci_provider").value,
+    ...Object.fromEntries(LISTS.map((name) => [name, $(name).value])),
   };
-  for (const name of ["display_name", "vendor", "description"]) {
-    if (!state.touched.has(name)) $(name).value = suggested(name, answers);
+  for (const name of TEXTS) {
+    if (!state.touched.has(name)) $(name).value = standard(name, answers);
     answers[name] = $(name).value;
   }
   return answers;
@@ -166,7 +53,7 @@ function update() {
       on.has(box.value) && by.length ? `on: required by ${by.join(", ")}` : "";
   }
   const wrong = problems(answers);
-  for (const name of ["backend_name", "display_name", "vendor", "description"]) {
+  for (const name of TEXTS) {
     $(`${name}-problem`).textContent = wrong[name] ?? "";
     $(name).setAttribute("aria-invalid", String(name in wrong));
   }
@@ -179,7 +66,7 @@ function update() {
 }
 
 function showTree(written, answers) {
-  const package_ = `torch_${answers.backend_name}`;
+  const package_ = interpreter(answers).globals("package");
   const owner = (path) => Object.keys(FEATURES).find((id) => FEATURES[id].paths.some(
     (owned) => matches(owned.replaceAll("{package}", package_), path))) ?? "";
   const root = new Map();
@@ -244,34 +131,33 @@ function showFile() {
   }
 }
 
-function boxes(name, rows) {
-  for (const [id, row] of Object.entries(rows)) {
-    const box = make("input", {
-      type: "checkbox", name, value: id, checked: row.on, disabled: Boolean(row.required),
-    });
-    const needs = row.requires?.length ? ` Requires ${row.requires.join(", ")}.` : "";
+function boxes(name, rows, on) {
+  for (const [id, {title, help = "", requires = [], required = false}] of Object.entries(rows)) {
+    const box = make("input", {type: "checkbox", name, value: id, checked: on.includes(id), disabled: required});
+    const needs = requires.length ? ` Requires ${requires.join(", ")}.` : "";
     $(name).append(make("div", {className: "box"},
-      make("label", {}, box, make("span", {textContent: row.title})),
-      make("small", {textContent: `${row.help ?? ""}${needs}`}), make("small", {className: "because"})));
+      make("label", {}, box, make("span", {textContent: title})),
+      make("small", {textContent: `${help}${needs}`}), make("small", {className: "because"})));
   }
 }
 
 function start() {
-  boxes("features", Object.fromEntries(Object.entries(FEATURES).map(([id, row]) => [id, {...row, on: true}])));
-  boxes("dtypes", Object.fromEntries(Object.entries(DTYPES).map(
-    ([id, row]) => [id, {title: id, help: row.title, on: row.default, required: row.required}])));
-  for (const [name, choices] of Object.entries(catalog.choices)) {
-    for (const [label, value] of Object.entries(choices)) $(name).append(make("option", {value, textContent: label}));
-    $(name).value = {license: "apache-2.0", ci_provider: "github"}[name];
+  const preset = {full: Object.keys(FEATURES), minimal: [], custom: standard("features")}[standard("preset")];
+  boxes("features", FEATURES, preset);
+  const dtypes = Object.entries(DTYPES).map(([id, {title, required}]) => [id, {title: id, help: title, required}]);
+  boxes("dtypes", Object.fromEntries(dtypes), standard("dtypes"));
+  for (const name of LISTS) {
+    for (const [label, value] of Object.entries(catalog.questions[name].choices)) {
+      $(name).append(make("option", {value, textContent: label}));
+    }
+    $(name).value = standard(name);
+    $(name).addEventListener("change", update);
   }
-  for (const name of ["backend_name", "display_name", "vendor", "description"]) {
-    $(`${name}-help`).textContent = catalog.help[name];
-  }
+  for (const name of TEXTS) $(`${name}-help`).textContent = catalog.questions[name].help;
   $("questions").addEventListener("input", (event) => {
     if (event.target.type === "text") state.touched.add(event.target.id);
     update();
   });
-  for (const name of Object.keys(catalog.choices)) $(name).addEventListener("change", update);
   $("questions").addEventListener("submit", (event) => event.preventDefault());
   for (const [button, picked] of [["every", true], ["none", false]]) {
     $(button).addEventListener("click", () => {

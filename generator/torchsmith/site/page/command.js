@@ -1,0 +1,34 @@
+"use strict";
+// What the user takes along: the answers, as a command and as a file.
+
+// The answers that are not what copier would take by itself. Naming features is choosing them one by one.
+function different(answers) {
+  const names = Object.keys(catalog.questions);
+  const kept = Object.fromEntries(names
+    .filter((name) => name === "backend_name" || String(answers[name]) !== String(standard(name, answers)))
+    .map((name) => [name, answers[name]]));
+  if (answers.preset !== "custom") delete kept.features;
+  else {
+    delete kept.preset;
+    kept.features = answers.features;
+  }
+  return kept;
+}
+
+function quoted(word) {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'"'"'`)}'`;
+}
+
+function command(answers) {
+  const given = Object.entries(different(answers)).map(([name, value]) => {
+    const text = Array.isArray(value) ? `[${value.join(", ")}]` : value;
+    return `-d ${quoted(`${name}=${text}`)}`;
+  });
+  const distribution = interpreter(answers).globals("distribution");
+  return ["copier copy --vcs-ref HEAD --defaults", ...given, quoted(source), distribution].join(" ");
+}
+
+// JSON is YAML, which is what copier reads.
+function answersFile(answers) {
+  return Object.entries(different(answers)).map(([name, value]) => `${name}: ${Jinja.json(value, false)}\n`).join("");
+}

@@ -1,0 +1,76 @@
+"use strict";
+// What copier does: renders the template for some answers, judges answers, knows what they are by default.
+
+const {catalog, files, source, commit} = DATA;
+
+// Jinja with some answers, where computed values are computed when asked for.
+function interpreter(answers) {
+  const seen = new Map();
+  const known = {
+    ...catalog.values,
+    ...answers,
+    _copier_conf: catalog.outside,
+    _copier_answers: recorded(answers),
+  };
+  const jinja = new Jinja(
+    (name) => {
+      if (Object.hasOwn(known, name)) return known[name];
+      if (!Object.hasOwn(catalog.computed, name)) return undefined;
+      if (!seen.has(name)) {
+        const {yaml, template} = catalog.computed[name];
+        const text = jinja.render(template);
+        seen.set(name, yaml ? words(text) : text);
+      }
+      return seen.get(name);
+    },
+    catalog.macros,
+    catalog.includes,
+  );
+  return jinja;
+}
+
+// A YAML list of plain words, "[a, b]".
+function words(text) {
+  return text.trim().slice(1, -1).split(",").map((word) => word.trim()).filter(Boolean);
+}
+
+// What the answers file says.
+function recorded(answers) {
+  const kept = {...answers, _commit: commit, _src_path: source};
+  if (answers.preset !== "custom") delete kept.features;
+  return kept;
+}
+
+// The files that copier writes, by path.
+function render(answers) {
+  const jinja = interpreter(answers);
+  const patterns = catalog.exclude.map((pattern) => jinja.render(pattern)).join("\n").split("\n").filter(Boolean);
+  const written = new Map();
+  for (const {path, content} of files) {
+    const target = jinja.render(path);
+    if (!patterns.some((pattern) => matches(pattern, target))) {
+      written.set(target, typeof content === "string" ? content : jinja.render(content));
+    }
+  }
+  return new Map([...written].sort(([one], [other]) => (one < other ? -1 : 1)));
+}
+
+function matches(pattern, path) {
+  if (pattern.startsWith("/")) return `/${path}` === pattern || `/${path}`.startsWith(`${pattern}/`);
+  return path.split("/").some((part) => part === pattern ||
+                              (pattern.startsWith("*") && part.endsWith(pattern.slice(1))));
+}
+
+// What the template's checks say of the answers, by question.
+function problems(answers) {
+  const jinja = interpreter(answers);
+  const said = Object.entries(catalog.questions).map(([name, {validator}]) => [name, Jinja.trim(jinja.render(validator))]);
+  return Object.fromEntries(said.filter(([, text]) => text));
+}
+
+// What copier takes where a question has no answer, by the others' answers.
+function standard(name, answers = {}) {
+  const {list, default: template} = catalog.questions[name];
+  const text = interpreter(answers).render(template);
+  return list ? words(text) : text;
+}
