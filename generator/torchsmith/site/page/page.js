@@ -5,11 +5,12 @@ const FEATURES = catalog.values.catalog;
 const DTYPES = catalog.values.dtype_catalog;
 const TEXTS = Object.keys(catalog.questions).filter((name) => document.querySelector(`input#${name}`));
 const LISTS = Object.keys(catalog.questions).filter((name) => document.querySelector(`select#${name}`));
+const README = "README.md";
 
 window.torchsmith = {render, problems, command, answersFile};
 
 const $ = (id) => document.getElementById(id);
-const state = {chosen: null, opened: new Set(), touched: new Set()};
+const state = {chosen: README, opened: new Set(), touched: new Set()};
 
 function make(tag, properties = {}, ...children) {
   const element = Object.assign(document.createElement(tag), properties);
@@ -23,8 +24,12 @@ function closure(wanted) {
   return grown;
 }
 
+function fields(name) {
+  return [...document.querySelectorAll(`input[name=${name}]`)];
+}
+
 function checked(name) {
-  return [...document.querySelectorAll(`input[name=${name}]:checked`)].map((box) => box.value);
+  return fields(name).filter((box) => box.checked).map((box) => box.value);
 }
 
 function answersGiven() {
@@ -47,7 +52,7 @@ function answersGiven() {
 function update() {
   const answers = answersGiven();
   const on = closure(checked("features"));
-  for (const box of document.querySelectorAll("input[name=features]")) {
+  for (const box of fields("features")) {
     const by = checked("features").filter((id) => id !== box.value && closure([id]).has(box.value));
     box.parentElement.parentElement.querySelector(".because").textContent =
       on.has(box.value) && by.length ? `on: required by ${by.join(", ")}` : "";
@@ -60,9 +65,11 @@ function update() {
   const fine = !Object.keys(wrong).length;
   document.body.classList.toggle("wrong", !fine);
   for (const button of [$("copy"), $("download")]) button.disabled = !fine;
-  if (!fine) return;
-  $("command").textContent = command(answers);
-  showTree(render(answers), answers);
+  if (fine) {
+    $("command").textContent = command(answers);
+    showTree(render(answers), answers);
+  }
+  writeLink(answers);
 }
 
 function showTree(written, answers) {
@@ -86,7 +93,7 @@ function showTree(written, answers) {
   $("tree").replaceChildren(branch(root, "", owner));
   $("count").textContent = `${written.size} files`;
   $("root").textContent = interpreter(answers).globals("distribution");
-  if (!written.has(state.chosen)) state.chosen = "README.md";
+  if (!written.has(state.chosen)) state.chosen = README;
   showFile();
   if (focused) document.querySelector(`[data-path="${CSS.escape(focused)}"]`)?.focus({preventScroll: true});
 }
@@ -106,6 +113,7 @@ function branch(folder, at, owner) {
       button.addEventListener("click", () => {
         state.chosen = path;
         showFile();
+        writeLink(answersGiven());
       });
       list.append(make("li", {}, button, label));
     } else {
@@ -131,9 +139,9 @@ function showFile() {
   }
 }
 
-function boxes(name, rows, on) {
+function boxes(name, rows) {
   for (const [id, {title, help = "", requires = [], required = false}] of Object.entries(rows)) {
-    const box = make("input", {type: "checkbox", name, value: id, checked: on.includes(id), disabled: required});
+    const box = make("input", {type: "checkbox", name, value: id, disabled: required});
     const needs = requires.length ? ` Requires ${requires.join(", ")}.` : "";
     $(name).append(make("div", {className: "box"},
       make("label", {}, box, make("span", {textContent: title})),
@@ -142,15 +150,13 @@ function boxes(name, rows, on) {
 }
 
 function start() {
-  const preset = {full: Object.keys(FEATURES), minimal: [], custom: standard("features")}[standard("preset")];
-  boxes("features", FEATURES, preset);
+  boxes("features", FEATURES);
   const dtypes = Object.entries(DTYPES).map(([id, {title, required}]) => [id, {title: id, help: title, required}]);
-  boxes("dtypes", Object.fromEntries(dtypes), standard("dtypes"));
+  boxes("dtypes", Object.fromEntries(dtypes));
   for (const name of LISTS) {
     for (const [label, value] of Object.entries(catalog.questions[name].choices)) {
       $(name).append(make("option", {value, textContent: label}));
     }
-    $(name).value = standard(name);
     $(name).addEventListener("change", update);
   }
   for (const name of TEXTS) $(`${name}-help`).textContent = catalog.questions[name].help;
@@ -161,7 +167,7 @@ function start() {
   $("questions").addEventListener("submit", (event) => event.preventDefault());
   for (const [button, picked] of [["every", true], ["none", false]]) {
     $(button).addEventListener("click", () => {
-      for (const box of document.querySelectorAll("input[name=features]")) box.checked = picked;
+      for (const box of fields("features")) box.checked = picked;
       update();
     });
   }
@@ -171,6 +177,11 @@ function start() {
     make("a", {href: url, download: "answers.yml"}).click();
     URL.revokeObjectURL(url);
   });
+  addEventListener("hashchange", () => {
+    readLink();
+    update();
+  });
+  readLink();
   update();
 }
 

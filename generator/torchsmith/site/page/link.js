@@ -1,0 +1,29 @@
+"use strict";
+// The choices in the address bar: a link gives all of them back, and so does a reload.
+
+// Writes what is chosen and not what is right, so that a wrong name stays too.
+function writeLink(answers) {
+  const kept = different(answers);
+  // What the features require is not chosen.
+  if (kept.features) kept.features = checked("features");
+  if (state.chosen !== README) kept.file = state.chosen;
+  const pairs = Object.entries(kept).map(([name, value]) => [name, String(value)]);
+  history.replaceState(null, "", `#${new URLSearchParams(pairs)}`);
+}
+
+// Sets every field; what the link does not say, or says of something that is not there, is as by default.
+function readLink() {
+  const link = new URLSearchParams(location.hash.slice(1));
+  state.touched = new Set(TEXTS.filter((name) => link.has(name)));
+  for (const name of state.touched) $(name).value = link.get(name);
+  for (const name of LISTS) {
+    const choices = Object.values(catalog.questions[name].choices);
+    $(name).value = choices.includes(link.get(name)) ? link.get(name) : standard(name);
+  }
+  const preset = link.has("features") ? "custom" : link.get("preset") ?? standard("preset");
+  const picked = {minimal: [], custom: link.get("features")?.split(",") ?? standard("features")}[preset];
+  for (const box of fields("features")) box.checked = picked?.includes(box.value) ?? true;
+  const dtypes = link.get("dtypes")?.split(",") ?? standard("dtypes");
+  for (const box of fields("dtypes")) box.checked = box.disabled || dtypes.includes(box.value);
+  state.chosen = link.get("file") ?? README;
+}
