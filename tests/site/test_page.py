@@ -34,8 +34,8 @@ def text(page: WebDriver, id: str) -> str:
 
 def shown(page: WebDriver) -> set[str]:
     """The files in the tree, open or not."""
-    script = "return [...document.querySelectorAll('#tree button')].map((it) => it.dataset.path)"
-    return set(page.execute_script(script))
+    files = "document.querySelectorAll('#tree [role=treeitem]:not([aria-expanded])')"
+    return set(page.execute_script(f"return [...{files}].map((it) => it.dataset.path)"))
 
 
 def retype(page: WebDriver, id: str, value: str) -> None:
@@ -90,6 +90,72 @@ def test_a_file_is_shown_as_it_would_be_rendered(page: WebDriver, render: Render
     # It stays while other answers change.
     feature(page, "rng").click()
     assert text(page, "path") == "python/torch_acme/__init__.py"
+
+
+def test_the_tree_is_walked_with_arrow_keys(page: WebDriver) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    def press(*keys: str) -> str | None:
+        for key in keys:
+            page.switch_to.active_element.send_keys(key)
+        return page.switch_to.active_element.get_attribute("data-path")
+
+    page.find_element("id", "filter").send_keys(Keys.TAB)
+    assert press() == ".github"
+    # A closed folder is passed by; an open one is entered, left, and closed.
+    following = press(Keys.ARROW_DOWN)
+    assert following is not None
+    assert "/" not in following
+    assert press(Keys.ARROW_UP) == ".github"
+    assert press(Keys.ARROW_RIGHT) == ".github"
+    assert page.switch_to.active_element.get_attribute("aria-expanded") == "true"
+    assert press(Keys.ARROW_RIGHT) == ".github/workflows"
+    assert press(Keys.ARROW_LEFT, Keys.ARROW_LEFT) == ".github"
+    assert page.switch_to.active_element.get_attribute("aria-expanded") == "false"
+    assert press(Keys.END) == "pyproject.toml"
+    assert press(Keys.ARROW_DOWN) == "pyproject.toml"
+    assert press("r") == "README.md"
+    assert press(Keys.HOME, "d") == "device"
+    assert press("d") == "docs"
+    # The file is shown, and is what the tab key comes back to.
+    assert press("l", " ") == "LICENSE"
+    assert text(page, "path") == "LICENSE"
+    selected = page.find_elements("css selector", "#tree [aria-selected=true]")
+    assert [item.get_attribute("data-path") for item in selected] == ["LICENSE"]
+    page.find_element("id", "filter").send_keys(Keys.TAB)
+    assert press() == "LICENSE"
+    stops = "return document.querySelectorAll('#tree [tabindex=\"0\"]').length"
+    assert page.execute_script(stops) == 1
+
+
+def test_assistive_technology_is_told_of_a_tree(page: WebDriver) -> None:
+    """By the browser's own account of accessibility."""
+    folder = page.find_element("css selector", "#tree [data-path=csrc]")
+    assert (folder.aria_role, folder.accessible_name) == ("treeitem", "csrc")
+    owned = page.find_element("css selector", "#tree [data-path='csrc/amp']")
+    assert owned.get_attribute("aria-label") == "amp, amp"
+    tree = page.find_element("id", "tree")
+    assert (tree.aria_role, tree.accessible_name) == ("tree", "torch-foo")
+
+
+def test_the_filter_leaves_the_files_that_have_its_words(page: WebDriver) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    everything = shown(page)
+    field = page.find_element("id", "filter")
+    field.send_keys("AMP test")
+    wanted = {it for it in everything if "amp" in it.lower() and "test" in it.lower()}
+    assert wanted
+    assert shown(page) == wanted
+    assert text(page, "count") == f"{len(wanted)} of {len(everything)} files"
+    entries = page.find_elements("css selector", "#tree [role=treeitem]")
+    assert all(entry.is_displayed() for entry in entries)
+    field.send_keys(Keys.ESCAPE)
+    assert shown(page) == everything
+    # Folders are closed again.
+    assert not page.find_element("css selector", "#tree [data-path='csrc/amp']").is_displayed()
+    field.send_keys("no such file")
+    assert shown(page) == set()
 
 
 def test_a_name_that_cannot_be_is_explained_as_it_is_typed(page: WebDriver) -> None:

@@ -18,7 +18,7 @@ LICENSES = "generator/catalog/licenses"
 MACROS = {"name_problem", "name_clash", "suggest", "text_problem"}
 # They judge command lines and folders, of which the page has none.
 SILENT = ("answers_problem", "destination_problem")
-SCRIPTS = ("jinja.js", "template.js", "command.js", "link.js", "page.js")
+SCRIPTS = ("jinja.js", "template.js", "command.js", "link.js", "tree.js", "page.js")
 # What copier takes from elsewhere than the answers.
 OUTSIDE = {"answers_file": ".copier-answers.yml", "dst_path": "", "data": {}}
 

@@ -10,7 +10,8 @@ const README = "README.md";
 window.torchsmith = {render, problems, command, answersFile};
 
 const $ = (id) => document.getElementById(id);
-const state = {chosen: README, opened: new Set(), touched: new Set()};
+// What is shown, and which entry of the tree the tab key leads to.
+const state = {chosen: README, stop: "", opened: new Set(), touched: new Set(), written: new Map(), owner: () => ""};
 
 function make(tag, properties = {}, ...children) {
   const element = Object.assign(document.createElement(tag), properties);
@@ -67,75 +68,34 @@ function update() {
   for (const button of [$("copy"), $("download")]) button.disabled = !fine;
   if (fine) {
     $("command").textContent = command(answers);
-    showTree(render(answers), answers);
+    showFiles(answers);
   }
   writeLink(answers);
 }
 
-function showTree(written, answers) {
-  const package_ = interpreter(answers).globals("package");
-  const owner = (path) => Object.keys(FEATURES).find((id) => FEATURES[id].paths.some(
+function showFiles(answers) {
+  const jinja = interpreter(answers);
+  const package_ = jinja.globals("package");
+  state.written = render(answers);
+  state.owner = (path) => Object.keys(FEATURES).find((id) => FEATURES[id].paths.some(
     (owned) => matches(owned.replaceAll("{package}", package_), path))) ?? "";
-  const root = new Map();
-  for (const path of written.keys()) {
-    const parts = path.split("/");
-    const name = parts.pop();
-    let folder = root;
-    for (const part of parts) {
-      if (!folder.has(part)) folder.set(part, new Map());
-      folder = folder.get(part);
-    }
-    folder.set(name, path);
-  }
-  state.written = written;
-  // Keyboard users stay where they were: the tree is made anew.
-  const focused = document.activeElement?.dataset?.path;
-  $("tree").replaceChildren(branch(root, "", owner));
-  $("count").textContent = `${written.size} files`;
-  $("root").textContent = interpreter(answers).globals("distribution");
-  if (!written.has(state.chosen)) state.chosen = README;
+  $("root").textContent = jinja.globals("distribution");
+  if (!state.written.has(state.chosen)) state.chosen = README;
+  showTree();
   showFile();
-  if (focused) document.querySelector(`[data-path="${CSS.escape(focused)}"]`)?.focus({preventScroll: true});
 }
 
-function branch(folder, at, owner) {
-  const list = make("ul");
-  const entries = [...folder].sort(([one, first], [other, second]) =>
-    (typeof first === "string") - (typeof second === "string") || (one < other ? -1 : 1));
-  for (const [name, inside] of entries) {
-    const path = at ? `${at}/${name}` : name;
-    const id = owner(path);
-    const above = at && owner(at);
-    const label = id && !above ? make("span", {className: "owner", textContent: id}) : "";
-    if (typeof inside === "string") {
-      const button = make("button", {type: "button", textContent: name});
-      button.dataset.path = path;
-      button.addEventListener("click", () => {
-        state.chosen = path;
-        showFile();
-        writeLink(answersGiven());
-      });
-      list.append(make("li", {}, button, label));
-    } else {
-      const summary = make("summary", {textContent: `${name}/`});
-      summary.dataset.path = path;
-      summary.append(label);
-      const details = make("details", {open: state.opened.has(path)}, summary, branch(inside, path, owner));
-      details.addEventListener("toggle", () => {
-        if (details.open) state.opened.add(path);
-        else state.opened.delete(path);
-      });
-      list.append(make("li", {}, details));
-    }
-  }
-  return list;
+function choose(path) {
+  state.chosen = path;
+  showFile();
+  writeLink(answersGiven());
 }
 
 function showFile() {
   $("path").textContent = state.chosen;
   $("content").textContent = state.written.get(state.chosen);
-  for (const button of document.querySelectorAll("#tree button")) {
-    button.toggleAttribute("aria-current", button.dataset.path === state.chosen);
+  for (const item of $("tree").querySelectorAll("[aria-selected]")) {
+    item.ariaSelected = String(item.dataset.path === state.chosen);
   }
 }
 
@@ -176,6 +136,12 @@ function start() {
     const url = URL.createObjectURL(new Blob([answersFile(answersGiven())], {type: "application/yaml"}));
     make("a", {href: url, download: "answers.yml"}).click();
     URL.revokeObjectURL(url);
+  });
+  $("filter").addEventListener("input", showTree);
+  $("tree").addEventListener("keydown", onTreeKey);
+  $("tree").addEventListener("click", (event) => {
+    const label = event.target.closest(".name");
+    if (label) activate(label.parentElement);
   });
   addEventListener("hashchange", () => {
     readLink();
