@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import shlex
 import subprocess
 import sys
@@ -277,7 +278,7 @@ def test_a_link_of_another_version_is_read_as_far_as_it_goes(page: WebDriver) ->
     assert [entry for entry in page.get_log("browser") if entry["level"] == "SEVERE"] == []
 
 
-@pytest.mark.parametrize("way", ["command", "answers file"])
+@pytest.mark.parametrize("way", ["copier", "torchsmith", "answers file"])
 def test_what_is_taken_along_renders_what_is_shown(
     way: str, page: WebDriver, tmp_path: Path, render: Renderer
 ) -> None:
@@ -287,16 +288,22 @@ def test_what_is_taken_along_renders_what_is_shown(
     feature(page, "storage").click()
     page.find_element("css selector", "input[name=dtypes][value=complex128]").click()
     page.find_element("css selector", "#license option[value=mit]").click()
-    words = shlex.split(text(page, "command"))
-    assert words[0] == "copier"
+    words = shlex.split(text(page, "new" if way == "torchsmith" else "command"))
+    assert words[0] == ("torchsmith" if way == "torchsmith" else "copier")
+    assert "v1.0.0" in words
     if way == "answers file":
         answers = page.execute_script("return torchsmith.answersFile(answersGiven())")
         assert yaml.safe_load(answers)["vendor"] == 'O\'Neill $HOME "x" #1: y'
         (tmp_path / "answers.yml").write_text(answers, "utf-8")
         words = ["copier", "copy", "--vcs-ref", "HEAD", "--defaults", "--data-file", "answers.yml"]
         words += [str(render.template), "torch-acme"]
-    subprocess.run([COPIER, *words[1:], "--quiet"], cwd=tmp_path, check=True)
-    written = contents(tmp_path / words[-1])
+    if way == "torchsmith":
+        command = [sys.executable, "-m", "torchsmith.cli", *words[1:]]
+    else:
+        command = [COPIER, *words[1:], "--quiet"]
+    where = {**os.environ, "PYTHONPATH": str(ROOT / "generator")}
+    subprocess.run(command, cwd=tmp_path, env=where, check=True)
+    written = contents(tmp_path / "torch-acme")
     ask = """const written = torchsmith.render(answersGiven());
         return Object.fromEntries(arguments[0].map((path) => [path, written.get(path)]))"""
     paths = ["README.md", "LICENSE", ".copier-answers.yml", "pyproject.toml", "CMakeLists.txt"]
@@ -341,6 +348,52 @@ def test_texts_stand_out_and_nothing_is_cut_off_on_a_phone(
         assert low["weak"] == []
 
 
+@pytest.mark.parametrize("link", ["", "#backend_name=acme_npu&features=amp,rng&license=mit"])
+def test_both_commands_are_seen_on_a_phone_without_scrolling(
+    link: str, content: dict[str, Any], tmp_path: Path
+) -> None:
+    (tmp_path / "index.html").write_text(build.page({**content, "source": "gh:a/b"}), "utf-8")
+    with chromium() as window:
+        phone = {"width": 375, "height": 667, "deviceScaleFactor": 1, "mobile": True}
+        window.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
+        window.get((tmp_path / "index.html").as_uri() + link)
+        size = window.execute_script("return [innerWidth, innerHeight, scrollY]")
+        assert size == [375, 667, 0]
+        for id in ("command", "copy", "new", "copy-new"):
+            place = window.find_element("id", id).rect
+            assert place["height"] > 0
+            assert place["x"] >= 0
+            assert place["x"] + place["width"] <= 375
+            assert place["y"] + place["height"] <= 667
+
+
+@pytest.mark.parametrize(
+    ("source", "address"),
+    [
+        ("gh:acme/forge", "https://github.com/acme/forge/tree/HEAD/docs"),
+        ("https://git.acme.example/forge.git", "https://git.acme.example/forge/tree/HEAD/docs"),
+        ("/home/me/forge", None),
+    ],
+)
+def test_the_documentation_is_linked_where_it_is_on_the_web(
+    source: str, address: str | None, browser: WebDriver, render: Renderer, tmp_path: Path
+) -> None:
+    (tmp_path / "index.html").write_text(build.page(build.data(render.template, source)), "utf-8")
+    browser.get((tmp_path / "index.html").as_uri())
+    links = browser.find_elements("link text", "Documentation")
+    assert [link.get_attribute("href") for link in links] == ([address] if address else [])
+
+
+def test_copying_gives_the_command_of_the_button(page: WebDriver) -> None:
+    for button, id in (("copy", "command"), ("copy-new", "new")):
+        page.execute_script(
+            "navigator.clipboard.writeText = (text) => { window.copied = text; "
+            "return Promise.resolve(); }"
+        )
+        page.find_element("id", button).click()
+        assert page.execute_script("return window.copied") == text(page, id)
+
+
 CONTRAST = """
 const canvas = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
 const light = (color) => {
@@ -361,7 +414,7 @@ const seen = new Set();
 const weak = [];
 for (const element of document.querySelectorAll("body *:not(script):not(noscript):not(option)")) {
   const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
-  const paused = ":disabled, .wrong #command, .wrong #files *";
+  const paused = ":disabled, .wrong .command, .wrong #files *";
   if (!own || !element.checkVisibility() || element.matches(paused)) continue;
   const [front, back] = [getComputedStyle(element).color, behind(element)];
   const [high, low] = [light(front), light(back)].sort((one, other) => other - one);

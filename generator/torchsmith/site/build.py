@@ -18,6 +18,8 @@ LICENSES = "generator/catalog/licenses"
 MACROS = {"name_problem", "name_clash", "suggest", "text_problem"}
 # They judge command lines and folders, of which the page has none.
 SILENT = ("answers_problem", "destination_problem")
+# Copier's own short forms.
+HOSTS = {"gh:": "https://github.com/", "gl:": "https://gitlab.com/"}
 SCRIPTS = ("jinja.js", "template.js", "command.js", "link.js", "tree.js", "page.js")
 # What copier takes from elsewhere than the answers.
 OUTSIDE = {"answers_file": ".copier-answers.yml", "dst_path": "", "data": {}}
@@ -90,6 +92,16 @@ def question(name: str) -> dict[str, Any]:
     }
 
 
+def documentation(source: str) -> str | None:
+    """Return where the documentation of a template is read, or None if that is no web address."""
+    for short, host in HOSTS.items():
+        if source.startswith(short):
+            source = host + source.removeprefix(short)
+    if not source.startswith("https://"):
+        return None
+    return f"{source.removesuffix('.git')}/tree/HEAD/docs"
+
+
 def data(template: Path, source: str) -> dict[str, Any]:
     """Return all that the page shows.
 
@@ -102,6 +114,7 @@ def data(template: Path, source: str) -> dict[str, Any]:
     )
     return {
         "source": source,
+        "docs": documentation(source),
         "commit": described.stdout.strip() or "HEAD",
         "catalog": catalog(template),
         "files": files(template),

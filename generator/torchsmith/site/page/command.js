@@ -19,13 +19,18 @@ function quoted(word) {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'"'"'`)}'`;
 }
 
-function command(answers) {
+// Commands that render what is shown: the version is part of them.
+function commands(answers) {
   const given = Object.entries(different(answers)).map(([name, value]) => {
     const text = Array.isArray(value) ? `[${value.join(", ")}]` : value;
     return `-d ${quoted(`${name}=${text}`)}`;
-  });
-  const distribution = interpreter(answers).globals("distribution");
-  return ["copier copy --vcs-ref HEAD --defaults", ...given, quoted(source), distribution].join(" ");
+  }).join(" ");
+  const [from, version] = [quoted(source), quoted(commit)];
+  const folder = interpreter(answers).globals("distribution");
+  return {
+    command: `copier copy --vcs-ref ${version} --defaults ${given} ${from} ${folder}`,
+    new: `torchsmith new ${folder} --template ${from} --ref ${version} --defaults ${given}`,
+  };
 }
 
 // JSON is YAML, which is what copier reads.

@@ -7,7 +7,7 @@ const TEXTS = Object.keys(catalog.questions).filter((name) => document.querySele
 const LISTS = Object.keys(catalog.questions).filter((name) => document.querySelector(`select#${name}`));
 const README = "README.md";
 
-window.torchsmith = {render, problems, command, answersFile};
+window.torchsmith = {render, problems, answersFile};
 
 const $ = (id) => document.getElementById(id);
 // What is shown, and which entry of the tree the tab key leads to.
@@ -65,12 +65,18 @@ function update() {
   }
   const fine = !Object.keys(wrong).length;
   document.body.classList.toggle("wrong", !fine);
-  for (const button of [$("copy"), $("download")]) button.disabled = !fine;
+  for (const button of document.querySelectorAll("#take button")) button.disabled = !fine;
   if (fine) {
-    $("command").textContent = command(answers);
+    for (const [id, text] of Object.entries(commands(answers))) showCommand($(id), text);
     showFiles(answers);
   }
   writeLink(answers);
+}
+
+// No line ends within an option.
+function showCommand(element, text) {
+  const option = (textContent) => make("span", {className: "option", textContent});
+  element.replaceChildren(...text.split(/( )/).map((word) => (word.startsWith("-") ? option(word) : word)));
 }
 
 function showFiles(answers) {
@@ -131,7 +137,9 @@ function start() {
       update();
     });
   }
-  $("copy").addEventListener("click", () => copyCommand());
+  for (const button of document.querySelectorAll("[data-copies]")) {
+    button.addEventListener("click", () => copyText($(button.dataset.copies)));
+  }
   $("download").addEventListener("click", () => {
     const url = URL.createObjectURL(new Blob([answersFile(answersGiven())], {type: "application/yaml"}));
     make("a", {href: url, download: "answers.yml"}).click();
@@ -143,6 +151,8 @@ function start() {
     const label = event.target.closest(".name");
     if (label) activate(label.parentElement);
   });
+  if (docs) $("docs").href = docs;
+  else $("docs").remove();
   addEventListener("hashchange", () => {
     readLink();
     update();
@@ -151,13 +161,13 @@ function start() {
   update();
 }
 
-// Without a clipboard the command is selected, to be copied by hand.
-async function copyCommand() {
+// Without a clipboard the text is selected, to be copied by hand.
+async function copyText(element) {
   try {
-    await navigator.clipboard.writeText($("command").textContent);
+    await navigator.clipboard.writeText(element.textContent);
     $("said").textContent = "Copied.";
   } catch {
-    getSelection().selectAllChildren($("command"));
+    getSelection().selectAllChildren(element);
     $("said").textContent = "Selected: copy it with the keyboard.";
   }
 }

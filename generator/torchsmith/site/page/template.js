@@ -1,7 +1,7 @@
 "use strict";
 // What copier does: renders the template for some answers, judges answers, knows what they are by default.
 
-const {catalog, files, source, commit} = DATA;
+const {catalog, files, source, commit, docs} = DATA;
 
 // Jinja with some answers, where computed values are computed when asked for.
 function interpreter(answers) {
