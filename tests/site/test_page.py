@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gzip
 import os
 import shlex
 import subprocess
@@ -438,6 +439,10 @@ return {seen: [...seen], weak};
 def test_a_template_that_the_page_cannot_render_is_refused(source: str, words: str) -> None:
     with pytest.raises(UnknownConstructError, match=words):
         compile_template(source, "x.h")
+
+
+def test_it_is_under_600_kb_compressed(content: dict[str, Any]) -> None:
+    assert len(gzip.compress(build.page(content).encode())) < 600_000
 
 
 def test_it_is_built_by_one_command(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -14,19 +15,20 @@ from torchsmith.site.compile import compile_macros, compile_template
 from torchsmith.template import TEMPLATE
 
 PAGE = Path(__file__).parent / "page"
+FFLATE = Path(__file__).parent / "vendor" / "fflate"
 LICENSES = "generator/catalog/licenses"
 MACROS = {"name_problem", "name_clash", "suggest", "text_problem"}
 # They judge command lines and folders, of which the page has none.
 SILENT = ("answers_problem", "destination_problem")
 # Copier's own short forms.
 HOSTS = {"gh:": "https://github.com/", "gl:": "https://gitlab.com/"}
-SCRIPTS = ("jinja.js", "template.js", "command.js", "link.js", "tree.js", "page.js")
+SCRIPTS = ("jinja.js", "template.js", "command.js", "zip.js", "link.js", "tree.js", "page.js")
 # What copier takes from elsewhere than the answers.
 OUTSIDE = {"answers_file": ".copier-answers.yml", "dst_path": "", "data": {}}
 
 
 def files(template: Path) -> list[dict[str, Any]]:
-    """Return the template's files: each its path and its content, as text or as data to run."""
+    """Return the template's files: each its path, its mode, and its content as text or as data."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "template"],
         cwd=template,
@@ -44,6 +46,7 @@ def files(template: Path) -> list[dict[str, Any]]:
         found.append(
             {
                 "path": compile_template(path, name),
+                "executable": bool(source.stat().st_mode & stat.S_IXUSR),
                 "content": compile_template(text, name) if name.endswith(".jinja") else text,
             }
         )
@@ -126,6 +129,11 @@ def page(content: dict[str, Any]) -> str:
     # "</script>" within the data would end it.
     inlined = json.dumps(content, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
     text = (PAGE / "index.html").read_text("utf-8")
+    # Whoever has the page has fflate, and its licence asks to come along.
+    licence, library = (
+        (FFLATE / name).read_text("utf-8").strip() for name in ("LICENSE", "fflate.js")
+    )
+    text = text.replace("/* fflate */", f"/*\n{licence}\n*/\n{library}")
     for name in ("style.css", *SCRIPTS):
         text = text.replace(f"/* {name} */", (PAGE / name).read_text("utf-8"))
     return text.replace("/* data */", f"const DATA = {inlined};")

@@ -7,7 +7,7 @@ const TEXTS = Object.keys(catalog.questions).filter((name) => document.querySele
 const LISTS = Object.keys(catalog.questions).filter((name) => document.querySelector(`select#${name}`));
 const README = "README.md";
 
-window.torchsmith = {render, problems, answersFile};
+window.torchsmith = {render, problems, answersFile, zipped};
 
 const $ = (id) => document.getElementById(id);
 // What is shown, and which entry of the tree the tab key leads to.
@@ -140,11 +140,8 @@ function start() {
   for (const button of document.querySelectorAll("[data-copies]")) {
     button.addEventListener("click", () => copyText($(button.dataset.copies)));
   }
-  $("download").addEventListener("click", () => {
-    const url = URL.createObjectURL(new Blob([answersFile(answersGiven())], {type: "application/yaml"}));
-    make("a", {href: url, download: "answers.yml"}).click();
-    URL.revokeObjectURL(url);
-  });
+  $("zip").addEventListener("click", () => save(`${$("root").textContent}.zip`, zipped(answersGiven())));
+  $("download").addEventListener("click", () => save("answers.yml", answersFile(answersGiven())));
   $("filter").addEventListener("input", showTree);
   $("tree").addEventListener("keydown", onTreeKey);
   $("tree").addEventListener("click", (event) => {
@@ -159,6 +156,12 @@ function start() {
   });
   readLink();
   update();
+}
+
+function save(name, content) {
+  const url = URL.createObjectURL(new Blob([content]));
+  make("a", {href: url, download: name}).click();
+  URL.revokeObjectURL(url);
 }
 
 // Without a clipboard the text is selected, to be copied by hand.

@@ -42,17 +42,19 @@ function recorded(answers) {
 }
 
 // The files that copier writes, by path.
-function render(answers) {
+function rendered(answers) {
   const jinja = interpreter(answers);
   const patterns = catalog.exclude.map((pattern) => jinja.render(pattern)).join("\n").split("\n").filter(Boolean);
-  const written = new Map();
-  for (const {path, content} of files) {
-    const target = jinja.render(path);
-    if (!patterns.some((pattern) => matches(pattern, target))) {
-      written.set(target, typeof content === "string" ? content : jinja.render(content));
-    }
-  }
-  return new Map([...written].sort(([one], [other]) => (one < other ? -1 : 1)));
+  return files
+    .map((file) => ({...file, path: jinja.render(file.path)}))
+    .filter(({path}) => !patterns.some((pattern) => matches(pattern, path)))
+    .map(({path, content, executable}) =>
+      ({path, executable, text: typeof content === "string" ? content : jinja.render(content)}))
+    .sort((one, other) => (one.path < other.path ? -1 : 1));
+}
+
+function render(answers) {
+  return new Map(rendered(answers).map(({path, text}) => [path, text]));
 }
 
 function matches(pattern, path) {

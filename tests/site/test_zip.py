@@ -1,0 +1,84 @@
+"""The archive that the page makes is a render; the library that packs it is the published one."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import stat
+import time
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+import pytest
+
+from rendering import HOSTILE, Renderer, commit, contents
+from torchsmith.site import build
+
+if TYPE_CHECKING:
+    from selenium.webdriver.chrome.webdriver import WebDriver
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+# Of fflate 0.8.3, as `npm pack fflate@0.8.3` gives them: umd/index.js and LICENSE.
+FFLATE = {
+    "fflate.js": "462ef8041fc970e3615a20a9dd2b2e3047a073b2da729ef4f02b634bba8b7b83",
+    "LICENSE": "0a1df3a083d0c010560aa342e87959c8c1070e6fd54545741f083f22d0c8b551",
+}
+
+
+def test_the_library_is_the_published_one_with_its_licence() -> None:
+    sums = {
+        file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in build.FFLATE.iterdir()
+    }
+    assert sums == FFLATE
+    assert "Copyright (c) 2026 Arjun Barrett" in build.page({"files": []})
+
+
+def test_unpacked_it_is_what_copier_renders(
+    browser: WebDriver, render: Renderer, tmp_path: Path
+) -> None:
+    """With the browser's own download, and one file that is executable in the template."""
+    template = tmp_path / "template"
+    shutil.copytree(render.template, template)
+    (template / "template/examples/quickstart.py.jinja").chmod(0o755)
+    commit(template, "executable", tag="v1.0.1")
+    project = Renderer(template, tmp_path).fresh(tmp_path / "project", **HOSTILE)
+
+    page = tmp_path / "index.html"
+    page.write_text(build.page(build.data(template, str(template))), "utf-8")
+    answers = {**HOSTILE, "dtypes": ",".join(HOSTILE["dtypes"])}
+    browser.get(f"{page.as_uri()}#{urlencode(answers)}")
+    folder = "torch-" + HOSTILE["backend_name"].replace("_", "-")
+    first, second = (download(browser, tmp_path / name) for name in ("first", "second"))
+    assert first.name == f"{folder}.zip"
+    assert first.read_bytes() == second.read_bytes()
+
+    with zipfile.ZipFile(first) as archive:
+        packed = {entry.filename: archive.read(entry) for entry in archive.infolist()}
+        modes = {entry.filename: entry.external_attr >> 16 for entry in archive.infolist()}
+    written = contents(project)
+    assert packed == {f"{folder}/{path}": data for path, data in written.items()}
+    assert modes == {
+        f"{folder}/{path}": stat.S_IFREG | (0o755 if executable(project / path) else 0o644)
+        for path in written
+    }
+    assert list(modes.values()).count(stat.S_IFREG | 0o755) == 1
+
+
+def download(page: WebDriver, folder: Path) -> Path:
+    """Press the button, and return the archive."""
+    folder.mkdir()
+    place = {"behavior": "allow", "downloadPath": str(folder)}
+    page.execute_cdp_cmd("Browser.setDownloadBehavior", place)
+    page.find_element("id", "zip").click()
+    deadline = time.monotonic() + 60
+    while not (found := list(folder.glob("*.zip"))):
+        assert time.monotonic() < deadline, "no archive was downloaded"
+        time.sleep(0.1)
+    return found[0]
+
+
+def executable(path: Path) -> bool:
+    return bool(path.stat().st_mode & stat.S_IXUSR)
