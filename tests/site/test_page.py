@@ -160,6 +160,30 @@ def test_the_filter_leaves_the_files_that_have_its_words(page: WebDriver) -> Non
     assert shown(page) == set()
 
 
+def test_colours_change_no_letter_of_a_file(page: WebDriver) -> None:
+    ask = """
+        return [...torchsmith.render(answersGiven())].filter(([path, text]) => {
+          choose(path);
+          return document.getElementById("content").textContent !== text;
+        }).map(([path]) => path);
+    """
+    assert page.execute_script(ask) == []
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("path", ["csrc/amp/autocast.cpp", "pyproject.toml", "mkdocs.yml"])
+def test_colours_stand_out(path: str, dark: bool, content: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_text(build.page(content), "utf-8")
+    with chromium(dark=dark) as window:
+        window.get(f"{(tmp_path / 'index.html').as_uri()}#file={path}")
+        assert text(window, "path") == path
+        found = window.execute_script(CONTRAST)
+        tokens = window.find_elements("css selector", "#content .token")
+        colours = {token.value_of_css_property("color") for token in tokens[:60]}
+        assert len(colours) >= 2
+        assert found["weak"] == []
+
+
 def test_a_name_that_cannot_be_is_explained_as_it_is_typed(page: WebDriver) -> None:
     retype(page, "backend_name", "cuda")
     assert text(page, "backend_name-problem") == (

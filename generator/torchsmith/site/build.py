@@ -15,14 +15,30 @@ from torchsmith.site.compile import compile_macros, compile_template
 from torchsmith.template import TEMPLATE
 
 PAGE = Path(__file__).parent / "page"
-FFLATE = Path(__file__).parent / "vendor" / "fflate"
+VENDOR = Path(__file__).parent / "vendor"
+# Each language of prism builds on those before it.
+LIBRARIES = {
+    "fflate": ("fflate.js",),
+    "prism": tuple(
+        f"prism-{part}.min.js" for part in ("core", "clike", "c", "cpp", "python", "yaml", "toml")
+    ),
+}
 LICENSES = "generator/catalog/licenses"
 MACROS = {"name_problem", "name_clash", "suggest", "text_problem"}
 # They judge command lines and folders, of which the page has none.
 SILENT = ("answers_problem", "destination_problem")
 # Copier's own short forms.
 HOSTS = {"gh:": "https://github.com/", "gl:": "https://gitlab.com/"}
-SCRIPTS = ("jinja.js", "template.js", "command.js", "zip.js", "link.js", "tree.js", "page.js")
+SCRIPTS = (
+    "jinja.js",
+    "template.js",
+    "command.js",
+    "zip.js",
+    "link.js",
+    "tree.js",
+    "file.js",
+    "page.js",
+)
 # What copier takes from elsewhere than the answers.
 OUTSIDE = {"answers_file": ".copier-answers.yml", "dst_path": "", "data": {}}
 
@@ -129,11 +145,13 @@ def page(content: dict[str, Any]) -> str:
     # "</script>" within the data would end it.
     inlined = json.dumps(content, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
     text = (PAGE / "index.html").read_text("utf-8")
-    # Whoever has the page has fflate, and its licence asks to come along.
-    licence, library = (
-        (FFLATE / name).read_text("utf-8").strip() for name in ("LICENSE", "fflate.js")
-    )
-    text = text.replace("/* fflate */", f"/*\n{licence}\n*/\n{library}")
+    for library, scripts in LIBRARIES.items():
+        folder = VENDOR / library
+        # Whoever has the page has the library, and its licence asks to come along.
+        licence, *code = (
+            (folder / name).read_text("utf-8").strip() for name in ("LICENSE", *scripts)
+        )
+        text = text.replace(f"/* {library} */", "\n".join([f"/*\n{licence}\n*/", *code]))
     for name in ("style.css", *SCRIPTS):
         text = text.replace(f"/* {name} */", (PAGE / name).read_text("utf-8"))
     return text.replace("/* data */", f"const DATA = {inlined};")

@@ -97,14 +97,6 @@ function choose(path) {
   writeLink(answersGiven());
 }
 
-function showFile() {
-  $("path").textContent = state.chosen;
-  $("content").textContent = state.written.get(state.chosen);
-  for (const item of $("tree").querySelectorAll("[aria-selected]")) {
-    item.ariaSelected = String(item.dataset.path === state.chosen);
-  }
-}
-
 function boxes(name, rows) {
   for (const [id, {title, help = "", requires = [], required = false}] of Object.entries(rows)) {
     const box = make("input", {type: "checkbox", name, value: id, disabled: required});
