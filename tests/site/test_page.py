@@ -161,6 +161,8 @@ def test_the_filter_leaves_the_files_that_have_its_words(page: WebDriver) -> Non
 
 
 def test_colours_change_no_letter_of_a_file(page: WebDriver) -> None:
+    unfold(page)
+    retype(page, "vendor", "Acme\xa0& <b>Söhne</b>")
     ask = """
         return [...torchsmith.render(answersGiven())].filter(([path, text]) => {
           choose(path);
@@ -301,6 +303,12 @@ def test_a_link_of_another_version_is_read_as_far_as_it_goes(page: WebDriver) ->
     assert path == "README.md"
     assert "gone" not in page.current_url
     assert [entry for entry in page.get_log("browser") if entry["level"] == "SEVERE"] == []
+
+
+@pytest.mark.parametrize("preset", ["gone", "constructor"])
+def test_a_preset_that_is_not_there_is_every_feature(preset: str, page: WebDriver) -> None:
+    page.get(f"{page.current_url.partition('#')[0]}#preset={preset}")
+    assert page.execute_script("return answersGiven().preset") == "full"
 
 
 @pytest.mark.parametrize("way", ["copier", "torchsmith", "answers file"])

@@ -3,13 +3,19 @@
 
 const LANGUAGES = {cpp: "cpp", h: "cpp", py: "python", pyi: "python", toml: "toml", yml: "yaml"};
 
+// Prism's tokens as elements. Its own HTML would have blanks for non-breaking ones.
+function colored(tokens) {
+  return [tokens].flat().map((token) => {
+    if (typeof token === "string") return token;
+    return make("span", {className: ["token", token.type, token.alias].flat().join(" ")}, ...colored(token.content));
+  });
+}
+
 function showFile() {
   const [path, text] = [state.chosen, state.written.get(state.chosen)];
   const language = LANGUAGES[path.split(".").at(-1)];
   $("path").textContent = path;
-  $("content").textContent = text;
-  // Prism escapes the text.
-  if (language) $("content").innerHTML = Prism.highlight(text, Prism.languages[language], language);
+  $("content").replaceChildren(...(language ? colored(Prism.tokenize(text, Prism.languages[language])) : [text]));
   for (const item of $("tree").querySelectorAll("[aria-selected]")) {
     item.ariaSelected = String(item.dataset.path === path);
   }

@@ -21,8 +21,10 @@ function readLink() {
     $(name).value = choices.includes(link.get(name)) ? link.get(name) : standard(name);
   }
   const preset = link.has("features") ? "custom" : link.get("preset") ?? standard("preset");
-  const picked = {minimal: [], custom: link.get("features")?.split(",") ?? standard("features")}[preset];
-  for (const box of fields("features")) box.checked = picked?.includes(box.value) ?? true;
+  const features = link.get("features")?.split(",") ?? standard("features");
+  for (const box of fields("features")) {
+    box.checked = preset === "custom" ? features.includes(box.value) : preset !== "minimal";
+  }
   const dtypes = link.get("dtypes")?.split(",") ?? standard("dtypes");
   for (const box of fields("dtypes")) box.checked = box.disabled || dtypes.includes(box.value);
   state.chosen = link.get("file") ?? README;

@@ -66,7 +66,8 @@ function matches(pattern, path) {
 // What the template's checks say of the answers, by question.
 function problems(answers) {
   const jinja = interpreter(answers);
-  const said = Object.entries(catalog.questions).map(([name, {validator}]) => [name, Jinja.trim(jinja.render(validator))]);
+  const judged = ([name, {validator}]) => [name, Jinja.trim(jinja.render(validator))];
+  const said = Object.entries(catalog.questions).map(judged);
   return Object.fromEntries(said.filter(([, text]) => text));
 }
 

@@ -93,7 +93,8 @@ function destination(key, item) {
     case "ArrowLeft": return item.parentElement.closest("[role=treeitem]");
   }
   if (key.length > 1) return undefined;
-  return [...seen.slice(at + 1), ...seen.slice(0, at)].find((it) => it.ariaLabel.toLowerCase().startsWith(key.toLowerCase()));
+  const others = [...seen.slice(at + 1), ...seen.slice(0, at)];
+  return others.find((it) => it.ariaLabel.toLowerCase().startsWith(key.toLowerCase()));
 }
 
 function onTreeKey(event) {
