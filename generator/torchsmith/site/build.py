@@ -73,7 +73,7 @@ def catalog(template: Path) -> dict[str, Any]:
     """Return what the page needs of the catalog: questions, computed values, checks, pruning."""
     names = (template / "generator" / "catalog" / "names.jinja").read_text("utf-8")
     values: dict[str, Any] = {}
-    for topic in ("features", "dtypes", "torch", "reserved"):
+    for topic in ("features", "moved", "dtypes", "torch", "reserved"):
         values.update({name: row["default"] for name, row in tables.load(topic).items()})
     values["known_answers"] = list(tables.questions())
     computed = {
