@@ -42,3 +42,13 @@ def chromium(*, width: int = 1400, height: int = 1000, dark: bool = False) -> It
         yield window
     finally:
         window.quit()
+
+
+def visit(window: WebDriver, address: str) -> None:
+    """Open a page, and wait until its scripts have run: the driver may return before."""
+    from selenium.webdriver.support.wait import WebDriverWait
+
+    window.get(address)
+    there = "return document.readyState === 'complete' && location.href.startsWith(arguments[0])"
+    page = address.partition("#")[0]
+    WebDriverWait(window, 60).until(lambda it: it.execute_script(there, page))

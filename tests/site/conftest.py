@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from browser import chromium
+from browser import chromium, visit
 from rendering import Renderer
 from torchsmith.site import build
 
@@ -32,5 +32,5 @@ def page(browser: WebDriver, content: dict[str, Any], tmp_path: Path) -> WebDriv
     """The page, just opened, from a file."""
     file = tmp_path / "index.html"
     file.write_text(build.page(content), "utf-8")
-    browser.get(file.as_uri())
+    visit(browser, file.as_uri())
     return browser

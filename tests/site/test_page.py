@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from browser import chromium
+from browser import chromium, visit
 from rendering import ROOT, Renderer, contents
 from torchsmith import tables
 from torchsmith.site import build
@@ -177,7 +177,7 @@ def test_colours_change_no_letter_of_a_file(page: WebDriver) -> None:
 def test_colours_stand_out(path: str, dark: bool, content: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "index.html").write_text(build.page(content), "utf-8")
     with chromium(dark=dark) as window:
-        window.get(f"{(tmp_path / 'index.html').as_uri()}#file={path}")
+        visit(window, f"{(tmp_path / 'index.html').as_uri()}#file={path}")
         assert text(window, "path") == path
         found = window.execute_script(CONTRAST)
         tokens = window.find_elements("css selector", "#content .token")
@@ -224,7 +224,7 @@ def test_defaults_and_limits_are_the_templates(
     limit = "{= names.text_problem('vendor', vendor, 5) | trim =}"
     questions["vendor"]["validator"] = compile_template(limit, "vendor")
     (tmp_path / "index.html").write_text(build.page(changed), "utf-8")
-    browser.get((tmp_path / "index.html").as_uri())
+    visit(browser, (tmp_path / "index.html").as_uri())
     assert text(browser, "command").count("-d ") == 1
     assert "-d backend_name=acme" in text(browser, "command")
     asked = browser.execute_script("return answersGiven()")
@@ -267,10 +267,10 @@ def test_a_link_and_a_reload_keep_every_choice(page: WebDriver) -> None:
     assert chosen[2] == "LICENSE"
     page.refresh()
     assert page.execute_script(CHOSEN) == chosen
-    page.get(link.partition("#")[0])
+    visit(page, link.partition("#")[0])
     assert page.execute_script(CHOSEN) == before
     page.get("about:blank")
-    page.get(link)
+    visit(page, link)
     assert page.execute_script(CHOSEN) == chosen
     # What followed the name in the link's page does so still.
     retype(page, "backend_name", "nova")
@@ -295,7 +295,9 @@ def test_a_link_keeps_a_name_that_cannot_be(page: WebDriver) -> None:
 
 def test_a_link_of_another_version_is_read_as_far_as_it_goes(page: WebDriver) -> None:
     address = page.current_url.partition("#")[0]
-    page.get(f"{address}#features=amp,gone&dtypes=float8_gone&license=gpl&color=red&file=gone.py")
+    visit(
+        page, f"{address}#features=amp,gone&dtypes=float8_gone&license=gpl&color=red&file=gone.py"
+    )
     asked, _, path, _ = page.execute_script(CHOSEN)
     assert asked["features"] == ["amp"]
     assert asked["dtypes"] == ["bool", "int64", "float32"]
@@ -307,7 +309,7 @@ def test_a_link_of_another_version_is_read_as_far_as_it_goes(page: WebDriver) ->
 
 @pytest.mark.parametrize("preset", ["gone", "constructor"])
 def test_a_preset_that_is_not_there_is_every_feature(preset: str, page: WebDriver) -> None:
-    page.get(f"{page.current_url.partition('#')[0]}#preset={preset}")
+    visit(page, f"{page.current_url.partition('#')[0]}#preset={preset}")
     assert page.execute_script("return answersGiven().preset") == "full"
 
 
@@ -352,7 +354,7 @@ def test_what_a_feature_requires_is_shown_and_comes_along(
     first, second = list(tables.features())[:2]
     changed["catalog"]["values"]["catalog"][first]["requires"] = [second]
     (tmp_path / "index.html").write_text(build.page(changed), "utf-8")
-    browser.get((tmp_path / "index.html").as_uri())
+    visit(browser, (tmp_path / "index.html").as_uri())
     assert f"Requires {second}." in browser.find_element("id", "features").text
     browser.find_element("id", "none").click()
     owned = tables.features()[second].paths[0].lstrip("/")
@@ -369,7 +371,7 @@ def test_texts_stand_out_and_nothing_is_cut_off_on_a_phone(
     """By WCAG's measure of contrast: 4.5 to 1 for text."""
     (tmp_path / "index.html").write_text(build.page(content), "utf-8")
     with chromium(width=500, height=900, dark=dark) as window:
-        window.get((tmp_path / "index.html").as_uri())
+        visit(window, (tmp_path / "index.html").as_uri())
         query = "return matchMedia('(prefers-color-scheme: dark)').matches"
         assert window.execute_script(query) is dark
         retype(window, "backend_name", "cuda")
@@ -389,7 +391,7 @@ def test_both_commands_are_seen_on_a_phone_without_scrolling(
     with chromium() as window:
         phone = {"width": 375, "height": 667, "deviceScaleFactor": 1, "mobile": True}
         window.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
-        window.get((tmp_path / "index.html").as_uri() + link)
+        visit(window, (tmp_path / "index.html").as_uri() + link)
         size = window.execute_script("return [innerWidth, innerHeight, scrollY]")
         assert size == [375, 667, 0]
         for id in ("command", "copy", "new", "copy-new"):
@@ -412,7 +414,7 @@ def test_the_documentation_is_linked_where_it_is_on_the_web(
     source: str, address: str | None, browser: WebDriver, render: Renderer, tmp_path: Path
 ) -> None:
     (tmp_path / "index.html").write_text(build.page(build.data(render.template, source)), "utf-8")
-    browser.get((tmp_path / "index.html").as_uri())
+    visit(browser, (tmp_path / "index.html").as_uri())
     links = browser.find_elements("link text", "Documentation")
     assert [link.get_attribute("href") for link in links] == ([address] if address else [])
 

@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from browser import visit
 from rendering import HOSTILE, Renderer, commit, contents
 from torchsmith.site import build
 
@@ -34,7 +35,7 @@ def test_unpacked_it_is_what_copier_renders(
     page = tmp_path / "index.html"
     page.write_text(build.page(build.data(template, str(template))), "utf-8")
     answers = {**HOSTILE, "dtypes": ",".join(HOSTILE["dtypes"])}
-    browser.get(f"{page.as_uri()}#{urlencode(answers)}")
+    visit(browser, f"{page.as_uri()}#{urlencode(answers)}")
     folder = "torch-" + HOSTILE["backend_name"].replace("_", "-")
     first, second = (download(browser, tmp_path / name) for name in ("first", "second"))
     assert first.name == f"{folder}.zip"
