@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import tempfile
@@ -11,7 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
 from packaging.version import InvalidVersion, Version
 
 from torchsmith import git
@@ -191,7 +191,7 @@ def apply(project: Project, plan: Plan) -> None:
 def _repoint(project: Path, template: str) -> None:
     """Commit another address of the template, as copier reads it from the answers."""
     answers = project / ANSWERS
-    line = yaml.safe_dump({"_src_path": template}, width=10**6)
+    line = f"_src_path: {json.dumps(template)}\n"
     changed = re.sub(r"(?m)^_src_path: .*\n", lambda _: line, answers.read_text("utf-8"))
     answers.write_text(changed, "utf-8")
     git.commit(project, ANSWERS)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
-
-import yaml
 
 from torchsmith import __version__
 
@@ -22,6 +21,6 @@ def record(answers: Path) -> None:
     What is rendered from an installed package, which is no repository, then updates as what was
     rendered from the release itself.
     """
-    lines = yaml.safe_dump({"_commit": TAG, "_src_path": REPOSITORY})
+    lines = f"_commit: {json.dumps(TAG)}\n_src_path: {json.dumps(REPOSITORY)}\n"
     text = answers.read_text("utf-8")
     answers.write_text(re.sub(r"(?m)^_src_path: .*\n", lambda _: lines, text), "utf-8")

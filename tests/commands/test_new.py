@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from commanding import Torchsmith
 from rendering import Renderer
@@ -106,5 +107,5 @@ def test_a_template_named_from_here_is_found_from_elsewhere(
     done = torchsmith("new", "out", "--template", "template", "-d", "preset=minimal", cwd=tmp_path)
     assert done.status == 0, done.err
     assert "cannot be updated" not in done.err
-    answers = (tmp_path / "out" / ".copier-answers.yml").read_text("utf-8")
-    assert f"\n_src_path: {tmp_path}/template\n" in answers
+    answers = yaml.safe_load((tmp_path / "out" / ".copier-answers.yml").read_text("utf-8"))
+    assert answers["_src_path"] == f"{tmp_path}/template"
