@@ -83,7 +83,7 @@ def rendering(scratch: Path, template: Path) -> list[Row]:
             start = time.perf_counter()
             render(scratch / f"{preset}-{i}", {"preset": preset}, source=str(template))
             seconds.append(time.perf_counter() - start)
-        rows.append(Row(f"render `{preset}`", min(seconds[1:]), 1.0, "s"))
+        rows.append(Row(f"render `{preset}`", min(seconds[1:]), 3.0, "s"))
     return rows
 
 
@@ -103,7 +103,7 @@ def commanding(scratch: Path, template: Path) -> list[Row]:
     preview = cost_of(show, **place)
     return [
         Row("`torchsmith --help`", help.wall, 0.5, "s"),
-        Row("`torchsmith new`, without a build", new.wall, 2.0, "s"),
+        Row("`torchsmith new`, without a build", new.wall, 3.0, "s"),
         Row("`torchsmith preview`", preview.wall, 5.0, "s"),
     ]
 
