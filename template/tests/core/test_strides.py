@@ -37,6 +37,15 @@ CALLS: dict[str, tuple[Callable[..., torch.Tensor], tuple[torch.Tensor, ...]]] =
         lambda x: functional.adaptive_avg_pool2d(x, (2, 3)),
         (channels_last(2, 3, 4, 4),),
     ),
+    "indices behind a slice": (lambda x, i: x[:, i], (transposed(1, 6, 5), torch.tensor([3, 0]))),
+    "indices in two places": (
+        lambda x, i: x[i, :, i, None],
+        (torch.randn(4, 1, 4, 3).transpose(0, 3), torch.tensor([[2, 0], [1, 1]])),
+    ),
+    "transposed indices": (
+        lambda x, i: x[:, i],
+        (torch.randn(2, 6), torch.tensor([[3, 0, 2], [1, 5, 4]]).mT),
+    ),
     "max_pool3d": (lambda x: functional.max_pool3d(x, 2), (channels_last(2, 3, 4, 4, 4),)),
     "nll_loss of images": (
         lambda x, classes: functional.nll_loss(x, classes, reduction="none"),
