@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,7 +32,8 @@ def git(folder: Path, *arguments: str, index: Path | None = None) -> str:
             ["git", "-C", str(folder), *arguments],
             check=True,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
+            errors="surrogateescape",  # names and lines of files may be anything
             env={**os.environ, "GIT_INDEX_FILE": str(index)} if index else None,
         )
     except FileNotFoundError as error:
@@ -74,21 +75,21 @@ class Differences:
     text: str
 
 
-def differences(folder: Path, commit: str) -> Differences:
-    """Compare a folder's files, except ignored ones, with a commit; the index plays no part."""
+def differences(folder: Path, tree: str) -> Differences:
+    """Compare a folder's files, ignored ones too, with a tree; the index plays no part."""
     with tempfile.TemporaryDirectory(prefix="torchsmith-") as scratch:
         index = Path(scratch) / "index"
-        git(folder, "read-tree", commit, index=index)
-        git(folder, "add", "--all", ".", index=index)
-
-        def diff(*options: str) -> str:
-            return git(folder, "diff", "--cached", "--relative", *options, commit, index=index)
-
-        def names(kinds: str) -> list[str]:
-            listed = diff("--no-renames", "--name-only", "-z", f"--diff-filter={kinds}")
-            return sorted(filter(None, listed.split("\0")))
-
-        return Differences(names("A"), names("MT"), names("D"), diff())
+        git(folder, "read-tree", tree, index=index)
+        git(folder, "add", "--all", "--force", ".", index=index)
+        diff = ("diff", "--cached")
+        text = git(folder, *diff, tree, index=index)
+        listed = git(folder, *diff, "--no-renames", "--name-status", "-z", tree, index=index)
+        words = listed.split("\0")[:-1]
+        kinds = list(zip(words[1::2], words[::2], strict=True))
+        added, changed, deleted = (
+            [path for path, kind in kinds if kind in which] for which in ("A", "MT", "D")
+        )
+        return Differences(added, changed, deleted, text)
 
 
 def reason(said: str) -> str:
@@ -98,24 +99,61 @@ def reason(said: str) -> str:
     return (fatal or lines[-1:] or [""])[0].removeprefix("fatal: ").removeprefix("error: ")
 
 
-def content(folder: Path, commit: str, path: str) -> bytes:
-    """Return a file, as seen from ``folder``, as a commit has it."""
-    command = ["git", "-C", str(folder), "cat-file", "blob", f"{commit}:./{path}"]
-    return subprocess.run(command, check=True, capture_output=True).stdout
+Files = dict[str, tuple[str, str]]
+"""Files by path, each with its mode and the name of its content, as git has them."""
 
 
-def commit(folder: Path, path: str) -> None:
-    """Commit one file, in a clone that nobody sees."""
-    identity = ("-c", "user.name=torchsmith", "-c", "user.email=torchsmith@localhost")
-    git(folder, *identity, "-c", "commit.gpgsign=false", "commit", "--quiet", "--no-verify",
-        "--message", path, "--", path)  # fmt: skip
+def borrow(source: Path, folder: Path) -> None:
+    """Make ``folder`` a repository that has what ``source`` has, but no files."""
+    git(source, "clone", "--quiet", "--shared", "--no-checkout", str(source), str(folder))
 
 
-def merge_file(mine: Path, base: Path, theirs: Path, names: tuple[str, str, str]) -> bool:
-    """Merge three versions into ``mine``; return whether conflict markers were left in it."""
-    labels = [word for name in names for word in ("-L", name)]
-    command = ["git", "merge-file", *labels, str(mine), str(base), str(theirs)]
-    return subprocess.run(command, capture_output=True).returncode != 0
+def files(repository: Path, tree: str) -> Files:
+    """Return the files of a tree."""
+    found = {}
+    for line in git(repository, "ls-tree", "-r", "-z", tree).split("\0")[:-1]:
+        information, _, path = line.partition("\t")
+        mode, _, object = information.split()
+        found[path] = (mode, object)
+    return found
+
+
+def store(repository: Path, folder: Path) -> str:
+    """Store the files in a folder, ignored ones too, as a tree in a repository, and return it."""
+    there = (f"--git-dir={repository / '.git'}", "--work-tree=.")
+    with tempfile.TemporaryDirectory(prefix="torchsmith-") as scratch:
+        index = Path(scratch) / "index"
+        git(folder, *there, "add", "--all", "--force", ".", index=index)
+        return git(folder, *there, "write-tree", index=index).strip()
+
+
+def merge(repository: Path, sides: Sequence[Files], names: tuple[str, str]) -> None:
+    """Merge files into a repository that has none yet, and leave conflicts as git does.
+
+    Args:
+        repository: Where their contents are.
+        sides: What is common, ours and theirs.
+        names: What conflict markers call the last two.
+
+    Raises:
+        GitError: Git refused.
+    """
+    common, theirs, ours = (_tree(repository, sides[number]) for number in (0, 2, 1))
+    git(repository, "checkout-index", "--all", "--index")
+    labels = {f"GITHEAD_{tree}": name for tree, name in zip((ours, theirs), names, strict=True)}
+    # By path alone: what looks like a rename may be two features' files.
+    command = ["git", "-C", str(repository), "-c", "merge.renames=false", "merge-recursive",
+               common, "--", ours, theirs]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, env={**os.environ, **labels})
+    if done.returncode not in (0, 1):
+        raise GitError(repository, reason(done.stderr.decode(errors="replace")))
+
+
+def _tree(repository: Path, files: Files) -> str:
+    """Make files all that the index has, and return them as a tree."""
+    git(repository, "read-tree", "--empty")
+    _index(repository, (f"{mode} {object}\t{path}" for path, (mode, object) in files.items()))
+    return git(repository, "write-tree").strip()
 
 
 @dataclass(frozen=True)
@@ -123,58 +161,52 @@ class Unmerged:
     """One of the versions of a file in conflict, as git's index has them.
 
     Attributes:
+        path: The file.
+        stage: 1 is the common version, 2 the user's, 3 the template's.
         mode: Its mode, in git's notation.
         object: The name of its content.
-        stage: 1 is the common version, 2 the user's, 3 the template's.
-        path: The file, as seen from the folder that was asked.
-        full: The same, as seen from the root of the repository.
     """
 
+    path: str
+    stage: int
     mode: str
     object: str
-    stage: int
-    path: str
-    full: str
 
 
-def unmerged(folder: Path) -> list[Unmerged]:
-    """Return what the index has of the files in conflict in ``folder``."""
-    listings = (git(folder, "ls-files", "-u", "-z", *more) for more in ((), ("--full-name",)))
+def unmerged(repository: Path) -> list[Unmerged]:
+    """Return what the index has of the files in conflict."""
     found = []
-    for line, full in zip(*(listing.split("\0")[:-1] for listing in listings), strict=True):
+    for line in git(repository, "ls-files", "-u", "-z").split("\0")[:-1]:
         information, _, path = line.partition("\t")
         mode, object, stage = information.split()
-        found.append(Unmerged(mode, object, int(stage), path, full.partition("\t")[2]))
+        found.append(Unmerged(path, int(stage), mode, object))
     return found
 
 
-def add_unmerged(folder: Path, path: str, stages: Mapping[int, bytes]) -> None:
-    """Put the versions of a file in conflict into the index."""
-    full = git(folder, "rev-parse", "--show-prefix").strip() + path
-    executable = (folder / path).stat().st_mode & 0o111
-    mode = "100755" if executable else "100644"
-    _index(folder, [
-        Unmerged(mode, _store(folder, text), stage, path, full) for stage, text in stages.items()
-    ])  # fmt: skip
-
-
 def mark_unmerged(folder: Path, entries: Iterable[Unmerged], *, objects: Path) -> None:
-    """Put entries into the index whose contents the repository at ``objects`` has."""
+    """Put entries into the index of a folder's repository.
+
+    Args:
+        folder: What the paths of the entries are seen from.
+        entries: The files in conflict.
+        objects: The repository that has their contents.
+    """
+    entries = list(entries)
     for entry in entries:
         command = ["git", "-C", str(objects), "cat-file", "blob", entry.object]
-        _store(folder, subprocess.run(command, check=True, capture_output=True).stdout)
-    _index(folder, list(entries))
+        text = subprocess.run(command, check=True, capture_output=True).stdout
+        command = ["git", "-C", str(folder), "hash-object", "-w", "--stdin"]
+        subprocess.run(command, input=text, check=True, capture_output=True)
+    prefix = git(folder, "rev-parse", "--show-prefix").removesuffix("\n")
+    paths = sorted({entry.path for entry in entries})
+    lines = [f"0 {'0' * 40}\t{prefix}{path}" for path in paths]
+    lines += [f"{each.mode} {each.object} {each.stage}\t{prefix}{each.path}" for each in entries]
+    _index(folder, lines)
 
 
-def _store(folder: Path, text: bytes) -> str:
-    command = ["git", "-C", str(folder), "hash-object", "-w", "--stdin"]
-    done = subprocess.run(command, input=text, check=True, capture_output=True)
-    return done.stdout.decode().strip()
-
-
-def _index(folder: Path, entries: list[Unmerged]) -> None:
-    nothing = "0" * 40
-    lines = [f"0 {nothing}\t{path}\0" for path in sorted({entry.full for entry in entries})]
-    lines += [f"{each.mode} {each.object} {each.stage}\t{each.full}\0" for each in entries]
+def _index(folder: Path, lines: Iterable[str]) -> None:
     command = ["git", "-C", str(folder), "update-index", "-z", "--index-info"]
-    subprocess.run(command, input="".join(lines).encode(), check=True, capture_output=True)
+    text = "".join(f"{line}\0" for line in lines)
+    subprocess.run(
+        command, input=text.encode("utf-8", "surrogateescape"), check=True, capture_output=True
+    )

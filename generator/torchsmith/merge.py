@@ -1,10 +1,8 @@
-"""What an update would do to a project, found by doing it to a clone; and doing it."""
+"""What an update would do to a project, found by doing it elsewhere; and doing it."""
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,16 +13,22 @@ from typing import Any
 from packaging.version import InvalidVersion, Version
 
 from torchsmith import git
-from torchsmith.edits import Edits
 from torchsmith.errors import InputError
 from torchsmith.project import ANSWERS, Project, find
-from torchsmith.render import MOVED, render, unreachable, update
+from torchsmith.render import MOVED, render, unreachable
+from torchsmith.sides import Sides
 from torchsmith.swap import swap
+
+CURRENT = ":current:"
+"""The version of the template that a project has, as an update's ``ref``."""
+
+MARKS = ("before updating", "after updating")
+"""What the two sides of a conflict are called, as copier calls them."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """An update that was tried on a clone.
+    """An update that was tried.
 
     Attributes:
         before: The version of the template that the project has.
@@ -38,7 +42,7 @@ class Plan:
         blocked: Files that would come where the user has one that git does not know.
         conflicts: Files that would be left for the user to resolve, those of `lost` among them.
         diff: All of it, as git shows it.
-        clone: The clone on which it was tried; None if nothing was.
+        tried: The repository that has the outcome as its files; None if nothing was tried.
         start: The commit of the project that it was tried on.
         unmerged: What git's index has of the conflicts.
     """
@@ -54,7 +58,7 @@ class Plan:
     blocked: list[str] = field(default_factory=list)
     conflicts: list[str] = field(default_factory=list)
     diff: str = ""
-    clone: Path | None = None
+    tried: Path | None = None
     start: str = ""
     unmerged: list[git.Unmerged] = field(default_factory=list)
 
@@ -107,18 +111,16 @@ def trying(
     answers: Mapping[str, Any],
     *,
     ref: str,
-    template: str | None = None,
     discard_edits: bool = False,
 ) -> Iterator[Plan]:
-    """Try an update on a clone of the project, of which only what is committed counts.
+    """Try an update beside the project, of which only what is committed counts.
 
-    The clone lasts as long as the block: `apply` takes from it what the plan shows.
+    What comes of it lasts as long as the block: `apply` takes from it what the plan shows.
 
     Args:
         project: What is updated.
         answers: Answers that change.
         ref: The version to come to: a tag, branch or commit, or CURRENT.
-        template: Where the template is from now on, if it moved.
         discard_edits: Whether files that go away go with the user's edits in them.
 
     Raises:
@@ -128,29 +130,30 @@ def trying(
     if top is None:
         raise InputError(f"'{project.root}' is not under git, which updates need")
     with tempfile.TemporaryDirectory(prefix="torchsmith-") as scratch:
-        clone, pristine = Path(scratch) / "clone", Path(scratch) / "pristine"
-        git.git(Path(scratch), "clone", "--quiet", str(top), str(clone))
-        tried = clone / project.root.relative_to(top)
-        start = git.git(tried, "rev-parse", "HEAD").strip()
-        if template:
-            _repoint(tried, template)
-        update(tried, answers, ref=ref)
-        after = find(tried)
-        source = template or project.source
-        removed = git.differences(tried, start).deleted
-        if removed:
-            render(pristine, project.answers, source=source, ref=project.version)
-        edits = Edits(tried, pristine, start)
-        moved = edits.follow(removed, after.moved)
-        lost = [path for path in removed if path not in moved and edits.made(path)]
-        if not discard_edits:
-            edits.keep(lost)
+        before, after, tried = (Path(scratch) / name for name in ("before", "after", "tried"))
+        version = project.version if ref == CURRENT else ref
+        render(after, answers, source=project.source, ref=version, last=project.root / ANSWERS)
+        updated = find(after)
+        _require_kept(project, answers, updated)
+        render(before, project.answers, source=project.source, ref=project.version)
+
+        start, mine = git.git(project.root, "rev-parse", "HEAD", "HEAD:./").split()
+        git.borrow(top, tried)
+        trees = (git.store(tried, before), mine, git.store(tried, after))
+        sides = Sides(*(git.files(tried, tree) for tree in trees))
+        moved = sides.follow(_moves(project, updated))
+        sides.leave(ANSWERS)
+        sides.keep_deleted()
+        lost = sides.lost()
+        if discard_edits:
+            sides.discard(lost)
+        git.merge(tried, (sides.before, sides.mine, sides.after), MARKS)
         unmerged = git.unmerged(tried)
-        differences = git.differences(tried, start)
+        differences = git.differences(tried, mine)
         yield Plan(
             before=project.version,
-            after=after.version,
-            features={id: after.reason(id) for id in after.features},
+            after=updated.version,
+            features={id: updated.reason(id) for id in updated.features},
             added=differences.added,
             changed=differences.changed,
             removed=differences.deleted,
@@ -161,7 +164,7 @@ def trying(
             ],
             conflicts=sorted({entry.path for entry in unmerged}),
             diff=differences.text,
-            clone=tried,
+            tried=tried,
             start=start,
             unmerged=unmerged,
         )
@@ -174,27 +177,41 @@ def apply(project: Project, plan: Plan) -> None:
         InputError: The project changed since the plan was made.
     """
     project.require_clean()
-    assert plan.clone is not None
+    assert plan.tried is not None
     if git.git(project.root, "rev-parse", "HEAD").strip() != plan.start:
         raise InputError(f"'{project.root}' has another commit than the plan: start again")
-    top = git.root_of(project.root)
-    assert top is not None
-    clone = plan.clone
+    tried = plan.tried
 
     def mark() -> None:
-        git.mark_unmerged(top, plan.unmerged, objects=clone)
+        git.mark_unmerged(project.root, plan.unmerged, objects=tried)
 
     write = [*plan.added, *plan.changed]
-    swap(project.root, clone, write=write, delete=plan.removed, last=mark)
+    swap(project.root, tried, write=write, delete=plan.removed, last=mark)
 
 
-def _repoint(project: Path, template: str) -> None:
-    """Commit another address of the template, as copier reads it from the answers."""
-    answers = project / ANSWERS
-    line = f"_src_path: {json.dumps(template)}\n"
-    changed = re.sub(r"(?m)^_src_path: .*\n", lambda _: line, answers.read_text("utf-8"))
-    answers.write_text(changed, "utf-8")
-    git.commit(project, ANSWERS)
+def _moves(before: Project, after: Project) -> list[tuple[str, str]]:
+    """The files that moved between two versions, of which either may be the newer one."""
+    back = [(new, old) for old, new in before.moved.items()]
+    return [*after.moved.items(), *back]
+
+
+def _require_kept(before: Project, changed: Mapping[str, Any], after: Project) -> None:
+    """Refuse a version that drops an answer: its default might take files away unasked.
+
+    Raises:
+        InputError: The version has the question, but not the answer.
+    """
+    for question, answer in before.answers.items():
+        now = after.answers.get(question, answer)
+        if question not in changed and now != answer and not _as_set(now) == _as_set(answer):
+            raise InputError(
+                f"{after.version} of the template no longer takes {question}={answer}: choose "
+                f"another answer with torchsmith update --data {question}=..."
+            )
+
+
+def _as_set(answer: Any) -> Any:
+    return set(answer) if isinstance(answer, list) else answer
 
 
 def _free(target: Path, new: Path) -> bool:

@@ -1,9 +1,10 @@
-"""Rendering and updating: the only place that talks to copier."""
+"""Rendering: the only place that talks to copier."""
 
 from __future__ import annotations
 
 import errno
 import re
+import shutil
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
@@ -18,12 +19,8 @@ from plumbum import ProcessExecutionError
 
 from torchsmith import git, release, tables
 from torchsmith.errors import InputError, did_you_mean
-from torchsmith.project import ANSWERS, find
+from torchsmith.project import ANSWERS
 from torchsmith.template import CHECKOUT, TEMPLATE
-
-CURRENT = copier.VcsRef.CURRENT.value
-"""The version of the template that a project has, as an update's ``ref``."""
-
 
 MOVED = "if it moved: torchsmith update --template URL"
 """What to do where a project's template cannot be reached."""
@@ -53,6 +50,7 @@ def render(
     *,
     source: str = str(TEMPLATE),
     ref: str | None = "HEAD",
+    last: Path | None = None,
     ask: bool = False,
     quiet: bool = True,
 ) -> None:
@@ -63,6 +61,7 @@ def render(
         answers: Answers by question; the others are asked or take their defaults.
         source: Path or URL of the template.
         ref: Its branch, tag or commit; None takes the latest tag.
+        last: A file with answers of another version, which take the place of defaults.
         ask: Whether to ask the questions that have no answer.
         quiet: Whether to say nothing on the way.
 
@@ -74,41 +73,22 @@ def render(
     if destination.is_dir() and any(entry.name != ".git" for entry in destination.iterdir()):
         raise InputError(f"'{destination}' is not empty: name a new folder")
     with _beside(destination) as stage:
-        with _copier(source, "name another with --template"):
+        if last:
+            stage.mkdir()
+            shutil.copy2(last, stage / ANSWERS)
+        with _copier(source, MOVED if last else "name another with --template"):
             copier.run_copy(
                 source,
                 stage,
                 data=dict(answers),
                 vcs_ref=ref,
                 defaults=not ask,
+                overwrite=last is not None,
                 quiet=quiet,
                 settings=copier.Settings(),
             )
         if CHECKOUT is None and source == str(TEMPLATE):
             release.record(stage / ANSWERS)
-
-
-def update(project: Path, answers: Mapping[str, Any], *, ref: str) -> None:
-    """Merge another version of the template, or other answers, into a project.
-
-    Args:
-        project: Its folder, which is under git and has nothing uncommitted.
-        answers: Answers that change; new questions take their defaults.
-        ref: The version to come to: a tag, branch or commit, or CURRENT.
-
-    Raises:
-        InputError: The answers are wrong, or the version cannot be come to; nothing was written.
-    """
-    with _copier(find(project).source, MOVED):
-        copier.run_update(
-            project,
-            data=dict(answers),
-            vcs_ref=copier.VcsRef.CURRENT if ref == CURRENT else ref,
-            defaults=True,
-            overwrite=True,
-            quiet=True,
-            settings=copier.Settings(),
-        )
 
 
 @contextmanager

@@ -139,6 +139,54 @@ def test_a_file_of_the_users_where_one_comes_is_a_conflict(
     assert list(conflicts(project)) == ["new.txt"]
 
 
+@pytest.mark.parametrize("ours", [b"a line of S\xf6hne\n", b"\0\1ours\n"], ids=["latin", "binary"])
+def test_edits_that_are_not_utf_8_are_kept(
+    project: Path, torchsmith: Torchsmith, ours: bytes
+) -> None:
+    (project / "here.txt").write_bytes(LINES.encode() + ours)
+    commit(project, "edited")
+    shown = torchsmith("preview", cwd=project)
+    assert "your edits of here.txt follow it to there/it-is.txt" in shown.out
+    done = torchsmith("update", "--yes", cwd=project)
+    text = (project / "there" / "it-is.txt").read_bytes()
+    assert text.endswith(ours)
+    if b"\0" in ours:
+        # Git merges no lines here: the user's file stays, as a conflict.
+        assert (done.status, text) == (1, LINES.encode() + ours)
+        assert conflicts(project) == {"there/it-is.txt": "UU"}
+    else:
+        assert (done.status, text) == (0, SECOND["there/it-is.txt"].encode() + ours)
+
+
+def test_what_the_user_deleted_stays_away_where_the_template_moved_it(
+    project: Path, torchsmith: Torchsmith
+) -> None:
+    (project / "here.txt").unlink()
+    commit(project, "deleted")
+    done = torchsmith("update", "--yes", cwd=project)
+    assert done.status == 0, done.err
+    assert files(project) == {path: SECOND[path] for path in ("kept.txt", "new.txt")}
+
+
+def test_a_new_file_comes_though_the_user_ignores_its_name(
+    project: Path, torchsmith: Torchsmith
+) -> None:
+    (project / ".git" / "info" / "exclude").write_text("new.txt\n", "utf-8")
+    done = torchsmith("update", "--yes", cwd=project)
+    assert done.status == 0, done.err
+    assert files(project) == SECOND
+
+
+def test_back_to_an_older_release_too(project: Path, torchsmith: Torchsmith) -> None:
+    assert torchsmith("update", "--yes", cwd=project).status == 0
+    commit(project, "updated")
+    edited(project, "there/it-is.txt", "line 8\n", "line 8\nours\n")
+    done = torchsmith("update", "--yes", "--to", "v1.0.0", cwd=project)
+    assert done.status == 0, done.err
+    here = LINES.replace("line 8\n", "line 8\nours\n")
+    assert files(project) == {**FIRST, "here.txt": here}
+
+
 def test_a_file_that_git_ignores_is_not_written_over(project: Path, torchsmith: Torchsmith) -> None:
     (project / ".git" / "info" / "exclude").write_text("new.txt\n", "utf-8")
     (project / "new.txt").write_text("ours\n", "utf-8")

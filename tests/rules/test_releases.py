@@ -19,8 +19,8 @@ import yaml
 from filelock import FileLock
 
 from rendering import ROOT, Renderer, commit, contents, git, snapshot
-from torchsmith.merge import releases
-from torchsmith.render import update
+from torchsmith.merge import apply, releases, trying
+from torchsmith.project import find
 
 ANSWERS = {"vendor": "Acme", "preset": "custom", "features": ["amp", "rng"]}
 NOW = "v9999.0.0"
@@ -122,12 +122,18 @@ def with_edits(project: Path) -> Path:
     return project
 
 
+def update(project: Path, ref: str) -> None:
+    found = find(project)
+    with trying(found, {}, ref=ref) as plan:
+        apply(found, plan)
+
+
 @pytest.mark.parametrize("release", ["v0.0.1", "v0.0.2", *real_tags()])
 def test_edits_are_kept_and_all_else_is_as_a_fresh_render(
     release: str, history: Path, tmp_path: Path
 ) -> None:
     project = with_edits(rendered(history, tmp_path / "project", release))
-    update(project, {}, ref=NOW)
+    update(project, ref=NOW)
 
     fresh = contents(rendered(history, tmp_path / "fresh", NOW))
     expected = dict(fresh)
@@ -144,7 +150,7 @@ def test_where_both_changed_a_line_both_are_shown(history: Path, tmp_path: Path)
     project = rendered(history, tmp_path / "project", "v0.0.2")
     edit(project / ".gitignore", lambda text: text.replace("/a-line-that-went/", "/ours/"))
     commit(project, "edited")
-    update(project, {}, ref=NOW)
+    update(project, ref=NOW)
     text = (project / ".gitignore").read_text("utf-8")
     assert "<<<<<<< before updating\n/ours/\n" in text
     assert git(project, "diff", "--name-only", "--diff-filter=U").split() == [".gitignore"]
@@ -178,7 +184,7 @@ def test_a_question_can_be_renamed_and_keeps_its_answer(history: Path, tmp_path:
         file.write_text(re.sub(r"(\{=[^}]*)\bvendor\b", r"\1maker", text), "utf-8")
     commit(template, "rename a question", tag="v9999.1.0")
     before = contents(project)
-    update(project, {}, ref="v9999.1.0")
+    update(project, ref="v9999.1.0")
     after = contents(project)
     answers = yaml.safe_load(after.pop(".copier-answers.yml"))
     before.pop(".copier-answers.yml")

@@ -1,6 +1,6 @@
 """`torchsmith add`, `remove`, `update` and `preview`: three-way merges, shown before they are done.
 
-The plan that is shown is no guess: it is the merge itself, done to a clone.
+The plan that is shown is no guess: it is the merge itself, done elsewhere.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ def add(
 
     The plan is shown first. With --json it is all that happens, unless --yes is given.
     """
+    from torchsmith.merge import CURRENT
     from torchsmith.project import find
-    from torchsmith.render import CURRENT
     from torchsmith.toggle import adding
 
     found = find(project)
@@ -97,8 +97,8 @@ def remove(
     The plan is shown first. Files that hold edits of yours stay, as conflicts, and the status is 1,
     unless --discard-edits is given. With --json nothing more happens, unless --yes is given.
     """
+    from torchsmith.merge import CURRENT
     from torchsmith.project import find
-    from torchsmith.render import CURRENT
     from torchsmith.toggle import removing
 
     found = find(project)
@@ -172,8 +172,7 @@ def preview(
 
 
 def _version(project: Project, to: str | None) -> str:
-    from torchsmith.merge import newest
-    from torchsmith.render import CURRENT
+    from torchsmith.merge import CURRENT, newest
 
     return CURRENT if to == "current" else to or newest(project)
 
@@ -194,13 +193,12 @@ def _trying(project: Project, change: Change) -> Iterator[Plan]:
     from torchsmith.merge import trying
 
     with ExitStack() as stack:
-        with working("Trying the update on a clone"):
+        with working("Trying the update"):
             plan = stack.enter_context(
                 trying(
                     project,
                     change.answers,
                     ref=change.ref,
-                    template=change.template,
                     discard_edits=change.discard_edits,
                 )
             )
@@ -209,8 +207,7 @@ def _trying(project: Project, change: Change) -> Iterator[Plan]:
 
 def _merge(project: Project, change: Change, *, yes: bool, as_json: bool) -> None:
     """Show the plan, ask, and do it."""
-    from torchsmith.merge import apply, standing
-    from torchsmith.render import CURRENT
+    from torchsmith.merge import CURRENT, apply, standing
 
     idle = change == Change({}, CURRENT, None, change.discard_edits)
     if not idle and not yes and not as_json and not sys.stdin.isatty():
