@@ -8,17 +8,18 @@ VENV := .venv
 BIN := $(abspath $(VENV))/bin
 READY := $(VENV)/ready
 DEMO := build/foo
-SOURCE ?= gh:example/torchsmith
+DIST := build/dist
+TRIAL := build/trial
 JOBS ?= $(shell nproc)
 
 # The compiled parts of the demo and of the tests take cmake and ninja from the environment.
 export PATH := $(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 
-.PHONY: help venv demo test lint format docs bench reserved compat site conformance fuzz clean
+.PHONY: help venv demo test lint format docs bench reserved compat site conformance fuzz release-check clean
 
 help:  ## what can be made
-	@grep -hE '^[a-z]+:.*  ## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*  ## (.*)/  make \1\t\2/' | expand -t 18
+	@grep -hE '^[a-z-]+:.*  ## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*  ## (.*)/  make \1\t\2/' | expand -t 22
 
 venv: $(READY)  ## the virtual environment, with the pinned PyTorch and all tools
 
@@ -70,7 +71,20 @@ fuzz: demo  ## a million steps of random programs on a fresh foo, against the CP
 	cd $(DEMO) && $(BIN)/python -m pytest tests/fuzz -m fuzz_full -n $(JOBS) -q
 
 site: $(READY)  ## the page to choose a backend on, into build/page
-	$(BIN)/python -m torchsmith.site.build --source $(SOURCE)
+	$(BIN)/python -m torchsmith.site.build $(if $(SOURCE),--source $(SOURCE))
+
+release-check: $(READY)  ## what a release publishes: built, checked, installed in an environment of its own, and tried
+	@test -z "$(TAG)" || test "$(TAG)" = "v$$($(BIN)/torchsmith --version | cut -d' ' -f2)" || \
+	  { echo "the tag is $(TAG), but 'torchsmith --version' says otherwise: raise __version__, or name the tag after it"; exit 1; }
+	@test -z "$(TAG)" || grep -q "^## $(TAG:v%=%) (20" CHANGELOG.md || \
+	  { echo "CHANGELOG.md has no dated heading for $(TAG): write '## $(TAG:v%=%) ($$(date +%F))'"; exit 1; }
+	rm -rf $(DIST) $(TRIAL)
+	$(BIN)/python -m build --outdir $(DIST)
+	$(BIN)/python -m twine check --strict $(DIST)/*
+	$(BIN)/python -m venv $(TRIAL)
+	$(TRIAL)/bin/python -m pip install --quiet $(DIST)/*.whl
+	cd $(TRIAL) && bin/torchsmith --version && bin/torchsmith new torch-foo --defaults
+	cd $(TRIAL) && bin/torchsmith smoke --strength each --until render
 
 clean:  ## remove what was made, the environment too
 	rm -rf build $(VENV)

@@ -1,4 +1,4 @@
-"""Writes the parts of README.md and docs/ that follow from the catalog and from a render.
+"""Writes the parts of README.md and docs/ that follow from the release, the catalog and a render.
 
 Such a part stands between `<!-- NAME: begin -->` and `<!-- NAME: end -->`. `python -m
 torchsmith.pages` writes all of them, `--check` only says which are stale.
@@ -13,7 +13,8 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 
-from torchsmith import tables
+from torchsmith import __version__, tables
+from torchsmith.release import REPOSITORY, TAG
 from torchsmith.render import render
 from torchsmith.template import TEMPLATE
 
@@ -86,7 +87,23 @@ def dtypes() -> str:
     return "\n".join(rows) + "\n"
 
 
+def command() -> str:
+    """The command that renders with this release."""
+    return (
+        "```sh\n"
+        f"uvx torchsmith=={__version__} new torch-acme    # asks; `pipx run` does it too\n"
+        "```\n"
+    )
+
+
+def copying() -> str:
+    """The same with copier alone."""
+    return f"```sh\ncopier copy --vcs-ref {TAG} {REPOSITORY} torch-acme\n```\n"
+
+
 PARTS: dict[str, Callable[[], str]] = {
+    "command": command,
+    "copying": copying,
     "tree": tree,
     "features": features,
     "questions": questions,

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 import yaml
@@ -14,6 +17,20 @@ from rendering import ROOT, Renderer, contents, git
 from torchsmith import __version__, release
 
 TEMPLATE = ("copier.yml", "generator/catalog", "template")
+
+
+@pytest.fixture(scope="module")
+def check(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., CompletedProcess[str]]:
+    """`make release-check` in folders of its own, with the environment that the tests run in."""
+    folder = tmp_path_factory.mktemp("release")
+    ready = Path(sys.prefix) / "ready"
+    command = ["make", "-o", str(ready), f"VENV={sys.prefix}"]
+    command += [f"DIST={folder / 'dist'}", f"TRIAL={folder / 'trial'}", "release-check"]
+
+    def check(tag: str = "") -> CompletedProcess[str]:
+        return subprocess.run([*command, f"TAG={tag}"], cwd=ROOT, capture_output=True, text=True)
+
+    return check
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +57,7 @@ def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return environment / "bin" / "python"
 
 
-def torchsmith(python: Path, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+def torchsmith(python: Path, *arguments: str, cwd: Path) -> CompletedProcess[str]:
     command = [str(python), "-I", "-m", "torchsmith.cli", *arguments]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True)
 
@@ -67,3 +84,25 @@ def test_what_it_renders_is_what_the_repository_renders(
     mine = yaml.safe_load(actual.pop(".copier-answers.yml"))
     assert actual == expected
     assert mine == {**theirs, "_commit": f"v{__version__}", "_src_path": release.REPOSITORY}
+
+
+def test_what_a_release_publishes_is_built_installed_and_tried(
+    check: Callable[..., CompletedProcess[str]],
+) -> None:
+    done = check()
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("PASSED") == 2, done.stdout  # twine's word on wheel and sdist
+    assert f"torchsmith {__version__}\n" in done.stdout
+    assert re.search(r"(\d+) of \1 passed", done.stderr), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("tag", "reason"),
+    [("v0.0.7", "the tag is v0.0.7"), (f"v{__version__}", "CHANGELOG.md has no dated heading")],
+)
+def test_a_tag_that_is_not_this_version_is_refused(
+    tag: str, reason: str, check: Callable[..., CompletedProcess[str]]
+) -> None:
+    done = check(tag)
+    assert done.returncode != 0
+    assert reason in done.stdout

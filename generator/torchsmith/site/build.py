@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from torchsmith import tables
+from torchsmith.git import address
+from torchsmith.release import REPOSITORY
 from torchsmith.site.compile import compile_macros, compile_template
 from torchsmith.template import TEMPLATE
 
@@ -27,8 +29,6 @@ LICENSES = "generator/catalog/licenses"
 MACROS = {"name_problem", "name_clash", "suggest", "text_problem"}
 # They judge command lines and folders, of which the page has none.
 SILENT = ("answers_problem", "destination_problem")
-# Copier's own short forms.
-HOSTS = {"gh:": "https://github.com/", "gl:": "https://gitlab.com/"}
 SCRIPTS = (
     "jinja.js",
     "template.js",
@@ -113,12 +113,8 @@ def question(name: str) -> dict[str, Any]:
 
 def documentation(source: str) -> str | None:
     """Return where the documentation of a template is read, or None if that is no web address."""
-    for short, host in HOSTS.items():
-        if source.startswith(short):
-            source = host + source.removeprefix(short)
-    if not source.startswith("https://"):
-        return None
-    return f"{source.removesuffix('.git')}/tree/HEAD/docs"
+    place = address(source)
+    return f"{place.removesuffix('.git')}/tree/HEAD/docs" if place.startswith("https://") else None
 
 
 def data(template: Path, source: str) -> dict[str, Any]:
@@ -160,9 +156,7 @@ def page(content: dict[str, Any]) -> str:
 def main() -> int:
     """Write the page."""
     parser = argparse.ArgumentParser(prog="python -m torchsmith.site.build", description=__doc__)
-    parser.add_argument(
-        "--source", default="gh:example/torchsmith", help="the template's address, for copier"
-    )
+    parser.add_argument("--source", default=REPOSITORY, help="the template's address, for copier")
     parser.add_argument("--out", type=Path, default=TEMPLATE / "build" / "page" / "index.html")
     arguments = parser.parse_args()
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
