@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -52,3 +52,9 @@ def visit(window: WebDriver, address: str) -> None:
     there = "return document.readyState === 'complete' && location.href.startsWith(arguments[0])"
     page = address.partition("#")[0]
     WebDriverWait(window, 60).until(lambda it: it.execute_script(there, page))
+
+
+def complaints(window: WebDriver) -> list[Any]:
+    """What the page's scripts failed at, as the browser's console has it."""
+    log = window.get_log("browser")  # type: ignore[no-untyped-call]
+    return [entry for entry in log if entry["level"] == "SEVERE"]

@@ -10,7 +10,7 @@ import pytest
 
 from commanding import Torchsmith
 from rendering import Renderer, commit, contents, git, snapshot
-from torchsmith import toolchain
+from torchsmith import tables, toolchain
 
 
 def findings(report: dict[str, object]) -> dict[str, dict[str, str]]:
@@ -40,7 +40,7 @@ def test_what_is_missing_is_a_problem_with_a_fix(
     for check in ("torch", "pybind11", "scikit-build-core", "C++ compiler"):
         assert rows[check]["status"] == "problem"
         assert rows[check]["fix"]
-    tested = toolchain.tables.load("torch")["torch_window"]["default"]["tested"]
+    tested = tables.load("torch")["torch_window"]["default"]["tested"]
     assert rows["torch"]["fix"] == f"{python} -m pip install torch=={tested}"
     done = torchsmith("doctor", "--python", str(tmp_path / "none"), cwd=tmp_path)
     assert (done.status, done.err.count("\n")) == (2, 1)
@@ -154,7 +154,7 @@ def test_a_fix_is_one_line_however_short_lines_are(torchsmith: Torchsmith, tmp_p
     python.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "$@"\n')
     python.chmod(0o755)
     done = torchsmith("doctor", "--python", str(python), cwd=tmp_path, columns=40)
-    tested = toolchain.tables.load("torch")["torch_window"]["default"]["tested"]
+    tested = tables.load("torch")["torch_window"]["default"]["tested"]
     assert f"  {python} -m pip install torch=={tested}" in done.out.splitlines()
     assert "…" not in done.out
 

@@ -42,7 +42,9 @@ def test_no_compiler(project: Path, tmp_path: Path) -> None:
     tools = tmp_path / "bin"
     tools.mkdir()
     for program in ("ninja", "python"):
-        (tools / program).symlink_to(shutil.which(program, path=f"{BIN}:{os.environ['PATH']}"))
+        found = shutil.which(program, path=f"{BIN}:{os.environ['PATH']}")
+        assert found is not None
+        (tools / program).symlink_to(found)
     error = configure(
         project,
         tmp_path / "build",

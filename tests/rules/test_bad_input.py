@@ -17,7 +17,9 @@ from torchsmith.errors import InputError
 from torchsmith.render import read_answers
 from torchsmith.render import render as render_for_cli
 
-MISTAKES = {
+Mistake = tuple[dict[str, object], str, str]
+
+MISTAKES: dict[str, Mistake] = {
     "upper case": ({"backend_name": "Foo"}, "not a device name", "try 'foo'"),
     "clashing name": ({"backend_name": "cuda"}, "device type of PyTorch", "try 'my_cuda'"),
     "name of an attribute": ({"backend_name": "matmul"}, "torch.matmul", "try 'matmul_chip'"),
@@ -46,12 +48,15 @@ MISTAKES = {
 }
 
 
-@pytest.fixture(params=MISTAKES.values(), ids=MISTAKES)
-def mistake(request: pytest.FixtureRequest) -> tuple[dict[str, object], str, str]:
-    return request.param
+@pytest.fixture(params=list(MISTAKES))
+def mistake(request: pytest.FixtureRequest) -> Mistake:
+    name: str = request.param
+    return MISTAKES[name]
 
 
-def test_copier_says_so_and_writes_nothing(mistake, render: Renderer, tmp_path: Path) -> None:
+def test_copier_says_so_and_writes_nothing(
+    mistake: Mistake, render: Renderer, tmp_path: Path
+) -> None:
     answers, problem, remedy = mistake
     with pytest.raises(ValueError, match=re.escape(problem)) as caught:
         render.fresh(tmp_path / "new", **answers)
@@ -61,7 +66,9 @@ def test_copier_says_so_and_writes_nothing(mistake, render: Renderer, tmp_path: 
     assert not list(tmp_path.iterdir())
 
 
-def test_our_command_says_the_same_sentence(mistake, render: Renderer, tmp_path: Path) -> None:
+def test_our_command_says_the_same_sentence(
+    mistake: Mistake, render: Renderer, tmp_path: Path
+) -> None:
     answers, problem, remedy = mistake
     with pytest.raises(InputError) as caught:
         render_for_cli(tmp_path / "new", answers, source=str(render.template))

@@ -25,7 +25,7 @@ from torchsmith.project import find
 ANSWERS = {"vendor": "Acme", "preset": "custom", "features": ["amp", "rng"]}
 NOW = "v9999.0.0"
 # What the user has changed: a device, an operator and prose.
-EDITS = {
+EDITS: dict[str, Callable[[str], str]] = {
     "README.md": lambda text: text + "\nOur own words.\n",
     "csrc/aten/fill.cpp": lambda text: text.replace("\n#include", "\n// Ours.\n#include", 1),
     "tests/support.py": lambda text: text + "\n\nOURS = 1\n",

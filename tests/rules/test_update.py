@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import copier
 import pytest
@@ -14,7 +15,7 @@ from torchsmith import tables
 CURRENT = copier.VcsRef.CURRENT
 
 
-def update(project: Path, **options: object) -> None:
+def update(project: Path, **options: Any) -> None:
     settings = copier.Settings()
     copier.run_update(
         project, defaults=True, overwrite=True, quiet=True, settings=settings, **options

@@ -10,6 +10,7 @@ import pytest
 import torchsmith
 from rendering import ROOT, Renderer
 from torchsmith import tables
+from torchsmith.template import CATALOG
 
 TESTED = tables.load("torch")["torch_window"]["default"]["tested"]
 
@@ -36,7 +37,7 @@ def test_what_the_rendered_ci_installs(provider: str, render: Renderer) -> None:
 def test_pytorch_is_inside_its_window_and_reserved_names_are_its_own() -> None:
     window = tables.load("torch")["torch_window"]["default"]["versions"]
     assert ".".join(TESTED.split(".")[:2]) in window
-    assert f"torch {TESTED}." in (tables.CATALOG / "reserved.yml").read_text("utf-8")
+    assert f"torch {TESTED}." in (CATALOG / "reserved.yml").read_text("utf-8")
 
 
 def test_our_version_has_an_entry_in_the_changelog() -> None:

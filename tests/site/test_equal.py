@@ -162,5 +162,5 @@ def test_what_yaml_cannot_hold_on_one_line_is_refused(page: WebDriver, text: str
 def text_problem(text: str) -> str:
     """What the template's macro says of a description, as Jinja itself runs it."""
     environment = compile.environment().overlay(loader=jinja2.FileSystemLoader(CATALOG))
-    names = environment.get_template("names.jinja").make_module()
+    names: Any = environment.get_template("names.jinja").make_module()
     return str(names.text_problem("description", text, 200)).strip()

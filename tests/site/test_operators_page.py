@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from browser import chromium
+from browser import chromium, complaints
 
 if TYPE_CHECKING:
     from selenium.webdriver.chrome.webdriver import WebDriver
@@ -63,7 +63,7 @@ def window(page: str, request: pytest.FixtureRequest) -> Iterator[WebDriver]:
     with chromium(width=width, dark=request.param == "dark") as window:
         window.get(page)
         yield window
-        assert [entry for entry in window.get_log("browser") if entry["level"] == "SEVERE"] == []
+        assert complaints(window) == []
 
 
 def operators(window: WebDriver) -> list[str]:

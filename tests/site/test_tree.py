@@ -1,0 +1,144 @@
+"""The rendered project's files on the page, by mouse and by keyboard."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from browser import chromium, visit
+from choosing import CONTRAST, feature, retype, shown, text, unfold
+from rendering import Renderer, contents
+from torchsmith.site import build
+
+if TYPE_CHECKING:
+    from selenium.webdriver.chrome.webdriver import WebDriver
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+
+def test_the_tree_follows_a_feature_that_is_toggled_with_the_keyboard(
+    page: WebDriver, render: Renderer
+) -> None:
+    full, without = (
+        set(contents(render(**answers)))
+        for answers in ({"preset": "full"}, {"features": ["rng", "storage"]})
+    )
+    assert shown(page) == full
+    box = feature(page, "amp")
+    box.send_keys(" ")
+    assert not box.is_selected()
+    assert shown(page) == without
+    assert text(page, "count") == f"{len(without)} files"
+    assert "'features=[rng, storage]'" in text(page, "command")
+    box.send_keys(" ")
+    assert shown(page) == full
+
+
+def test_a_file_is_shown_as_it_would_be_rendered(page: WebDriver, render: Renderer) -> None:
+    unfold(page)
+    retype(page, "backend_name", "acme")
+    retype(page, "vendor", "Acme & Sons")
+    project = render(preset="full", backend_name="acme", vendor="Acme & Sons")
+    # With the keyboard alone: open the folder, then the file.
+    for path in ("python", "python/torch_acme", "python/torch_acme/__init__.py"):
+        entry = page.find_element("css selector", f"#tree [data-path='{path}']")
+        entry.send_keys("\n")
+    assert text(page, "path") == "python/torch_acme/__init__.py"
+    assert text(page, "content") == (project / "python/torch_acme/__init__.py").read_text("utf-8")
+    # It stays while other answers change.
+    feature(page, "rng").click()
+    assert text(page, "path") == "python/torch_acme/__init__.py"
+
+
+def test_the_tree_is_walked_with_arrow_keys(page: WebDriver) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    def press(*keys: str) -> str | None:
+        for key in keys:
+            page.switch_to.active_element.send_keys(key)
+        return page.switch_to.active_element.get_attribute("data-path")
+
+    page.find_element("id", "filter").send_keys(Keys.TAB)
+    assert press() == ".github"
+    # A closed folder is passed by; an open one is entered, left, and closed.
+    following = press(Keys.ARROW_DOWN)
+    assert following is not None
+    assert "/" not in following
+    assert press(Keys.ARROW_UP) == ".github"
+    assert press(Keys.ARROW_RIGHT) == ".github"
+    assert page.switch_to.active_element.get_attribute("aria-expanded") == "true"
+    assert press(Keys.ARROW_RIGHT) == ".github/workflows"
+    assert press(Keys.ARROW_LEFT, Keys.ARROW_LEFT) == ".github"
+    assert page.switch_to.active_element.get_attribute("aria-expanded") == "false"
+    assert press(Keys.END) == "pyproject.toml"
+    assert press(Keys.ARROW_DOWN) == "pyproject.toml"
+    assert press("r") == "README.md"
+    assert press(Keys.HOME, "d") == "device"
+    assert press("d") == "docs"
+    # The file is shown, and is what the tab key comes back to.
+    assert press("l", " ") == "LICENSE"
+    assert text(page, "path") == "LICENSE"
+    selected = page.find_elements("css selector", "#tree [aria-selected=true]")
+    assert [item.get_attribute("data-path") for item in selected] == ["LICENSE"]
+    page.find_element("id", "filter").send_keys(Keys.TAB)
+    assert press() == "LICENSE"
+    stops = "return document.querySelectorAll('#tree [tabindex=\"0\"]').length"
+    assert page.execute_script(stops) == 1
+
+
+def test_assistive_technology_is_told_of_a_tree(page: WebDriver) -> None:
+    """By the browser's own account of accessibility."""
+    folder = page.find_element("css selector", "#tree [data-path=csrc]")
+    assert (folder.aria_role, folder.accessible_name) == ("treeitem", "csrc")
+    owned = page.find_element("css selector", "#tree [data-path='csrc/amp']")
+    assert owned.get_attribute("aria-label") == "amp, amp"
+    tree = page.find_element("id", "tree")
+    assert (tree.aria_role, tree.accessible_name) == ("tree", "torch-foo")
+
+
+def test_the_filter_leaves_the_files_that_have_its_words(page: WebDriver) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    everything = shown(page)
+    field = page.find_element("id", "filter")
+    field.send_keys("AMP test")
+    wanted = {it for it in everything if "amp" in it.lower() and "test" in it.lower()}
+    assert wanted
+    assert shown(page) == wanted
+    assert text(page, "count") == f"{len(wanted)} of {len(everything)} files"
+    entries = page.find_elements("css selector", "#tree [role=treeitem]")
+    assert all(entry.is_displayed() for entry in entries)
+    field.send_keys(Keys.ESCAPE)
+    assert shown(page) == everything
+    # Folders are closed again.
+    assert not page.find_element("css selector", "#tree [data-path='csrc/amp']").is_displayed()
+    field.send_keys("no such file")
+    assert shown(page) == set()
+
+
+def test_colours_change_no_letter_of_a_file(page: WebDriver) -> None:
+    unfold(page)
+    retype(page, "vendor", "Acme\xa0& <b>Söhne</b>")
+    ask = """
+        return [...torchsmith.render(answersGiven())].filter(([path, text]) => {
+          choose(path);
+          return document.getElementById("content").textContent !== text;
+        }).map(([path]) => path);
+    """
+    assert page.execute_script(ask) == []
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("path", ["csrc/amp/autocast.cpp", "pyproject.toml", "mkdocs.yml"])
+def test_colours_stand_out(path: str, dark: bool, content: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_text(build.page(content), "utf-8")
+    with chromium(dark=dark) as window:
+        visit(window, f"{(tmp_path / 'index.html').as_uri()}#file={path}")
+        assert text(window, "path") == path
+        found = window.execute_script(CONTRAST)
+        tokens = window.find_elements("css selector", "#content .token")
+        colours = {token.value_of_css_property("color") for token in tokens[:60]}
+        assert len(colours) >= 2
+        assert found["weak"] == []
