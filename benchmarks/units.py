@@ -53,3 +53,9 @@ def markdown(units: list[Unit]) -> str:
         lines.append(f"| {unit.seconds:.1f} | {names} |")
     lines.append(f"| **{sum(unit.seconds for unit in units):.1f}** | all |")
     return "\n".join(lines) + "\n"
+
+
+def page(units: list[Unit]) -> str:
+    """Return build-times.md."""
+    title = "# What a clean build of `full` compiles\n\n`make bench` measures it again.\n\n"
+    return title + markdown(units)

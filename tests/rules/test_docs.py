@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import units
+from benchmarks.figures import STORE, Report
 from rendering import HOSTILE, ROOT, Renderer, files
 from torchsmith import pages
 
@@ -38,6 +40,14 @@ def test_generated_parts_are_current(page: Path) -> None:
 def test_the_readme_shows_every_generated_part() -> None:
     text = (ROOT / "README.md").read_text("utf-8")
     assert {"features", "tree", "figures"} <= set(re.findall(r"<!-- (\w+): begin -->", text))
+
+
+def test_figures_are_those_of_the_run_that_they_came_from() -> None:
+    """Stale? `python -m benchmarks --readme` measures and writes them."""
+    report = Report.load(STORE)
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert pages.replace_part(text, "figures", report.part()) == text
+    assert (ROOT / "benchmarks" / "build-times.md").read_text("utf-8") == units.page(report.units)
 
 
 def test_links_lead_somewhere(project: Path) -> None:

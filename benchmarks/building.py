@@ -1,0 +1,59 @@
+"""What building the rendered project takes, and how fast it then is."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from benchmarks import units
+from benchmarks.costs import cost_of, environment
+from benchmarks.figures import Row
+
+
+def configure(project: Path, build: Path, *options: str) -> list[str]:
+    """Return the command that configures a build of the project."""
+    return [
+        "cmake", "-S", str(project), "-B", str(build), "-G", "Ninja",
+        f"-DPython_EXECUTABLE={sys.executable}", *options,
+    ]  # fmt: skip
+
+
+def building(project: Path, scratch: Path) -> tuple[list[Row], list[units.Unit]]:
+    """Build `full` clean without ccache, again after touching a kernel, and from a warm ccache."""
+    plain, log = project / "build/plain", scratch / "compilers.log"
+    cost_of(configure(project, plain, units.launcher(log)), CCACHE_DISABLE="1")
+    clean = cost_of(["cmake", "--build", str(plain)], CCACHE_DISABLE="1")
+    compiled = units.read(log, plain, project)
+    (project / "device/reference/unary.cpp").touch()
+    touched = cost_of(["cmake", "--build", str(plain)], CCACHE_DISABLE="1")
+    rows = [
+        Row("clean build of `full`, no ccache, CPU time", clean.cpu, 125, "s"),
+        Row("its dearest translation unit, CPU time", compiled[0].seconds, 15, "s"),
+        Row("the same, wall time", clean.wall, None, "s"),
+        Row("build after touching one kernel file", touched.wall, 15, "s"),
+    ]
+    if subprocess.run(["sh", "-c", "command -v ccache"], stdout=subprocess.DEVNULL).returncode == 0:
+        cache = {"CCACHE_DIR": str(scratch / "ccache")}
+        for attempt in ("cold", "warm"):
+            build = project / f"build/cached-{attempt}"
+            cost_of(configure(project, build), **cache)
+            cached = cost_of(["cmake", "--build", str(build)], **cache)
+        rows.append(Row("build of `full` from a warm ccache", cached.wall, 15, "s"))
+    return rows, compiled
+
+
+def running(project: Path, scratch: Path) -> list[Row]:
+    """Run the rendered project's benchmark in an environment that has only its backend."""
+    python = environment(scratch / "environment", str(project)) / "python"
+    figures = scratch / "figures.json"
+    cost_of([str(python), str(project / "benchmarks/run.py"), "--json", str(figures)])
+    rows = []
+    for case in json.loads(figures.read_text())["cases"]:
+        if case["excess_limit"] is not None:
+            limit = case["excess_limit"]
+            rows.append(Row(f"{case['name']}, above the CPU", case["excess"], limit, "µs"))
+        else:
+            rows.append(Row(f"{case['name']}, against the CPU", case["ratio"], case["limit"], "x"))
+    return rows

@@ -1,0 +1,50 @@
+"""What commands cost."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+BIN = Path(sys.executable).parent
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds of a command: by the clock, of the processor, and of those outside the kernel."""
+
+    wall: float
+    cpu: float
+    user: float
+
+
+def cost_of(command: list[str], **environment: str) -> Cost:
+    """Run a command and return its seconds, its children's included."""
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    subprocess.run(
+        command,
+        check=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", **environment},
+    )
+    wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    user = after.ru_utime - before.ru_utime
+    return Cost(wall, user + after.ru_stime - before.ru_stime, user)
+
+
+def environment(folder: Path, package: str) -> Path:
+    """Install a package into an environment that has this one's others, and return its `bin`."""
+    cost_of([sys.executable, "-m", "venv", "--without-pip", str(folder)])
+    (own,) = (folder / "lib").glob("python3*/site-packages")
+    (site,) = (BIN.parent / "lib").glob("python3*/site-packages")
+    (own / "parent.pth").write_text(f"{site}\n")
+    cost_of([
+        sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"), "install",
+        "--no-build-isolation", "--no-deps", "--force-reinstall", package,
+    ])  # fmt: skip
+    return folder / "bin"

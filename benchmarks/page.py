@@ -1,0 +1,53 @@
+"""What the page takes in a browser, headless."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+import statistics
+from pathlib import Path
+
+from selenium import webdriver
+
+from benchmarks.figures import Row
+from torchsmith.release import REPOSITORY
+from torchsmith.site import build
+
+# Milliseconds from the navigation until something could be read.
+PAINTED = """
+return performance.getEntriesByName("first-contentful-paint")[0].startTime;
+"""
+# Milliseconds from the click until the frame that shows what follows from it.
+TOGGLED = """
+const [box, done] = [document.querySelector("input[name=features]"), arguments[0]];
+const start = performance.now();
+box.click();
+requestAnimationFrame(() => setTimeout(() => done(performance.now() - start)));
+"""
+
+
+def browsing(scratch: Path, template: Path) -> list[Row]:
+    """Measure the page, where there is a browser: medians of seven."""
+    text = build.page(build.data(template, REPOSITORY))
+    size = Row("the page, compressed", len(gzip.compress(text.encode())) / 1000, 600, "kB")
+    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not chromium or not driver:
+        return [size]
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu"):
+        options.add_argument(argument)
+    file = scratch / "page.html"
+    file.write_text(text, "utf-8")
+    painted, toggled = [], []
+    with webdriver.Chrome(options=options, service=webdriver.ChromeService(driver)) as window:
+        for _ in range(7):
+            window.get("about:blank")
+            window.get(file.as_uri())
+            painted.append(window.execute_script(PAINTED))
+            toggled.append(window.execute_async_script(TOGGLED))
+    return [
+        size,
+        Row("the page's first paint", statistics.median(painted), 300, "ms"),
+        Row("a feature toggled on it", statistics.median(toggled), 100, "ms"),
+    ]
