@@ -3,13 +3,30 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 
-from rendering import Renderer
+from rendering import ROOT, Renderer
 from torchsmith.smoke.installing import Installed, environment
+
+
+def new(
+    installed: Installed, template: Path, answers: Mapping[str, object]
+) -> CompletedProcess[str]:
+    """Render and build a project by the one command that does both."""
+    given = [word for name, answer in answers.items() for word in ("-d", f"{name}={answer}")]
+    return subprocess.run(
+        [sys.executable, "-m", "torchsmith.cli", "new", str(installed.project), "--defaults",
+         "--template", str(template), "--build", "--python", str(installed.python), *given],
+        env={**installed.environment, "PYTHONPATH": str(ROOT / "generator")},
+        capture_output=True,
+        text=True,
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="session")
@@ -19,17 +36,23 @@ def install(render: Renderer, tmp_path_factory: pytest.TempPathFactory) -> Calla
     done: dict[str, Installed] = {}
 
     def install(
-        name: str, edit: Callable[[Path], None] | None = None, **answers: object
+        name: str,
+        edit: Callable[[Path], None] | None = None,
+        *,
+        by_command: bool = False,
+        **answers: object,
     ) -> Installed:
         if name not in done:
             folder = tmp_path_factory.mktemp(name)
-            # A copy, since the build writes into the project.
-            project = folder / "project"
-            shutil.copytree(render(**answers), project)
-            if edit is not None:
-                edit(project)
-            installed = Installed(name, project, environment(folder / "venv"))
-            build = installed.build()
+            installed = Installed(name, folder / "project", environment(folder / "venv"))
+            if by_command:
+                build = new(installed, render.template, answers)
+            else:
+                # A copy, since the build writes into the project.
+                shutil.copytree(render(**answers), installed.project)
+                if edit is not None:
+                    edit(installed.project)
+                build = installed.build()
             assert build.returncode == 0, build.stdout[-8000:] + build.stderr[-8000:]
             done[name] = installed
         return done[name]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -12,10 +13,15 @@ from torchsmith.smoke.installing import Installed
 # There are two cores: one build at a time, and its tests behind it.
 pytestmark = pytest.mark.xdist_group("build")
 
-PROJECTS = {
+PROJECTS: dict[str, dict[str, Any]] = {
     "full": {"preset": "full"},
     # Another name: whatever forgot to follow the answers shows here.
-    "minimal": {"preset": "minimal", "backend_name": "zq_nova", "ci_provider": "gitlab"},
+    "minimal": {
+        "preset": "minimal",
+        "backend_name": "zq_nova",
+        "ci_provider": "gitlab",
+        "by_command": True,  # torchsmith new --build
+    },
 }
 NAMES = {"full": "foo", "minimal": "zq_nova"}
 # Fewer would mean that a part of the suite was not collected.

@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torchsmith import tables
+from torchsmith.smoke import STRENGTHS
 from torchsmith.smoke.answers import space
 from torchsmith.smoke.covering import covering_array, every_row, uncovered
-from torchsmith.smoke.run import STRENGTHS, choose
+from torchsmith.smoke.run import choose
 
 
 def anything(part: Mapping[str, Any]) -> bool:

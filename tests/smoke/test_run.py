@@ -20,7 +20,7 @@ from torchsmith.smoke import report
 from torchsmith.smoke.answers import HOSTILE, Row, on, space
 from torchsmith.smoke.run import Run, choose
 from torchsmith.smoke.shrink import MOST_TRIALS
-from torchsmith.smoke.trial import Outcome, Plan
+from torchsmith.smoke.trial import Extent, Outcome
 
 FEATURES = sorted(tables.features())
 
@@ -28,12 +28,12 @@ FEATURES = sorted(tables.features())
 def run(tmp_path: Path, broken: Callable[[Row], bool], jobs: int = 1) -> Run:
     """A pairwise run in which the rows that are ``broken`` fail to build."""
 
-    def attempt(row: Row, slot: Path, plan: Plan) -> Outcome:
+    def attempt(row: Row, slot: Path, extent: Extent) -> Outcome:
         bad = broken(row)
         return Outcome("build" if bad else "test", not bad, 1.0, "error: <&> \x1b[31m" * bad)
 
     axes = space({})
-    made = Run(axes, choose(axes, "pairwise"), Plan(), tmp_path, jobs, attempt=attempt)
+    made = Run(axes, choose(axes, "pairwise"), Extent(), tmp_path, jobs, attempt=attempt)
     made.execute()
     return made
 

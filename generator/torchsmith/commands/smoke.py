@@ -11,14 +11,12 @@ import typer
 from torchsmith.commands.checks import require_output, require_template
 from torchsmith.commands.common import FOUND, Json, console, parse, print_json, say
 from torchsmith.errors import InputError, did_you_mean
+from torchsmith.smoke import STAGES, STRENGTHS
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from torchsmith.smoke.report import Result
-
-STRENGTHS = ("each", "pairwise", "3-way", "all")
-STAGES = ("render", "build", "test")
 
 
 def smoke(
@@ -68,7 +66,7 @@ def smoke(
     from torchsmith.smoke import report
     from torchsmith.smoke.answers import space
     from torchsmith.smoke.run import Run, choose, scratch
-    from torchsmith.smoke.trial import Plan
+    from torchsmith.smoke.trial import Extent
 
     for value, choices in ((strength, STRENGTHS), (until, STAGES)):
         if value not in choices:
@@ -86,7 +84,7 @@ def smoke(
         else:
             axes = space(parse(data))
             rows = choose(axes, strength, shard)
-            run = Run(axes, rows, Plan(until, whole_suite), Path(folder), jobs)
+            run = Run(axes, rows, Extent(until, whole_suite), Path(folder), jobs)
             results = run.results
             if not list_only:
                 with _Progress(results, quiet=as_json) as progress:

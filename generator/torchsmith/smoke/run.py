@@ -12,15 +12,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from torchsmith.errors import InputError
+from torchsmith.smoke import STRENGTHS
 from torchsmith.smoke.answers import Row, Space, on
 from torchsmith.smoke.covering import covering_array, every_row, uncovered
 from torchsmith.smoke.report import Result
 from torchsmith.smoke.shrink import shrink
-from torchsmith.smoke.trial import Outcome, Plan, attempt
+from torchsmith.smoke.trial import Extent, Outcome, attempt
 
-STRENGTHS = {"each": 1, "pairwise": 2, "3-way": 3, "all": 0}
-
-Attempt = Callable[[Row, Path, Plan], Outcome]
+Attempt = Callable[[Row, Path, Extent], Outcome]
 
 
 def choose(space: Space, strength: str, shard: str = "1/1") -> list[Row]:
@@ -43,7 +42,7 @@ class Run:
 
     space: Space
     rows: list[Row]
-    plan: Plan
+    extent: Extent
     folder: Path
     jobs: int = 1
     attempt: Attempt | None = None
@@ -103,10 +102,10 @@ class Run:
         self._note(result, state)
 
     def _attempt(self, row: Row, slot: Path, on_stage: Callable[[str], None]) -> Outcome:
-        plan = replace(self.plan, on_stage=on_stage)
+        extent = replace(self.extent, on_stage=on_stage)
         if self.attempt is not None:
-            return self.attempt(row, slot, plan)
-        return attempt(self.space.answers(row), slot, plan)
+            return self.attempt(row, slot, extent)
+        return attempt(self.space.answers(row), slot, extent)
 
     def _note(self, result: Result, state: str) -> None:
         result.state = state

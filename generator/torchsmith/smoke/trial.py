@@ -12,9 +12,8 @@ from typing import Any
 
 from torchsmith.errors import InputError
 from torchsmith.render import render
+from torchsmith.smoke import STAGES
 from torchsmith.smoke.installing import Installed, environment
-
-STAGES = ("render", "build", "test")
 
 # What a project says first when something is wrong with how it was put together: minutes less than
 # its whole suite, which a nightly run takes.
@@ -41,7 +40,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Extent:
     """How far a trial goes."""
 
     until: str = "test"
@@ -49,7 +48,7 @@ class Plan:
     on_stage: Callable[[str], None] = lambda stage: None
 
 
-def attempt(answers: dict[str, Any], folder: Path, plan: Plan) -> Outcome:
+def attempt(answers: dict[str, Any], folder: Path, extent: Extent) -> Outcome:
     """Try some answers in ``folder``, which is emptied first.
 
     The same folder for one row after another lets the compiler's cache find what it has.
@@ -61,7 +60,7 @@ def attempt(answers: dict[str, Any], folder: Path, plan: Plan) -> Outcome:
     def outcome(passed: bool) -> Outcome:
         return Outcome(stage, passed, time.monotonic() - began, log)
 
-    plan.on_stage(stage)
+    extent.on_stage(stage)
     folder.mkdir(parents=True)
     project = folder / "project"
     try:
@@ -72,23 +71,23 @@ def attempt(answers: dict[str, Any], folder: Path, plan: Plan) -> Outcome:
         return outcome(passed=False)
     steps = {"build": _build, "test": _test}
     installed = None
-    for stage in STAGES[1 : STAGES.index(plan.until) + 1]:
-        plan.on_stage(stage)
+    for stage in STAGES[1 : STAGES.index(extent.until) + 1]:
+        extent.on_stage(stage)
         if installed is None:
             installed = Installed(folder.name, project, environment(folder / "environment"))
-        passed, log = steps[stage](installed, plan)
+        passed, log = steps[stage](installed, extent)
         if not passed:
             return outcome(passed=False)
     return outcome(passed=True)
 
 
-def _build(installed: Installed, plan: Plan) -> tuple[bool, str]:
+def _build(installed: Installed, extent: Extent) -> tuple[bool, str]:
     done = installed.build()
     return done.returncode == 0, done.stdout + done.stderr
 
 
-def _test(installed: Installed, plan: Plan) -> tuple[bool, str]:
-    tests = ["tests"] if plan.whole_suite else [f"tests/core/{name}" for name in QUICK]
+def _test(installed: Installed, extent: Extent) -> tuple[bool, str]:
+    tests = ["tests"] if extent.whole_suite else [f"tests/core/{name}" for name in QUICK]
     done = installed.run("-m", "pytest", "-q", "-p", "no:cacheprovider", *tests)
     if done.returncode == 0:
         done = installed.run("examples/quickstart.py")
