@@ -219,3 +219,10 @@ def test_a_variance_without_degrees_of_freedom_warns() -> None:
     value = torch.ones(1, device=DEVICE)
     with pytest.warns(UserWarning, match="degrees of freedom"):
         assert value.var().isnan().item()
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, float("inf")])
+@needs(torch.complex64)
+def test_norm_of_a_number_with_an_infinite_part_is_infinite(order: float) -> None:
+    values = torch.complex(torch.tensor([float("inf"), 1.0]), torch.tensor([float("nan"), 2.0]))
+    assert_same(values.to(DEVICE).norm(p=order), values.norm(p=order))

@@ -100,7 +100,8 @@ class Session:
         for name in statement.writes:
             mine, theirs = self.device.get(name), self.host.get(name)
             if isinstance(mine, torch.Tensor) and isinstance(theirs, torch.Tensor):
-                if description(self.device, mine, []) == description(self.host, theirs, []):
+                alike = description(self.device, mine, []) == description(self.host, theirs, [])
+                if alike and mine.stride() == theirs.stride():
                     self.queue(NOTHING, name, 0.0)
                     self.copies.pop()
                 else:
@@ -132,12 +133,28 @@ class Session:
     def different_description(self, statement: Statement, name: str) -> str:
         """Compare what can be known without waiting; return what differs."""
         mine, theirs = self.device.get(name), self.host.get(name)
-        if isinstance(mine, torch.Tensor) and isinstance(theirs, torch.Tensor):
-            have = description(self.device, mine, statement.names)
-            want = description(self.host, theirs, statement.names)
-        else:
-            have, want = str(mine), str(theirs)
-        return "" if have == want else f"is {have}, expected {want}"
+        if not isinstance(mine, torch.Tensor) or not isinstance(theirs, torch.Tensor):
+            return "" if str(mine) == str(theirs) else f"is {mine}, expected {theirs}"
+        have = description(self.device, mine, statement.names)
+        want = description(self.host, theirs, statement.names)
+        if have != want:
+            return f"is {have}, expected {want}"
+        converts = self.converts(statement)
+        have, want = strides(mine, all=converts), strides(theirs, all=converts)
+        if have == want:
+            return ""
+        return f"has strides {have}, expected {want}" + ", of operands of several dtypes" * converts
+
+    def converts(self, statement: Statement) -> bool:
+        """Whether an operand or the result is of a dtype that the operator does not compute in."""
+        values = {name: self.host.get(name) for name in (*statement.names, *statement.targets)}
+        dtypes = {
+            value.dtype
+            for name, value in values.items()
+            if isinstance(value, torch.Tensor)
+            and not (name in statement.targets and value.dtype == torch.bool)
+        }
+        return len(dtypes) > 1
 
     def queue(self, statement: Statement, name: str, scale: float) -> None:
         """Queue a copy of a variable's memory for comparison, and then the CPU's values."""
@@ -196,11 +213,8 @@ def block(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def description(names: dict[str, Any], tensor: torch.Tensor, variables: list[str]) -> str:
-    """Say everything about a tensor but its numbers: shape, dtype, strides, bits, and whose view it is."""
+    """Say everything of a tensor but its numbers and strides: shape, dtype, bits, and whose view it is."""
     words = [str(tuple(tensor.shape)), str(tensor.dtype)]
-    if tensor.numel():
-        pairs = zip(tensor.stride(), tensor.shape, strict=True)
-        words.append(f"strides {[stride for stride, size in pairs if size > 1]}")
     storage = tensor.untyped_storage()._cdata
     for name in variables:
         other = names.get(name)
@@ -213,6 +227,14 @@ def description(names: dict[str, Any], tensor: torch.Tensor, variables: list[str
             words.append(f"of the memory of {name}{place}")
     words += ["conj"] * tensor.is_conj() + ["neg"] * tensor.is_neg()
     return ", ".join(words)
+
+
+def strides(tensor: torch.Tensor, *, all: bool) -> list[int]:
+    """Return the strides, of all dimensions or of those that have more than one element."""
+    if tensor.numel() == 0:
+        return []
+    pairs = zip(tensor.stride(), tensor.shape, strict=True)
+    return [stride for stride, size in pairs if all or size > 1]
 
 
 def difference(
