@@ -60,7 +60,7 @@ bench: $(READY)  ## the figures of the README
 reserved: $(READY)  ## the list of names that a backend cannot have, from the pinned PyTorch
 	$(BIN)/python -m torchsmith.reserved
 
-compat: $(READY)  ## a full render against the headers of every PyTorch that it supports (downloads 0.6 GB once)
+compat: $(READY)  ## a full render against the headers of every PyTorch that it supports (downloads 1 GB once)
 	$(BIN)/python -m torchsmith.compat --jobs $(JOBS)
 
 conformance: demo  ## the whole of PyTorch's operator tests on a fresh foo; build/foo/docs/operators.html shows what they saw

@@ -15,7 +15,7 @@ from torchsmith.template import CATALOG
 
 @dataclass(frozen=True)
 class Feature:
-    """A row of features.yml."""
+    """A row of features.yml; its paths are those for every CI provider."""
 
     id: str
     title: str
@@ -49,7 +49,7 @@ def features() -> dict[str, Feature]:
             help=row["help"],
             requires=tuple(row["requires"]),
             since=row["since"],
-            paths=tuple(row["paths"]),
+            paths=(*row["paths"], *chain.from_iterable(row.get("ci_paths", {}).values())),
             provides=tuple(row["provides"]),
         )
         for id, row in rows.items()
@@ -67,7 +67,7 @@ def core_owns(path: PurePosixPath, package: str) -> bool:
 
 
 def ci_owns(path: PurePosixPath) -> bool:
-    """Whether ``path`` belongs to one CI provider."""
+    """Whether ``path`` lies in what belongs to one CI provider."""
     return any(
         _covers(owned, path, "") for owned in load("features")["ci_files"]["default"].values()
     )

@@ -38,7 +38,7 @@ def test_it_builds_then_tests_and_reports(
     assert done.json == {
         "destination": str(tmp_path / "out"),
         "backend_name": "foo",
-        "features": ["amp", "rng", "storage"],
+        "features": ["amp", "rng", "storage", "publishing"],
         "version": "v1.0.0",
         "installed": True,
         "tests": "7 passed",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sysconfig
 from pathlib import Path
 
@@ -26,6 +27,21 @@ def test_every_file_above_the_seam_is_compiled(groups: list[cxx.Group], render: 
     assert cxx.uncovered(render(preset="full"), groups) == set()
     assert all({"-Wall", "-Werror", "-fsyntax-only"} <= set(group.command) for group in groups)
     assert not [group for group in groups if "-o" in group.command]
+
+
+def test_for_aarch64_the_device_is_compiled_too(render: Renderer, tmp_path: Path) -> None:
+    """Whether it compiles is for `make compat` to say, which has that processor's PyTorch."""
+    if not (SITE / "torch").is_dir():
+        pytest.skip("there is no PyTorch here to configure for")
+    if not shutil.which(cxx.CROSS):
+        pytest.skip(f"there is no {cxx.CROSS}")
+    project = render(preset="full")
+    groups = cxx.configure(project, tmp_path / "build", SITE, aarch64=True)
+    assert cxx.uncovered(project, groups) == set()
+    below = {path.relative_to(project).parts[1] for group in groups for path in group.files
+             if path.is_relative_to(project / "device")}  # fmt: skip
+    assert below >= {"interface.cpp", "reference", "simulator"}
+    assert all(Path(group.command[0]).name == cxx.CROSS for group in groups)
 
 
 def test_a_file_that_does_not_compile_is_reported_with_the_compilers_words(tmp_path: Path) -> None:

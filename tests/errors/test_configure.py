@@ -55,6 +55,18 @@ def test_no_compiler(project: Path, tmp_path: Path) -> None:
     assert re.match(r"foo needs a C\+\+20 compiler, and none was found: install one", error)
 
 
+@pytest.mark.parametrize(
+    ("system", "processor"), [("Darwin", "arm64"), ("Windows", "AMD64"), ("Linux", "riscv64")]
+)
+def test_another_platform(system: str, processor: str, project: Path, tmp_path: Path) -> None:
+    # CMake takes the processor from the machine unless the system is given, too.
+    options = (f"-DCMAKE_SYSTEM_NAME={system}", f"-DCMAKE_SYSTEM_PROCESSOR={processor}")
+    assert configure(project, tmp_path / "build", *options) == (
+        f"foo builds for Linux on x86-64 and aarch64, not for {system} on {processor}: "
+        "build it on one of those, for example in a container."
+    )
+
+
 def test_no_torch(project: Path, tmp_path: Path) -> None:
     bare = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True)

@@ -70,7 +70,7 @@ def test_torch_alone_finds_it_and_it_knows_its_features(project: Installed) -> N
         f"from torch_{name}._features import FEATURES;"
         "print(sorted(id for id, feature in FEATURES.items() if feature.enabled))",
     )
-    enabled = "['amp', 'rng', 'storage']" if project.name == "full" else "[]"
+    enabled = "['amp', 'publishing', 'rng', 'storage']" if project.name == "full" else "[]"
     assert done.stdout.splitlines() == ["2.0", enabled], done.stderr
 
 

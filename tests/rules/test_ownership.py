@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 import pytest
+import yaml
 
 from rendering import Renderer, files
 from torchsmith import tables
@@ -19,10 +20,10 @@ def paths(request: pytest.FixtureRequest, render: Renderer) -> list[PurePosixPat
 
 
 def owners(path: PurePosixPath) -> Iterator[str]:
+    """The features that own it; where there is none, `ci`; where that does not either, the core."""
     found = [id for id, feature in tables.features().items() if feature.owns(path, PACKAGE)]
-    if tables.ci_owns(path):
-        found.append("ci")
-    yield from found or (["core"] if tables.core_owns(path, PACKAGE) else [])
+    ci = ["ci"] if tables.ci_owns(path) else []
+    yield from found or ci or (["core"] if tables.core_owns(path, PACKAGE) else [])
 
 
 def test_every_file_has_exactly_one_owner(paths: list[PurePosixPath]) -> None:
@@ -32,9 +33,11 @@ def test_every_file_has_exactly_one_owner(paths: list[PurePosixPath]) -> None:
 
 @pytest.mark.parametrize("feature", tables.features())
 def test_every_path_of_a_feature_exists(feature: str, render: Renderer) -> None:
-    project = render(preset="full")
+    projects = [render(preset="full", ci_provider=provider) for provider in ("github", "gitlab")]
     declared = [path.replace("{package}", PACKAGE) for path in tables.features()[feature].paths]
-    assert not [path for path in declared if not (project / path.lstrip("/")).exists()]
+    assert declared
+    for path in declared:
+        assert any((project / path.lstrip("/")).exists() for project in projects), path
 
 
 def test_every_path_of_the_core_exists(render: Renderer) -> None:
@@ -60,9 +63,19 @@ def test_requirements_are_features_and_have_no_cycle() -> None:
         assert id not in set().union(*beyond)
 
 
-def test_only_the_chosen_provider_has_its_files(render: Renderer) -> None:
-    for chosen, other in (("github", ".gitlab-ci.yml"), ("gitlab", ".github")):
-        assert not (render(preset="full", ci_provider=chosen) / other).exists()
-    assert not [
-        path for path in files(render(preset="full", ci_provider="none")) if tables.ci_owns(path)
-    ]
+PROVIDERS = {"github": {".github"}, "gitlab": {".gitlab-ci.yml", ".gitlab"}, "none": set[str]()}
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_only_the_chosen_provider_has_its_files(provider: str, render: Renderer) -> None:
+    every = set[str]().union(*PROVIDERS.values())
+    there = {path.parts[0] for path in files(render(preset="full", ci_provider=provider))}
+    assert there & every == PROVIDERS[provider]
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_project_lists_no_path_that_it_does_not_have(provider: str, render: Renderer) -> None:
+    project = render(preset="full", ci_provider=provider)
+    parts = yaml.safe_load((project / ".torchsmith.yml").read_text("utf-8"))["parts"]
+    listed = [path for part in parts.values() for path in part["paths"]]
+    assert [path for path in listed if not (project / path).exists()] == []

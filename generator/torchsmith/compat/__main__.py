@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from torchsmith import tables
 from torchsmith.compat import cxx, names, pythons, releases
 from torchsmith.errors import InputError
 from torchsmith.render import render
 
 BACKEND = "foo"
+TESTED = ".".join(tables.load("torch")["torch_window"]["default"]["tested"].split(".")[:2])
 
 
-def problems(project: Path, build: Path, minor: str, jobs: int) -> Iterator[str]:
+def problems(
+    project: Path, build: Path, minor: str, jobs: int, *, aarch64: bool = False
+) -> Iterator[str]:
     """Yield what a release has against a rendered project."""
-    torch = releases.sources(minor)
+    torch = releases.sources(minor, releases.AARCH64 if aarch64 else None)
     for use in names.missing(project, BACKEND, names.Library(torch)):
         yield f"{use.file.relative_to(project)}:{use.line}: PyTorch {minor} has no {use.name}"
-    groups = cxx.configure(project, build, torch)
+    groups = cxx.configure(project, build, torch, aarch64=aarch64)
     for file in sorted(cxx.uncovered(project, groups)):
         yield f"{file.relative_to(project)}: compiled by nothing"
     cxx.precompile(build)
@@ -57,6 +62,14 @@ def main() -> int:
             build = Path(folder) / minor
             found = list(problems(project, build, minor, arguments.jobs))
             failed |= report(f"PyTorch {minor}", found)
+        if shutil.which(cxx.CROSS):
+            build = Path(folder) / "aarch64"
+            found = list(problems(project, build, TESTED, arguments.jobs, aarch64=True))
+            failed |= report(f"PyTorch {TESTED} on aarch64", found)
+        else:
+            print(
+                f"aarch64: not checked, as there is no {cxx.CROSS}: install g++-aarch64-linux-gnu"
+            )
     return 1 if failed else 0
 
 

@@ -13,6 +13,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+CROSS = "aarch64-linux-gnu-g++"
+"""The compiler for aarch64, as Debian's package g++-aarch64-linux-gnu has it."""
+
 
 @dataclass(frozen=True)
 class Group:
@@ -24,21 +27,28 @@ class Group:
     folder: Path
 
 
-def configure(project: Path, build: Path, torch: Path) -> list[Group]:
+def configure(project: Path, build: Path, torch: Path, *, aarch64: bool = False) -> list[Group]:
     """Configure a project for the PyTorch in ``torch``; return what it compiles above the seam.
 
-    CMake itself says how: the flags are those of a real build, with contract checks.
+    CMake itself says how: the flags are those of a real build, with contract checks. For aarch64,
+    what it compiles below the seam is returned as well.
     """
     command = [
         "cmake", "-G", "Ninja", "-S", str(project), "-B", str(build),
         f"-DPython_EXECUTABLE={sys.executable}", "-DCMAKE_BUILD_TYPE=Debug",
         "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", "-DCMAKE_CXX_COMPILER_LAUNCHER=",
     ]  # fmt: skip
+    if aarch64:
+        command += [
+            "-DCMAKE_SYSTEM_NAME=Linux", "-DCMAKE_SYSTEM_PROCESSOR=aarch64",
+            f"-DCMAKE_CXX_COMPILER={CROSS}",
+        ]  # fmt: skip
     environment = {**os.environ, "PYTHONPATH": str(torch)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"{shlex.join(command)} failed:\n{done.stderr}")
-    return list(_groups(project, build))
+    folders = ["csrc", "device"] if aarch64 else ["csrc"]
+    return list(_groups(project, build, [project / folder for folder in folders]))
 
 
 def precompile(build: Path) -> None:
@@ -75,11 +85,11 @@ def sources_of_unity(unity: Path, project: Path) -> list[Path]:
     return [Path(os.path.normpath(path)) for path in paths if path.is_file()]
 
 
-def _groups(project: Path, build: Path) -> Iterator[Group]:
+def _groups(project: Path, build: Path, folders: list[Path]) -> Iterator[Group]:
     for entry in json.loads((build / "compile_commands.json").read_text("utf-8")):
         file = Path(entry["file"])
         files = sources_of_unity(file, project) if file.name.startswith("unity_") else [file]
-        if all(path.is_relative_to(project / "csrc") for path in files):
+        if all(any(folder in path.parents for folder in folders) for path in files):
             command = shlex.split(entry["command"])
             output = command.index("-o")
             del command[output : output + 2]

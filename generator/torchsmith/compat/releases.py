@@ -1,4 +1,4 @@
-"""The headers and Python sources of a PyTorch release, from its smallest wheel."""
+"""The headers and Python sources of a PyTorch release, from one of its wheels."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from pathlib import Path
 from torchsmith import tables
 from torchsmith.errors import InputError
 
+AARCH64 = "manylinux_2_28_aarch64"
+"""Where a rendered project can be built besides where it is tested."""
+
 # The oldest macOS that some release in the window still asks for, and the newest.
-_PLATFORMS = ("macosx_11_0_arm64", "macosx_14_0_arm64")
+_SMALLEST = ("macosx_11_0_arm64", "macosx_14_0_arm64")
 
 
 def window() -> list[str]:
@@ -29,32 +32,34 @@ def cache() -> Path:
     return Path(base) / "torchsmith"
 
 
-def sources(minor: str) -> Path:
+def sources(minor: str, platform: str | None = None) -> Path:
     """Return a folder that holds ``torch/`` of the newest release of a minor version.
 
-    It is downloaded once; delete the folder to have a newer patch release.
+    It is downloaded once; delete the folder to have a newer patch release. Without a ``platform``
+    it is that of the smallest wheel.
     """
     if minor not in window():
         raise InputError(
             f"PyTorch {minor} is outside the versions of a rendered project: "
             f"choose from {', '.join(window())}"
         )
-    folder = cache() / f"torch-{minor}"
+    folder = cache() / "-".join(filter(None, (f"torch-{minor}", platform)))
     if not folder.exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
             part = Path(scratch) / "part"
-            _extract(_download(minor, Path(scratch)), part)
+            platforms = (platform,) if platform else _SMALLEST
+            _extract(_download(minor, platforms, Path(scratch)), part)
             shutil.move(part, folder)
     return folder
 
 
-def _download(minor: str, folder: Path) -> Path:
+def _download(minor: str, platforms: tuple[str, ...], folder: Path) -> Path:
     """Fetch the wheel."""
-    platforms = [f"--platform={platform}" for platform in _PLATFORMS]
+    options = [f"--platform={platform}" for platform in platforms]
     done = subprocess.run(
         [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:",
-         *platforms, "--python-version=3.11", f"--dest={folder}", f"torch=={minor}.*"],
+         *options, "--python-version=3.11", f"--dest={folder}", f"torch=={minor}.*"],
         capture_output=True,
         text=True,
     )  # fmt: skip

@@ -83,8 +83,9 @@ function showFiles(answers) {
   const jinja = interpreter(answers);
   const package_ = jinja.globals("package");
   state.written = render(answers);
-  state.owner = (path) => Object.keys(FEATURES).find((id) => FEATURES[id].paths.some(
-    (owned) => matches(owned.replaceAll("{package}", package_), path))) ?? "";
+  const owned = ({paths, ci_paths = {}}) => [...paths, ...Object.values(ci_paths).flat()];
+  state.owner = (path) => Object.keys(FEATURES).find((id) => owned(FEATURES[id]).some(
+    (pattern) => matches(pattern.replaceAll("{package}", package_), path))) ?? "";
   $("root").textContent = jinja.globals("distribution");
   if (!state.written.has(state.chosen)) state.chosen = README;
   showTree();

@@ -1,0 +1,216 @@
+"""The feature `publishing`: files that work as the tools read them, short, and in step."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from fnmatch import fnmatch
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from rendering import Renderer, commit, files
+from torchsmith import tables
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+BIN = Path(sys.executable).parent
+WINDOW = tables.load("torch")["torch_window"]["default"]
+TESTED = ".".join(WINDOW["tested"].split(".")[:2])
+PROCESSORS = {
+    "ubuntu-24.04": "x86_64",
+    "ubuntu-24.04-arm": "aarch64",
+    "saas-linux-small-amd64": "x86_64",
+    "saas-linux-small-arm64": "aarch64",
+}
+# What PyTorch itself has no wheels for.
+NONE = {("2.15", "3.10")}
+
+
+def read(file: Path) -> Any:
+    return yaml.safe_load(file.read_text("utf-8"))
+
+
+@pytest.fixture(params=["github", "gitlab"])
+def provider(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def project(provider: str, render: Renderer) -> Path:
+    return render(preset="full", ci_provider=provider)
+
+
+@pytest.mark.parametrize(
+    ("provider", "schema", "pattern"),
+    [
+        ("github", "vendor.dependabot", ".github/dependabot.yml"),
+        ("github", "vendor.github-issue-forms", ".github/ISSUE_TEMPLATE/*.yml"),
+        ("gitlab", "vendor.renovate", ".gitlab/renovate.json"),
+    ],
+)
+def test_it_fits_the_published_schema(
+    provider: str, schema: str, pattern: str, render: Renderer
+) -> None:
+    found = sorted(render(preset="full", ci_provider=provider).glob(pattern))
+    assert found
+    done = subprocess.run(
+        [BIN / "check-jsonschema", "--builtin-schema", schema, *found],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def test_no_file_is_longer_than_it_must_be(project: Path) -> None:
+    feature = tables.features()["publishing"]
+    mine = [path for path in files(project) if feature.owns(path, "torch_foo")]
+    lengths = {str(path): (project / path).read_text("utf-8").count("\n") for path in mine}
+    assert len(lengths) >= 14
+    assert {path: count for path, count in lengths.items() if count > 120} == {}
+    prose = {path: count for path, count in lengths.items() if re.fullmatch(r"[A-Z_]+\.md", path)}
+    assert len(prose) == 3
+    assert max(prose.values()) <= 40
+
+
+def test_an_action_has_one_commit_in_all_workflows(render: Renderer) -> None:
+    folder = render(preset="full") / ".github" / "workflows"
+    commits: dict[str, set[str]] = {}
+    for file in folder.glob("*.yml"):
+        for action, version in re.findall(r"uses: (\S+)@(\S+ # \S+)", file.read_text("utf-8")):
+            commits.setdefault(action, set()).add(version)
+    assert len(commits) >= 8
+    assert {action: found for action, found in commits.items() if len(found) > 1} == {}
+
+
+def rows(project: Path, provider: str) -> list[dict[str, str]]:
+    """Each job that builds wheels: its PyTorch, its runner, what it skips."""
+    if provider == "github":
+        job = read(project / ".github" / "workflows" / "release.yml")["jobs"]["wheels"]
+        matrix = job["strategy"]["matrix"]
+        skip = re.search(r"torch == '([\d.]+)' && '(\S+)'", str(job["steps"]))
+        assert skip
+        return [
+            {"torch": torch, "runner": runner, "skip": skip[2] if torch == skip[1] else ""}
+            for torch, runner in product(matrix["torch"], matrix["runner"])
+        ]
+    job = read(project / ".gitlab" / "release.yml")["wheels"]
+    return [
+        {"torch": torch, "runner": runner, "skip": part.get("CIBW_SKIP", [""])[0]}
+        for part in job["parallel"]["matrix"]
+        for torch, runner in product(part["TORCH"], part["RUNNER"])
+    ]
+
+
+def test_a_release_has_wheels_for_every_pytorch_python_and_processor(
+    project: Path, provider: str
+) -> None:
+    settings = tomllib.loads((project / "cibuildwheel.toml").read_text("utf-8"))
+    patterns = settings["tool"]["cibuildwheel"]["build"]
+    built = {
+        (row["torch"], python, PROCESSORS[row["runner"]])
+        for row in rows(project, provider)
+        for python in map(str, range(0, 100))
+        if any(
+            fnmatch(f"cp3{python}-manylinux_{PROCESSORS[row['runner']]}", pattern)
+            for pattern in patterns
+        )
+        and not fnmatch(f"cp3{python}-manylinux_", row["skip"])
+    }
+    wanted = {
+        (torch, python.removeprefix("3."), processor)
+        for torch, python, processor in product(
+            WINDOW["versions"], WINDOW["python"], set(PROCESSORS.values())
+        )
+        if (torch, python) not in NONE
+    }
+    assert built == wanted
+
+
+@pytest.mark.parametrize("torch", WINDOW["versions"])
+def test_the_version_says_which_pytorch_unless_it_is_the_tested_one(
+    torch: str, render: Renderer, tmp_path: Path
+) -> None:
+    project = render(preset="full")
+    settings = tomllib.loads((project / "cibuildwheel.toml").read_text("utf-8"))
+    text = (project / "pyproject.toml").read_text("utf-8")
+    (tmp_path / "pyproject.toml").write_text(text, "utf-8")
+    before = settings["tool"]["cibuildwheel"]["before-all"]
+    subprocess.run(["sh", "-c", before], cwd=tmp_path, env={"TORCH": torch}, check=True)
+    after = (tmp_path / "pyproject.toml").read_text("utf-8")
+    version = "0.1.0" if torch == TESTED else f"0.1.0+torch{torch}"
+    assert tomllib.loads(after)["project"]["version"] == version
+    assert after.replace(version, "0.1.0") == text
+
+
+def test_pre_commit_has_the_tools_of_the_job_lint(project: Path, provider: str) -> None:
+    config = project / ".pre-commit-config.yaml"
+    subprocess.run([BIN / "pre-commit", "validate-config", str(config)], check=True)
+    (repository,) = read(config)["repos"]
+    tools = {tool for hook in repository["hooks"] for tool in hook["additional_dependencies"]}
+    ci = {"github": ".github/workflows/ci.yml", "gitlab": ".gitlab-ci.yml"}[provider]
+    text = (project / ci).read_text("utf-8")
+    assert tools == set(re.findall(r"(?:ruff|clang-format)==[\d.]+", text))
+
+
+def test_what_pre_commit_runs_finds_nothing_in_a_fresh_project(
+    render: Renderer, tmp_path: Path
+) -> None:
+    """With the tools from this environment, which has the same versions."""
+    project = render.fresh(tmp_path / "project", preset="full")
+    commit(project, "rendered")
+    hooks = read(project / ".pre-commit-config.yaml")["repos"][0]["hooks"]
+    for hook in hooks:
+        kinds = ("py", "pyi") if "types_or" in hook else ("cpp", "h")
+        pattern = hook.get("files", r"\.(py|pyi)$")
+        names = [str(path) for path in files(project) if re.search(pattern, str(path))]
+        assert {Path(name).suffix[1:] for name in names} == set(kinds)
+        program, *arguments = hook["entry"].split()
+        subprocess.run([BIN / program, *arguments, *names], cwd=project, check=True)
+    changed = subprocess.run(
+        ["git", "diff", "--name-only"], cwd=project, capture_output=True, text=True
+    )
+    assert changed.stdout == ""
+
+
+@pytest.mark.parametrize("preset", ["debug", "release", "asan", "tsan"])
+def test_a_preset_configures(preset: str, render: Renderer, tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="a backend is configured for a PyTorch")
+    project = render(preset="full")
+    done = subprocess.run(
+        [BIN / "cmake", "--preset", preset, "-S", str(project), "-B", str(tmp_path / "build"),
+         f"-DPython_EXECUTABLE={sys.executable}", f"-DCMAKE_MAKE_PROGRAM={BIN / 'ninja'}"],
+        cwd=project,
+        capture_output=True,
+        text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    commands = json.loads((tmp_path / "build" / "compile_commands.json").read_text("utf-8"))
+    flags = {
+        "debug": "-DCHECK_CONTRACT",
+        "release": "-O3",
+        "asan": "-fsanitize=address,undefined",
+        "tsan": "-fsanitize=thread",
+    }
+    with_flag = [one for one in commands if flags[preset] in one["command"].split()]
+    assert len(with_flag) > 5
+    built = read_presets(project)["buildPresets"]
+    assert preset in {row["configurePreset"] for row in built}
+
+
+def read_presets(project: Path) -> Any:
+    return json.loads((project / "CMakePresets.json").read_text("utf-8"))
+
+
+def test_editors_files_are_json(project: Path) -> None:
+    container = json.loads((project / ".devcontainer" / "devcontainer.json").read_text("utf-8"))
+    assert f"torch=={WINDOW['tested']}" in container["onCreateCommand"]
+    assert json.loads((project / ".vscode" / "extensions.json").read_text("utf-8"))
