@@ -23,6 +23,7 @@ def apply() -> None:
     repair_dlpack_device()
     repair_dlpack_import()
     repair_loading()
+    repair_byteswap()
     repair_printing()
     repair_autocast_availability()
     explain_missing_inductor()
@@ -92,6 +93,25 @@ def _without_growth(rebuild: Callable[..., torch.Tensor]) -> Callable[..., torch
         return tensor
 
     return rebuild_and_compare
+
+
+def repair_byteswap() -> None:
+    """Let ``UntypedStorage.byteswap`` swap the bytes of a storage on this device, by way of the CPU.
+
+    PyTorch swaps them where they are, whatever the device, and the process ends where the host
+    cannot reach them. This can go once it looks at the device.
+    """
+    original = torch.UntypedStorage.byteswap
+
+    def byteswap(self: torch.UntypedStorage, dtype: torch.dtype) -> None:
+        if self.device.type != NAME:
+            original(self, dtype)
+            return
+        swapped = self.cpu()
+        original(swapped, dtype)
+        self.copy_(swapped)
+
+    torch.UntypedStorage.byteswap = byteswap  # type: ignore[method-assign]
 
 
 def repair_printing() -> None:

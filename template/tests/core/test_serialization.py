@@ -186,6 +186,16 @@ def test_storage_shows_its_bytes() -> None:
     assert copy.deepcopy(storage).data_ptr() != storage.data_ptr()
 
 
+@pytest.mark.parametrize("dtype", [torch.int64, torch.float32, torch.complex64], ids=str)
+def test_bytes_of_a_storage_are_swapped(dtype: torch.dtype) -> None:
+    """As for a file of a machine of the other byte order."""
+    storages = [torch.arange(6).to(device).untyped_storage() for device in ("cpu", DEVICE)]
+    for storage in storages:
+        storage.byteswap(dtype)
+    assert storages[1].cpu().tolist() == storages[0].tolist()
+    assert storages[1].device.type == DEVICE
+
+
 @needs(torch.uint8)
 def test_storage_can_be_resized_both_ways() -> None:
     tensor = torch.tensor([1, 2, 3, 4], dtype=torch.uint8, device=DEVICE)
