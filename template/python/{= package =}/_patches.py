@@ -101,9 +101,10 @@ def repair_byteswap() -> None:
     PyTorch swaps them where they are, whatever the device, and the process ends where the host
     cannot reach them. This can go once it looks at the device.
     """
-    original = torch.UntypedStorage.byteswap
+    storage_class: Any = torch.UntypedStorage
+    original = storage_class.byteswap
 
-    def byteswap(self: torch.UntypedStorage, dtype: torch.dtype) -> None:
+    def byteswap(self: Any, dtype: torch.dtype) -> None:
         if self.device.type != NAME:
             original(self, dtype)
             return
@@ -111,7 +112,7 @@ def repair_byteswap() -> None:
         original(swapped, dtype)
         self.copy_(swapped)
 
-    torch.UntypedStorage.byteswap = byteswap  # type: ignore[method-assign]
+    storage_class.byteswap = byteswap
 
 
 def repair_printing() -> None:
