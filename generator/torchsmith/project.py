@@ -12,6 +12,7 @@ import yaml
 from torchsmith import git
 from torchsmith.errors import InputError
 from torchsmith.swap import recover
+from torchsmith.tables import covers
 
 ANSWERS = ".copier-answers.yml"
 MANIFEST = ".torchsmith.yml"
@@ -26,7 +27,7 @@ class Part:
 
     def owns(self, path: PurePosixPath) -> bool:
         """Whether ``path``, relative to the project, is this part's."""
-        return any(path == owned or path.is_relative_to(owned) for owned in self.paths)
+        return any(covers(owned, path) for owned in self.paths)
 
 
 @dataclass(frozen=True)

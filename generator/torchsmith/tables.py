@@ -86,6 +86,10 @@ def valid_combinations() -> list[frozenset[str]]:
     return [chosen for chosen in map(frozenset, subsets) if closure(chosen) == chosen]
 
 
+def covers(owned: PurePosixPath, path: PurePosixPath) -> bool:
+    """Whether a file or folder that somebody owns is ``path``, or a folder above it."""
+    return path == owned or path.is_relative_to(owned)
+
+
 def _covers(owned: str, path: PurePosixPath, package: str) -> bool:
-    pattern = PurePosixPath(owned.replace("{package}", package).lstrip("/"))
-    return path == pattern or path.is_relative_to(pattern)
+    return covers(PurePosixPath(owned.replace("{package}", package).lstrip("/")), path)
