@@ -17,7 +17,7 @@ HOSTILE: dict[str, Any] = {
     "backend_name": "zq_a_rather_long_but_legal_device_name",
     "display_name": 'Ünïcode "Quoted" {Braces} & Co',
     "vendor": "O'Neill \\ Söhne <x> #1: {{ no }} %(s)s",
-    "description": "A \"device\" with \\n, {braces}, [brackets], # `ticks`, $HOME: 漢字 😀 'quotes'",
+    "description": "A \"device\" with \\n, {braces}, [brackets], # `ticks`, $HOME: 漢 😀 'quotes'",
 }
 PLAIN = {"backend_name": "foo"}
 
