@@ -205,8 +205,8 @@ def _require_kept(before: Project, changed: Mapping[str, Any], after: Project) -
         now = after.answers.get(question, answer)
         if question not in changed and now != answer and not _as_set(now) == _as_set(answer):
             raise InputError(
-                f"{after.version} of the template no longer takes {question}={answer}: choose "
-                f"another answer with torchsmith update --data {question}=..."
+                f"{after.version} of the template does not take your {question}={answer}: change "
+                f"it first, with torchsmith update --to current --data {question}=..."
             )
 
 

@@ -109,7 +109,6 @@ class Project:
                 f"'{self.root}' is not under git, which updates need: "
                 "git init && git add -A && git commit -m 'Start'"
             )
-        recover(self.root)
         if dirty := git.changes(self.root):
             shown = ", ".join(line[3:] for line in dirty[:3]) + (", …" if dirty[3:] else "")
             raise InputError(f"'{self.root}' has uncommitted changes ({shown}): commit them first")
@@ -130,6 +129,7 @@ def find(folder: Path, *, updatable: bool = True) -> Project:
     start = folder.resolve()
     for root in (start, *start.parents):
         if (root / ANSWERS).is_file():
+            recover(root)  # first of all: an update that was cut off may have written new answers
             return _load(root, updatable)
     raise InputError(f"'{folder}' is not in a rendered project: no folder above it has {ANSWERS}")
 

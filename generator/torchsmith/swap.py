@@ -1,12 +1,13 @@
 """Files of a project replaced by others: all of them, or none.
 
-Everything is first written beside the project's history, in git's folder, with a copy of what it
-replaces. An exception puts that copy back at once; so does the next command after the process or
-the machine died meanwhile.
+Everything is first written into a folder of git's, or of the project where there is no git, with a
+copy of what it replaces. An exception puts that copy back at once; so does the next command after
+the process or the machine died meanwhile.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -16,6 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from torchsmith import git
+from torchsmith.errors import InputError
 
 _SIGNALS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 
@@ -26,7 +28,7 @@ def swap(
     """Take files of ``source`` into a project, and remove others from it.
 
     Args:
-        root: The project, which is under git.
+        root: The project.
         source: The folder that has the files.
         write: Those to take, as seen from both folders.
         delete: Those to remove.
@@ -35,13 +37,22 @@ def swap(
     Raises:
         OSError: The files cannot be written; nothing has changed.
     """
-    recover(root)
     stage = _stage(root)
+    with _alone(stage.parent):
+        _undo(root, stage)
+        _swap(root, source, stage, write, delete, last)
+
+
+def _swap(
+    root: Path, source: Path, stage: Path, write: list[str], delete: list[str],
+    last: Callable[[], None],
+) -> None:  # fmt: skip
     try:
         _copy(source, stage / "new", write)
         replaced = [path for path in (*write, *delete) if os.path.lexists(root / path)]
         _copy(root, stage / "old", replaced)
-        _copy(stage.parent, stage, ["index"])
+        if (stage.parent / "index").exists():
+            _copy(stage.parent, stage, ["index"])
         journal = {"paths": [*write, *delete], "replaced": replaced}
         (stage / "journal.part").write_text(json.dumps(journal), "utf-8")
         with _uninterrupted():
@@ -53,10 +64,10 @@ def swap(
                 for path in delete:
                     _remove(root, path)
                 last()
+                (stage / "journal").unlink()
             except BaseException:
-                recover(root)
+                _undo(root, stage)
                 raise
-            (stage / "journal").unlink()
     finally:
         if not (stage / "journal").exists():
             shutil.rmtree(stage, ignore_errors=True)
@@ -65,6 +76,12 @@ def swap(
 def recover(root: Path) -> None:
     """Undo a swap that was cut off in the middle; without one do nothing."""
     stage = _stage(root)
+    if (stage / "journal").exists():
+        with _alone(stage.parent):
+            _undo(root, stage)
+
+
+def _undo(root: Path, stage: Path) -> None:
     journal = stage / "journal"
     if not journal.exists():
         return
@@ -81,8 +98,22 @@ def recover(root: Path) -> None:
     shutil.rmtree(stage, ignore_errors=True)
 
 
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Wait until no other process swaps in this repository: what it does is not cut off."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
 def _stage(root: Path) -> Path:
-    return Path(git.git(root, "rev-parse", "--absolute-git-dir").strip()) / "torchsmith"
+    try:
+        return Path(git.git(root, "rev-parse", "--absolute-git-dir").strip()) / "torchsmith"
+    except InputError:
+        return root / ".torchsmith-swap"
 
 
 def _copy(source: Path, target: Path, paths: Iterable[str]) -> None:

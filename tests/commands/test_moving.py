@@ -214,6 +214,26 @@ def test_what_the_template_did_meanwhile_waits(
     assert "_commit: v2.0.0" in (project / ".copier-answers.yml").read_text("utf-8")
 
 
+def test_after_an_update_that_was_cut_off_the_next_one_starts_anew(
+    project: Path, torchsmith: Torchsmith, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The half that was written has the answers of the new version in it."""
+
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    edited(project, "here.txt", "line 8\n", "line 8\nours\n")
+    with monkeypatch.context() as patch:
+        patch.setattr("torchsmith.git.mark_unmerged", killed)
+        patch.setattr("torchsmith.swap._undo", lambda *_: None)
+        assert torchsmith("update", "--yes", cwd=project).status == 130
+    assert "_commit: v2.0.0" in (project / ".copier-answers.yml").read_text("utf-8")
+    done = torchsmith("update", "--yes", cwd=project)
+    assert done.status == 0, done.err
+    moved = SECOND["there/it-is.txt"].replace("line 8\n", "line 8\nours\n")
+    assert files(project) == {**SECOND, "there/it-is.txt": moved}
+
+
 def test_a_template_that_moved(
     project: Path, template: Path, torchsmith: Torchsmith, tmp_path: Path
 ) -> None:

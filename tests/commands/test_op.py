@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from commanding import Torchsmith
-from rendering import git
+from rendering import contents, git
 
 torchgen = pytest.importorskip("torchgen", reason="operators are read from PyTorch's wheel")
 
@@ -81,6 +85,43 @@ def test_what_fails_half_way_leaves_nothing(project: Path, torchsmith: Torchsmit
     assert done.err.count("\n") == 1
     assert git(project, "status", "--porcelain", "--ignored") == before
     assert not (project / "csrc" / "operators").exists()
+
+
+@pytest.mark.parametrize("moment", range(1, 13))
+@pytest.mark.parametrize("under_git", [True, False], ids=["git", "no-git"])
+def test_what_is_cut_off_is_undone_by_the_next_command(
+    project: Path,
+    torchsmith: Torchsmith,
+    monkeypatch: pytest.MonkeyPatch,
+    moment: int,
+    under_git: bool,
+) -> None:
+    if not under_git:
+        shutil.rmtree(project / ".git")
+    before = contents(project)
+    steps = itertools.count(1)
+
+    def dying(function: Callable[..., Any]) -> Callable[..., Any]:
+        def step(*arguments: Any, **named: Any) -> Any:
+            if next(steps) >= moment:
+                raise KeyboardInterrupt
+            return function(*arguments, **named)
+
+        return step
+
+    with monkeypatch.context() as patch:
+        for name in ("replace", "rename", "unlink", "rmdir"):
+            patch.setattr(Path, name, dying(getattr(Path, name)))
+        status = torchsmith("op", "add", "special_erfcx", cwd=project).status
+    assert torchsmith("features", cwd=project).status == 0
+    if status == 130:
+        assert contents(project) == before
+        assert not (project / "csrc" / "operators").exists()
+        assert torchsmith("op", "add", "special_erfcx", cwd=project).status == 0
+    assert set(contents(project)) - set(before) == {
+        "csrc/operators/special_erfcx.cpp", "docs/own-operators.md",
+        "tests/operators/test_special_erfcx.py",
+    }  # fmt: skip
 
 
 def test_mistakes_are_one_sentence(project: Path, torchsmith: Torchsmith) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
 import copier
 import pytest
+import yaml
 
 from rendering import Renderer, commit, contents, files, git, snapshot
 from torchsmith import tables
@@ -104,3 +106,30 @@ def test_a_release_arrives_without_touching_edits(tmp_path: Path) -> None:
     assert {path: fresh[path] for path in actual} == actual
     assert set(fresh) - set(actual) == {"LICENSE", "CHANGELOG.md"}
     assert "/new-in-this-release" in actual[".gitignore"].decode()
+
+
+def test_a_feature_that_went_away_takes_no_other_along(tmp_path: Path) -> None:
+    template = snapshot(tmp_path / "template")
+    releases = Renderer(template, tmp_path)
+    project = releases.fresh(tmp_path / "project", preset="custom", features=["amp", "rng"])
+    commit(project, "rendered")
+    for pattern in tables.features()["rng"].paths:
+        name = pattern.lstrip("/").replace("{package}", "{= package =}")
+        for path in (template / "template" / name, template / "template" / f"{name}.jinja"):
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+    catalog = template / "generator" / "catalog" / "features.yml"
+    rows = yaml.safe_load(catalog.read_text("utf-8"))
+    del rows["catalog"]["default"]["rng"]
+    rows["retired_features"]["default"] = ["rng"]
+    catalog.write_text(yaml.safe_dump(rows, sort_keys=False), "utf-8")
+    commit(template, "retire a feature", tag="v1.1.0")
+    update(project)
+
+    fresh = releases.fresh(tmp_path / "fresh", preset="custom", features=["amp"])
+    actual, expected = contents(project), contents(fresh)
+    assert yaml.safe_load(actual.pop(".copier-answers.yml"))["features"] == ["amp", "rng"]
+    del expected[".copier-answers.yml"]
+    assert actual == expected

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -14,7 +15,7 @@ from torchsmith.errors import InputError
 from torchsmith.operators import code
 from torchsmith.operators.schema import Operator
 from torchsmith.project import Project
-from torchsmith.writing import undone_on_failure
+from torchsmith.swap import swap
 
 # Folders of the project's owner, which the template has no path in: updates cannot conflict there.
 KERNELS = "csrc/operators"
@@ -64,11 +65,18 @@ def add(project: Project, operator: Operator) -> Added:
     text = code.kernel(operator, kernel_file, f"torch_{name}", fitting)
     docs = project.root / DOCS
     page = docs.read_text("utf-8") if docs.exists() else code.DOCS_HEADER
-    with undone_on_failure([project.root / path for path in (kernel_file, test_file, DOCS)]):
-        _write(project, kernel_file, text)
-        _write(project, test_file, code.test(operator))
-        _write(project, DOCS, page + code.docs_row(operator, kernel_file, test_file))
-        lines = _formatted(project, kernel_file).splitlines()
+    written = {
+        kernel_file: _formatted(project, kernel_file, text),
+        test_file: code.test(operator),
+        DOCS: page + code.docs_row(operator, kernel_file, test_file),
+    }
+    with tempfile.TemporaryDirectory(prefix="torchsmith-") as scratch:
+        for path, content in written.items():
+            file = Path(scratch) / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(content, "utf-8")
+        swap(project.root, Path(scratch), write=[*written], delete=[], last=lambda: None)
+    lines = written[kernel_file].splitlines()
     body = next((number for number, line in enumerate(lines, 1) if "has no body yet" in line), 0)
     return Added(
         operator=operator.name,
@@ -80,18 +88,17 @@ def add(project: Project, operator: Operator) -> Added:
     )
 
 
-def _write(project: Project, path: str, text: str) -> None:
-    file = project.root / path
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text, "utf-8")
-
-
-def _formatted(project: Project, path: str) -> str:
-    """Format a C++ file as the project does, where clang-format is at hand, and return it."""
+def _formatted(project: Project, path: str, text: str) -> str:
+    """Format a C++ file as the project does, where clang-format is at hand."""
     beside = Path(sys.executable).with_name("clang-format")
-    if program := shutil.which("clang-format") or shutil.which(beside):
-        subprocess.run([program, "-i", path], cwd=project.root, check=False)
-    return (project.root / path).read_text("utf-8")
+    program = shutil.which("clang-format") or shutil.which(beside)
+    if program is None:
+        return text
+    command = [program, f"--assume-filename={path}"]
+    done = subprocess.run(
+        command, cwd=project.root, input=text, capture_output=True, encoding="utf-8"
+    )
+    return done.stdout if done.returncode == 0 else text
 
 
 def _registered(project: Project, operator: Operator) -> str:

@@ -1,0 +1,522 @@
+"""Whatever a user and the template do in whatever order, no edit is lost.
+
+Hypothesis invents the histories: a project from one of six invented releases, which its user edits
+and which is updated, taken back, extended, reduced and interrupted. After each command the project
+is what a merge of each file by itself gives, done here from fresh renders.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import itertools
+import json
+import random
+import shutil
+import subprocess
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+import hypothesis.strategies as st
+import pytest
+import typer
+import yaml
+from filelock import FileLock
+from hypothesis import HealthCheck, note, seed, settings
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
+
+import invented
+from commanding import Torchsmith
+from invented import RELEASES, TAGS
+from rendering import commit, contents, git
+from torchsmith import git as product_git
+from torchsmith import merge, render, swap
+from torchsmith.commands import merging
+from torchsmith.errors import InputError
+
+HISTORIES = 500
+SHARDS = 10
+STEPS = 3
+
+# What a shard must have come to, or it proves nothing.
+REACHED = {
+    "update", "downgrade", "the same", "add", "remove", "refused", "killed: to be undone",
+    "interrupted: as before", "conflicts: True", "conflicts: False", "edits followed a move: True",
+    "edits in files that go: True",
+}  # fmt: skip
+
+ANSWERS, MANIFEST = ".copier-answers.yml", ".torchsmith.yml"
+Tree = dict[str, bytes]
+End = tuple[int, bool] | None
+
+
+class Renders:
+    """Renders of the template's releases; equal ones are rendered once for all processes."""
+
+    def __init__(self, template: Path, cache: Path) -> None:
+        """Render ``template`` into folders under ``cache``."""
+        self.template = template
+        self.cache = cache
+        self.render = render.render
+
+    def folder(self, answers: dict[str, Any], ref: str, last: Path | None = None) -> Path:
+        """Return the folder that is rendered; nobody may change it."""
+        before = public(last) if last else None
+        key = json.dumps([answers, ref, before], sort_keys=True)
+        folder = self.cache / hashlib.sha256(key.encode()).hexdigest()[:16]
+        if not folder.exists():
+            with FileLock(folder.with_suffix(".lock")):
+                if not folder.exists():
+                    part = folder.with_suffix(".part")
+                    self.render(part, answers, source=str(self.template), ref=ref, last=last)
+                    part.rename(folder)
+        return folder
+
+    def __call__(self, destination: Path, answers: dict[str, Any], **options: Any) -> None:
+        """Render as the product does."""
+        assert options.pop("source") == str(self.template)
+        shutil.copytree(self.folder(answers, **options), destination)
+
+
+def public(answers: Path) -> dict[str, Any]:
+    """The answers in a file, without copier's own."""
+    given = yaml.safe_load(answers.read_text("utf-8"))
+    return {key: answer for key, answer in given.items() if not key.startswith("_")}
+
+
+@pytest.fixture(scope="module")
+def renders(shared: Path) -> Renders:
+    """Renders of the invented template."""
+    template, cache = shared / "invented", shared / "invented-renders"
+    with FileLock(shared / "invented.lock"):
+        if not template.exists():
+            invented.make(template.with_suffix(".part"))
+            template.with_suffix(".part").rename(template)
+        cache.mkdir(exist_ok=True)
+    return Renders(template, cache)
+
+
+class Dead(BaseException):
+    """The process is gone: from here on it does nothing more, nor cleans up."""
+
+
+@contextmanager
+def dying(moment: int, last_words: BaseException | None) -> Iterator[None]:
+    """End the process at one of its steps on the disk: by an exception, or without last words."""
+    steps = itertools.count(1)
+
+    def counted(function: Callable[..., Any]) -> Callable[..., Any]:
+        def step(*arguments: Any, **named: Any) -> Any:
+            now = next(steps)
+            if now == moment and last_words:
+                raise last_words
+            if now >= moment and not last_words:
+                raise Dead
+            return function(*arguments, **named)
+
+        return step
+
+    with ExitStack() as patches:
+        for name in ("replace", "rename", "unlink", "mkdir", "rmdir", "write_text"):
+            patches.enter_context(patch.object(Path, name, counted(getattr(Path, name))))
+        copying = {name: counted(getattr(shutil, name)) for name in ("copy2", "rmtree")}
+        patches.enter_context(patch.object(swap, "shutil", SimpleNamespace(**copying)))
+        running = SimpleNamespace(**{**vars(subprocess), "run": counted(subprocess.run)})
+        patches.enter_context(patch.object(product_git, "subprocess", running))
+        yield
+
+
+@dataclass
+class Expected:
+    """What a merge of each file by itself gives.
+
+    Attributes:
+        files: Path and content.
+        conflicts: Files in conflict, with the lines that the user wrote in them.
+        lost: Files with edits that the template no longer has.
+    """
+
+    files: Tree = field(default_factory=dict)
+    conflicts: dict[str, set[bytes]] = field(default_factory=dict)
+    lost: list[str] = field(default_factory=list)
+
+    def merge(self, path: str, before: bytes, mine: bytes, after: bytes, scratch: Path) -> None:
+        """Merge three versions of a file."""
+        if mine in (before, after):
+            self.files[path] = after
+        elif before == after:
+            self.files[path] = mine
+        else:
+            names = [scratch / name for name in ("mine", "before", "after")]
+            for name, text in zip(names, (mine, before, after), strict=True):
+                name.write_bytes(text)
+            done = subprocess.run(["git", "merge-file", "-p", *map(str, names)],
+                                  capture_output=True)  # fmt: skip
+            if done.returncode == 0:
+                self.files[path] = done.stdout
+            else:
+                self.conflicts[path] = set(mine.splitlines()) - set(before.splitlines())
+
+
+def expectation(
+    sides: tuple[Tree, Tree, Tree], tags: tuple[str, str], discard: bool, scratch: Path
+) -> Expected:
+    """Merge a project, file by file, knowing what each file of the template is."""
+    before, mine, after = sides
+    old, new = (RELEASES[tag].files for tag in tags)
+    expected = Expected({ANSWERS: after[ANSWERS], MANIFEST: after[MANIFEST]})
+    rest = {path: text for path, text in mine.items() if path not in expected.files}
+    both, gone, came = [], [], []
+    for id in {*old, *new}:
+        was, now = old.get(id, ("",))[0], new.get(id, ("",))[0]
+        was, now = was if was in before else "", now if now in after else ""
+        if was and now and (was == now or (now not in before and now not in mine)):
+            both.append((was, now))
+        else:
+            gone += [was] if was else []
+            came += [now] if now else []
+    for was, now in both:
+        if was in rest:
+            expected.merge(now, before[was], rest.pop(was), after[now], scratch)
+    for path in gone:
+        text = rest.pop(path, None)
+        if path in came:  # one file takes another's place
+            came.remove(path)
+            if text is not None:
+                expected.merge(path, before[path], text, after[path], scratch)
+        elif text is not None and text != before[path]:
+            expected.lost.append(path)
+            if not discard:
+                expected.conflicts[path] = set(text.splitlines())
+    for path in came:
+        if path in rest:
+            expected.merge(path, b"", rest.pop(path), after[path], scratch)
+        else:
+            expected.files[path] = after[path]
+    expected.files |= rest
+    return expected
+
+
+def carried(answers: dict[str, Any], tag: str) -> dict[str, Any]:
+    """The answers that another release has of those to this one."""
+    questions = RELEASES[tag].questions
+    known = {"backend_name", "preset", "features", *questions}
+    now = {name: answer for name, answer in answers.items() if name in known}
+    if "vendor" in questions and "vendor" not in now:
+        now["vendor"] = answers.get("owner", "nobody")
+    return now
+
+
+class Histories(RuleBasedStateMachine):
+    """A project and its user."""
+
+    renders: Renders
+    reached: Counter[str]
+
+    def __init__(self) -> None:
+        """Make room for a project."""
+        super().__init__()
+        self.scratch = Path(tempfile.mkdtemp(prefix="history-"))
+        self.count = itertools.count(1)
+
+    def teardown(self) -> None:
+        """Remove the project."""
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+    @initialize(
+        tag=st.sampled_from(TAGS[:4]),
+        features=st.sampled_from([[], ["amp"], ["amp", "rng"], ["rng"]]),
+        nested=st.booleans(),
+    )
+    def begin(self, tag: str, features: list[str], nested: bool) -> None:
+        """Render a project, alone in its repository or in a folder of a larger one."""
+        self.repository = self.scratch / "repository"
+        self.root = self.repository / "a folder" if nested else self.repository
+        self.tag = tag
+        answers = {"preset": "custom", "features": features}
+        shutil.copytree(self.renders.folder(answers, tag), self.root)
+        self.commit()
+
+    @rule(seed=st.integers(0, 2**64 - 1))
+    def step(self, seed: int) -> None:
+        """Work a while, then run a command; what comes when is drawn evenly."""
+        draw = random.Random(seed)
+        for _ in range(draw.randint(0, 3)):
+            work = (self.edit, self.add_file, self.delete, self.move)
+            draw.choices(work, (6, 1, 1, 1))[0](draw)
+        end = (draw.randint(1, 60), draw.random() < 0.5) if draw.random() < 0.3 else None
+        draw.choices((self.update, self.toggle), (3, 2))[0](draw, end)
+
+    # What the user does.
+
+    def edit(self, draw: random.Random) -> None:
+        """Change a file."""
+        path = self.choose(draw)
+        if path is None:
+            return
+        lines = path.read_bytes().splitlines(keepends=True)
+        line = draw.randint(0, len(lines))
+        ours = f"ours {next(self.count)}".encode()
+        how = draw.choice(
+            ["insert", "replace", "delete", "latin", "binary", "endless", "crlf", "mode"]
+        )
+        if how == "replace":
+            lines[line : line + 1] = [ours + b"\n"]
+        elif how == "delete":
+            lines[line : line + 1] = []
+        elif how == "endless":
+            lines.append(ours)
+        elif how == "mode":
+            path.chmod(0o755)
+        else:
+            end = {"insert": b"\n", "latin": b" S\xf6hne\n", "binary": b"\0\n", "crlf": b"\r\n"}
+            lines.insert(line, ours + end[how])
+        path.write_bytes(b"".join(lines))
+        self.note(f"user: {how} in {path.name}")
+
+    def add_file(self, draw: random.Random) -> None:
+        """Add a file, perhaps where the template has one elsewhere in its history."""
+        name = draw.choice([
+            "own/x.txt", "src/mine.txt", "src/c.txt", "lib/b.txt", "doc/new.txt", "amp/mine.txt",
+            "storage/keep.txt", "rng/seed.txt", "a name with spaces.txt", "\u00fc.txt",
+        ])  # fmt: skip
+        file = self.root / name
+        if not file.exists():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(invented.lines("b", five=f"ours {next(self.count)}"))
+            self.note(f"user: adds {name}")
+
+    def delete(self, draw: random.Random) -> None:
+        """Delete a file."""
+        if path := self.choose(draw):
+            path.unlink()
+            self.note(f"user: deletes {path.name}")
+
+    def move(self, draw: random.Random) -> None:
+        """Move a file."""
+        path = self.choose(draw)
+        target = self.root / draw.choice(["own/moved.txt", "src/c.txt", "doc/new.txt", "new"])
+        if path and not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            path.rename(target)
+            self.note(f"user: moves {path.name} to {target.name}")
+
+    # What the commands do.
+
+    def update(self, draw: random.Random, end: End) -> None:
+        """Go to a release, a newer or an older one, perhaps with another answer."""
+        tag, discard = draw.choice(TAGS), draw.random() < 0.3
+        self.note("update" if tag > self.tag else "the same" if tag == self.tag else "downgrade")
+        question = "vendor" if "vendor" in RELEASES[tag].questions else "owner"
+        change = {question: draw.choice(["Acme", "S\u00f6hne"])} if draw.random() < 0.3 else {}
+        given = [f"{key}={value}" for key, value in change.items()]
+
+        def run() -> None:
+            merging.update(
+                self.root, to=tag, data=given, discard_edits=discard, yes=True, as_json=True
+            )
+
+        if not set(self.answers().get("features", [])) <= invented.takes(tag):
+            self.refused(run)  # what the user chose is not dropped without a word
+        else:
+            self.merge(run, tag, change, discard, end)
+
+    def toggle(self, draw: random.Random, end: End) -> None:
+        """Add or remove a feature."""
+        feature = draw.choice(["amp", "rng", "storage"])
+        adding, discard = draw.random() < 0.5, draw.random() < 0.3
+        release, chosen = RELEASES[self.tag], self.answers().get("features", [])
+        if feature in invented.takes(self.tag) - {*release.features, *chosen}:
+            return  # retired: old answers files may name it, nobody else wants it
+
+        def run() -> None:
+            if adding:
+                merging.add([feature], self.root, yes=True, as_json=True)
+            else:
+                merging.remove([feature], self.root, discard, yes=True, as_json=True)
+
+        users = {user for user, used in release.requires.items() if used == feature}
+        if feature not in invented.takes(self.tag) if adding else users & set(chosen):
+            self.refused(run)
+            return
+        self.note("add" if adding else "remove")
+        on = {*chosen, feature} if adding else {*chosen} - {feature}
+        change = {} if adding == (feature in self.enabled()) else {"features": sorted(on)}
+        self.merge(run, self.tag, change, discard and not adding, end)
+
+    # What holds.
+
+    def refused(self, run: Callable[[], None]) -> None:
+        """Run a command that cannot be done, and look that nothing is."""
+        self.commit()
+        with pytest.raises(InputError):
+            self.run(run)
+        assert git(self.root, "status", "--porcelain") == ""
+        self.note("refused")
+
+    def merge(
+        self, run: Callable[[], None], tag: str, change: dict[str, Any], discard: bool, end: End
+    ) -> None:
+        """Run a command, perhaps interrupted before, and compare the project with a merge."""
+        self.commit()
+        mine = contents(self.root)
+        answers = self.answers()
+        done = self.interrupted(run, mine, *end) if end else None
+        before = contents(self.renders.folder(answers, self.tag))
+        after = contents(self.renders.folder({**carried(answers, tag), **change}, tag))
+        expected = expectation((before, mine, after), (self.tag, tag), discard, self.scratch)
+        report = self.run(run)
+        actual = contents(self.root)
+        assert done in (None, actual)
+        assert sorted(report["conflicts"]) == sorted(expected.conflicts)
+        assert sorted(actual) == sorted({**expected.files, **expected.conflicts})
+        wrong = [path for path, text in expected.files.items() if actual[path] != text]
+        assert wrong == [], [(mine.get(p), actual[p], expected.files[p]) for p in wrong]
+        for path, lines in expected.conflicts.items():
+            assert lines <= set(actual[path].splitlines()), path
+        assert sorted(report["lost"]) == sorted(expected.lost)
+        self.explained(report)
+        assert (self.repository / ".git" / "torchsmith").exists() is False
+        self.tag = tag
+        self.resolve(report["conflicts"])
+        self.note(f"conflicts: {bool(expected.conflicts)}")
+        self.note(f"edits followed a move: {bool(report['moved'])}")
+        self.note(f"edits in files that go: {bool(expected.lost)}")
+
+    def interrupted(
+        self, run: Callable[[], None], mine: Tree, moment: int, killed: bool
+    ) -> Tree | None:
+        """End a command in the middle of its work on the project.
+
+        Returns:
+            The project's files if the work was done; otherwise it is undone, now or by the next
+            command.
+        """
+        apply = merge.apply
+
+        def cut_off(*arguments: Any) -> None:
+            with dying(moment, None if killed else KeyboardInterrupt()):
+                apply(*arguments)
+
+        with patch.object(merge, "apply", cut_off), suppress(Dead, KeyboardInterrupt):
+            self.run(run)
+        if (self.repository / ".git" / "torchsmith" / "journal").exists():
+            assert killed
+            self.note("killed: to be undone")
+            return None
+        end = "killed" if killed else "interrupted"
+        if (done := contents(self.root)) == mine:
+            assert git(self.repository, "status", "--porcelain") == ""
+            self.note(f"{end}: as before")
+            return None
+        self.note(f"{end}: done")
+        git(self.repository, "reset", "--quiet", "--hard")
+        git(self.repository, "clean", "--quiet", "-d", "--force")
+        return done
+
+    def run(self, run: Callable[[], None]) -> Any:
+        """Run a command and return what it reports."""
+        with redirect_stdout(io.StringIO()) as said:
+            try:
+                run()
+                status = 0
+            except typer.Exit as ended:
+                status = ended.exit_code
+        report = json.loads(said.getvalue())
+        assert status == bool(report["conflicts"] and report["applied"])
+        return report
+
+    def explained(self, report: Any) -> None:
+        """Check that git shows what the plan did, and nothing else."""
+        listed = git(self.root, "-c", "status.relativePaths=true", "status", "--porcelain=v2",
+                     "-z", "--untracked-files=all", "--no-renames", "--", ".")  # fmt: skip
+        shown: dict[str, set[str]] = {"?": set(), "M": set(), "D": set(), "u": set()}
+        prefix = git(self.root, "rev-parse", "--show-prefix").strip("\n")
+        for row in filter(None, listed.split("\0")):
+            kind, *words = row.split(" ", {"1": 8, "u": 10, "?": 1}[row[0]])
+            name = words[-1].removeprefix(prefix)
+            shown[words[0][1] if kind == "1" else kind].add(name)
+        conflicts = set(report["conflicts"])
+        assert shown["u"] == conflicts
+        assert shown["?"] == set(report["added"]) - conflicts
+        assert shown["M"] == set(report["changed"]) - conflicts
+        assert shown["D"] == set(report["removed"]) - conflicts
+
+    def resolve(self, conflicts: list[str]) -> None:
+        """Keep both sides of each conflict, as a patient user may."""
+        marks = (b"<<<<<<< ", b"=======", b">>>>>>> ")
+        for path in conflicts:
+            lines = (self.root / path).read_bytes().splitlines(keepends=True)
+            (self.root / path).write_bytes(b"".join(
+                line for line in lines if not line.startswith(marks)
+            ))  # fmt: skip
+
+    def note(self, what: str) -> None:
+        """Tell what happened, and count it."""
+        note(what)
+        self.reached[" ".join(what.split()[:2]) if what.startswith("user") else what] += 1
+
+    # What the user knows.
+
+    def answers(self) -> dict[str, Any]:
+        """Return the project's answers."""
+        return public(self.root / ANSWERS)
+
+    def enabled(self) -> set[str]:
+        """Return the features that are on."""
+        manifest = yaml.safe_load((self.root / MANIFEST).read_text("utf-8"))
+        return set(manifest["parts"]) - {"core"}
+
+    def choose(self, draw: random.Random) -> Path | None:
+        """Return one of the project's files, if it has any."""
+        paths = sorted(set(contents(self.root)) - {ANSWERS, MANIFEST})
+        return self.root / draw.choice(paths) if paths else None
+
+    def commit(self) -> None:
+        """Commit what the user did."""
+        if not (self.repository / ".git").exists() or git(self.repository, "status", "--porcelain"):
+            commit(self.repository, "by the user")
+
+
+@pytest.mark.parametrize("shard", range(SHARDS))
+def test_no_history_loses_an_edit(shard: int, renders: Renders) -> None:
+    class Shard(Histories):
+        pass
+
+    Shard.renders, Shard.reached = renders, Counter()
+    with patch.object(merge, "render", renders):
+        run_state_machine_as_test(  # type: ignore[no-untyped-call]
+            seed(shard)(Shard),
+            settings=settings(
+                max_examples=HISTORIES // SHARDS,
+                stateful_step_count=STEPS,
+                deadline=None,
+                database=None,
+                print_blob=True,
+                suppress_health_check=list(HealthCheck),
+            ),
+        )
+    print(dict(Shard.reached))
+    assert set(Shard.reached) >= REACHED
+
+
+def test_an_answer_that_a_version_does_not_take_is_not_dropped(
+    renders: Renders, tmp_path: Path, torchsmith: Torchsmith
+) -> None:
+    project = tmp_path / "project"
+    shutil.copytree(renders.folder({"preset": "custom", "features": ["storage"]}, TAGS[2]), project)
+    commit(project, "rendered")
+    done = torchsmith("update", "--yes", "--to", TAGS[1], cwd=project)
+    assert done.status == 2
+    assert done.err == (
+        "torchsmith: v2.0.0 of the template does not take your features=['storage']: change it "
+        "first, with torchsmith update --to current --data features=...\n"
+    )
+    assert git(project, "status", "--porcelain") == ""

@@ -1,0 +1,200 @@
+"""Commands that are ended in the middle leave what was there, or what they were to do."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+import invented
+from commanding import Torchsmith
+from rendering import ROOT, commit, contents, git
+from torchsmith.render import render
+
+MOMENTS = 20
+OLD, NEW = invented.TAGS[0], invented.TAGS[-1]
+# Says when Python itself has started, which nobody can do anything about.
+START = """
+import sys
+from torchsmith.__main__ import main
+print("started", flush=True)
+sys.exit(main())
+"""
+
+
+@pytest.fixture(scope="module")
+def template(shared: Path) -> Path:
+    """The invented template."""
+    template = shared / "invented"
+    with FileLock(shared / "invented.lock"):
+        if not template.exists():
+            invented.make(template.with_suffix(".part"))
+            template.with_suffix(".part").rename(template)
+    return template
+
+
+@pytest.fixture
+def project(template: Path, tmp_path: Path) -> Path:
+    """A project from the first release."""
+    folder = tmp_path / "project"
+    render(folder, {}, source=str(template), ref=OLD)
+    commit(folder, "rendered")
+    return folder
+
+
+def started(arguments: list[str], folder: Path) -> subprocess.Popen[str]:
+    """Start a command as a shell does, in a group of its own, which Ctrl-C goes to."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", START, *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "generator")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "started\n"
+    return process
+
+
+def whole(arguments: list[str], folder: Path) -> float:
+    """Run a command and return how long it took."""
+    process, start = started(arguments, folder), time.monotonic()
+    said = process.communicate()
+    assert process.returncode == 0, said
+    return time.monotonic() - start
+
+
+def cut_off(arguments: list[str], folder: Path, after: float, by: signal.Signals) -> int:
+    """Start a command, send it a signal, and return its status."""
+    process = started(arguments, folder)
+    time.sleep(after)
+    if process.poll() is None:
+        os.killpg(process.pid, by)
+    said = process.communicate()
+    assert "Traceback" not in said[1]
+    if process.returncode == 130:
+        assert said[1].endswith("torchsmith: interrupted\n")
+    else:
+        assert process.returncode in (0, -by), said
+    return process.returncode
+
+
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "kill"])
+def test_an_update_is_done_or_not(
+    project: Path, tmp_path: Path, by: signal.Signals, torchsmith: Torchsmith
+) -> None:
+    update = ["update", "--yes", "--to", NEW, "--json"]
+    shutil.copytree(project, tmp_path / "planned")
+    took = whole(update, tmp_path / "planned")
+    before, planned = contents(project), contents(tmp_path / "planned")
+    statuses = set()
+    for moment in range(MOMENTS):
+        statuses.add(cut_off(update, project, took * moment / MOMENTS, by))
+        if by == signal.SIGKILL:
+            torchsmith("features", cwd=project)  # the next command, whatever it is, tidies up
+        assert contents(project) in (before, planned)
+        if contents(project) == before:
+            assert git(project, "status", "--porcelain") == ""
+        assert not (project / ".git" / "torchsmith" / "journal").exists()
+        git(project, "reset", "--quiet", "--hard")
+        git(project, "clean", "--quiet", "-d", "--force")
+    assert {130, -by} & statuses
+    whole(update, project)
+    assert contents(project) == planned
+
+
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "kill"])
+def test_a_new_project_is_there_or_not(template: Path, tmp_path: Path, by: signal.Signals) -> None:
+    def command(name: str) -> list[str]:
+        return ["new", name, "--template", str(template), "--ref", NEW, "--defaults"]
+
+    took = whole(command("planned"), tmp_path)
+    planned = contents(tmp_path / "planned")
+    statuses = set()
+    for moment in range(MOMENTS):
+        statuses.add(cut_off(command("out/foo"), tmp_path, took * moment / MOMENTS, by))
+        if (tmp_path / "out" / "foo").exists():
+            assert contents(tmp_path / "out" / "foo") == planned
+        elif by == signal.SIGINT:
+            assert [path.name for path in tmp_path.iterdir()] == ["planned"]
+        shutil.rmtree(tmp_path / "out", ignore_errors=True)
+    assert {130, -by} & statuses
+    whole(command("out/foo"), tmp_path)
+    assert contents(tmp_path / "out" / "foo") == planned
+
+
+def test_of_two_new_projects_in_one_folder_one_is_there(template: Path, tmp_path: Path) -> None:
+    command = ["new", "out", "--template", str(template), "--ref", NEW, "--defaults"]
+    processes = [started(command, tmp_path) for _ in range(2)]
+    said = [process.communicate()[1] for process in processes]
+    assert sorted(process.returncode for process in processes) == [0, 2]
+    lost = next(text for text, each in zip(said, processes, strict=True) if each.returncode)
+    assert lost == "torchsmith: 'out' is not empty: name a new folder\n"
+    fresh = tmp_path / "fresh"
+    render(fresh, {}, source=str(template), ref=NEW)
+    assert contents(tmp_path / "out") == contents(fresh)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["fresh", "out"]
+
+
+def full(*_: object, **__: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "a file")
+
+
+def read_only(*_: object, **__: object) -> None:
+    raise OSError(errno.EROFS, os.strerror(errno.EROFS), "a file")
+
+
+@pytest.mark.parametrize("fail", [full, read_only])
+@pytest.mark.parametrize("step", ["mkdir", "replace", "rename", "write_text"])
+def test_an_update_that_the_disk_refuses_changes_nothing(
+    project: Path,
+    torchsmith: Torchsmith,
+    monkeypatch: pytest.MonkeyPatch,
+    fail: Callable[..., None],
+    step: str,
+) -> None:
+    from torchsmith import merge
+
+    before, swap = contents(project), merge.swap
+
+    def refused(*arguments: object, **named: object) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, step, fail)
+            swap(*arguments, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(merge, "swap", refused)
+    done = torchsmith("update", "--yes", "--to", NEW, cwd=project)
+    assert done.status == 2
+    assert done.err.startswith("torchsmith: the system refuses 'a file' (")
+    assert done.err.count("\n") == 1
+    monkeypatch.undo()
+    torchsmith("features", cwd=project)
+    assert contents(project) == before
+    assert git(project, "status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("fail", [full, read_only])
+def test_a_new_project_that_the_disk_refuses_is_not_begun(
+    template: Path, tmp_path: Path, torchsmith: Torchsmith, monkeypatch: pytest.MonkeyPatch,
+    fail: Callable[..., None],
+) -> None:  # fmt: skip
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", fail)
+        patch.setattr(Path, "replace", fail)
+        done = torchsmith("new", "out/foo", "--template", str(template), "--defaults", cwd=tmp_path)
+    assert done.status == 2
+    assert done.err.startswith("torchsmith: the system refuses 'a file' (")
+    assert done.err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
