@@ -47,7 +47,7 @@ STEPS = 3
 
 # What a shard must have come to, or it proves nothing.
 REACHED = {
-    "update", "downgrade", "the same", "add", "remove", "refused", "killed: to be undone",
+    "update", "downgrade", "the same", "add", "remove", "killed: to be undone",
     "interrupted: as before", "conflicts: True", "conflicts: False", "edits followed a move: True",
     "edits in files that go: True",
 }  # fmt: skip
@@ -232,7 +232,7 @@ class Histories(RuleBasedStateMachine):
 
     @initialize(
         tag=st.sampled_from(TAGS[:4]),
-        features=st.sampled_from([[], ["amp"], ["amp", "rng"], ["rng"]]),
+        features=st.sampled_from([["amp", "rng"], ["amp"], ["rng"], []]),
         nested=st.booleans(),
     )
     def begin(self, tag: str, features: list[str], nested: bool) -> None:
@@ -240,6 +240,7 @@ class Histories(RuleBasedStateMachine):
         self.repository = self.scratch / "repository"
         self.root = self.repository / "a folder" if nested else self.repository
         self.tag = tag
+        self.beginning = f"{tag} {features} {nested}"
         answers = {"preset": "custom", "features": features}
         shutil.copytree(self.renders.folder(answers, tag), self.root)
         self.commit()
@@ -247,11 +248,16 @@ class Histories(RuleBasedStateMachine):
     @rule(seed=st.integers(0, 2**64 - 1))
     def step(self, seed: int) -> None:
         """Work a while, then run a command; what comes when is drawn evenly."""
-        draw = random.Random(seed)
+        # Hypothesis likes some seeds better than others: what was before makes a difference too.
+        draw = random.Random(f"{self.beginning} {next(self.count)} {seed}")
         for _ in range(draw.randint(0, 3)):
             work = (self.edit, self.add_file, self.delete, self.move)
             draw.choices(work, (6, 1, 1, 1))[0](draw)
-        end = (draw.randint(1, 60), draw.random() < 0.5) if draw.random() < 0.3 else None
+        end = (
+            draw.choice([(draw.randint(1, 40), False), (draw.randint(20, 80), True)])
+            if draw.random() < 0.3
+            else None
+        )
         draw.choices((self.update, self.toggle), (3, 2))[0](draw, end)
 
     # What the user does.
@@ -273,10 +279,16 @@ class Histories(RuleBasedStateMachine):
             lines[line : line + 1] = []
         elif how == "endless":
             lines.append(ours)
-        elif how == "mode":
-            path.chmod(0o755)
         else:
-            end = {"insert": b"\n", "latin": b" S\xf6hne\n", "binary": b"\0\n", "crlf": b"\r\n"}
+            if how == "mode":
+                path.chmod(0o755)
+            end = {
+                "insert": b"\n",
+                "mode": b"\n",
+                "latin": b" S\xf6hne\n",
+                "binary": b"\0\n",
+                "crlf": b"\r\n",
+            }
             lines.insert(line, ours + end[how])
         path.write_bytes(b"".join(lines))
         self.note(f"user: {how} in {path.name}")
