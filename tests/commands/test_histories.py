@@ -504,7 +504,7 @@ def test_no_history_loses_an_edit(shard: int, renders: Renders) -> None:
 
     Shard.renders, Shard.reached = renders, Counter()
     with patch.object(merge, "render", renders):
-        run_state_machine_as_test(  # type: ignore[no-untyped-call]
+        run_state_machine_as_test(
             seed(shard)(Shard),
             settings=settings(
                 max_examples=HISTORIES // SHARDS,

@@ -19,6 +19,7 @@ import invented
 from commanding import Torchsmith
 from rendering import ROOT, commit, contents, git
 from torchsmith.render import render
+from torchsmith.swap import swap
 
 MOMENTS = 20
 OLD, NEW = invented.TAGS[0], invented.TAGS[-1]
@@ -165,16 +166,14 @@ def test_an_update_that_the_disk_refuses_changes_nothing(
     fail: Callable[..., None],
     step: str,
 ) -> None:
-    from torchsmith import merge
-
-    before, swap = contents(project), merge.swap
+    before = contents(project)
 
     def refused(*arguments: object, **named: object) -> None:
         with monkeypatch.context() as patch:
             patch.setattr(Path, step, fail)
             swap(*arguments, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(merge, "swap", refused)
+    monkeypatch.setattr("torchsmith.merge.swap", refused)
     done = torchsmith("update", "--yes", "--to", NEW, cwd=project)
     assert done.status == 2
     assert done.err.startswith("torchsmith: the system refuses 'a file' (")
