@@ -53,10 +53,14 @@ def address(source: str) -> str:
 
 
 def root_of(folder: Path) -> Path | None:
-    """Return the root of the repository that ``folder`` is in, or None."""
+    """Return the root of the repository that ``folder`` is in, or None.
+
+    Raises:
+        InputError: Git is missing.
+    """
     try:
         return Path(git(folder, "rev-parse", "--show-toplevel").strip())
-    except InputError:
+    except GitError:
         return None
 
 

@@ -17,6 +17,13 @@ from torchsmith.tables import covers
 ANSWERS = ".copier-answers.yml"
 MANIFEST = ".torchsmith.yml"
 
+KINDS = (
+    ("backend_name", str, "a name"),
+    ("preset", str, "a word"),
+    ("features", list, "a list"),
+)
+"""Answers that are relied upon, and what they are."""
+
 
 @dataclass(frozen=True)
 class Part:
@@ -124,7 +131,7 @@ def find(folder: Path, *, updatable: bool = True) -> Project:
     """Return the project that ``folder`` is in.
 
     Raises:
-        InputError: There is none, or it is to be ``updatable`` and is not.
+        InputError: There is none, its answers are broken, or it is to be ``updatable`` and is not.
     """
     start = folder.resolve()
     for root in (start, *start.parents):
@@ -137,6 +144,8 @@ def find(folder: Path, *, updatable: bool = True) -> Project:
 def _load(root: Path, updatable: bool) -> Project:
     try:
         answers = yaml.safe_load((root / ANSWERS).read_text("utf-8"))
+    except UnicodeDecodeError as error:
+        raise InputError(f"{ANSWERS} in '{root}' is not UTF-8: restore it with git") from error
     except yaml.YAMLError as error:
         raise InputError(f"{ANSWERS} in '{root}' is not YAML: restore it with git") from error
     if not isinstance(answers, dict):
@@ -146,6 +155,12 @@ def _load(root: Path, updatable: bool) -> Project:
             f"{ANSWERS} in '{root}' names no version of the template: "
             "only what was rendered from a git repository can be updated"
         )
+    for question, kind, words in KINDS:
+        default: Any = None if question == "backend_name" else kind()
+        if not isinstance(answers.get(question, default), kind):
+            raise InputError(
+                f"{ANSWERS} in '{root}' has no {question} that is {words}: restore it with git"
+            )
     given = {key: value for key, value in answers.items() if not key.startswith("_")}
     source, version = (str(answers.get(key, "")) for key in ("_src_path", "_commit"))
     return Project(root, given, source, version)

@@ -26,6 +26,7 @@ MOVED = {"here.txt": "there/it-is.txt"}
 CONFIGURATION = """\
 _subdirectory: template
 _answers_file: .copier-answers.yml
+backend_name: {type: str, default: foo}
 preset: {type: str, default: minimal}
 """
 

@@ -109,3 +109,14 @@ def test_a_template_named_from_here_is_found_from_elsewhere(
     assert "cannot be updated" not in done.err
     answers = yaml.safe_load((tmp_path / "out" / ".copier-answers.yml").read_text("utf-8"))
     assert answers["_src_path"] == f"{tmp_path}/template"
+
+
+def test_a_version_is_asked_of_a_repository_alone(
+    torchsmith: Torchsmith, tmp_path: Path, render: Renderer
+) -> None:
+    plain = tmp_path / "template"
+    shutil.copytree(render.template, plain, ignore=shutil.ignore_patterns(".git"))
+    done = torchsmith("new", "out", "--template", "template", "--ref", "v1.0.0", cwd=tmp_path)
+    assert done.status == 2
+    assert f"'{plain}' is not under git, so it has no version 'v1.0.0'" in done.err
+    assert not (tmp_path / "out").exists()

@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from torchsmith.commands.checks import project_at
 from torchsmith.commands.common import FOUND, Json, print_json, print_table
 
 
@@ -27,11 +26,11 @@ def features(
     Example: torchsmith features --project torch-foo
     """
     from torchsmith import tables
-    from torchsmith.project import is_project
+    from torchsmith.project import find, is_project
 
     here = None
     if project or is_project(Path()):
-        here = project_at(project or Path(), updatable=False)
+        here = find(project or Path(), updatable=False)
     on = {id: here.reason(id) for id in here.features} if here else {}
     rows = tables.features().values()
     if as_json:

@@ -6,12 +6,9 @@ import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torchsmith.errors import InputError
-
-if TYPE_CHECKING:
-    from torchsmith.project import Project
 
 
 def require_kinds(answers: Mapping[str, Any]) -> None:
@@ -43,32 +40,6 @@ def require_kinds(answers: Mapping[str, Any]) -> None:
         if any(item is None or isinstance(item, list | dict) for item in items):
             example = f"{key}=[{next(iter(choices[key]))}]"
             raise InputError(f"{key} is a list, for instance {example}, not '{value}'")
-
-
-def project_at(folder: Path, *, updatable: bool = True) -> Project:
-    """Return the project that ``folder`` is in.
-
-    Raises:
-        InputError: There is none, its answers are broken, or it is to be ``updatable`` and is not.
-    """
-    from torchsmith.project import ANSWERS, find
-
-    try:
-        project = find(folder, updatable=updatable)
-    except UnicodeDecodeError as error:
-        raise InputError(f"{ANSWERS} of '{folder}' is not UTF-8: restore it with git") from error
-    for question, kind, words in (
-        ("backend_name", str, "a name"),
-        ("preset", str, "a word"),
-        ("features", list, "a list"),
-    ):
-        needed = question == "backend_name"
-        if not isinstance(project.answers.get(question, None if needed else kind()), kind):
-            raise InputError(
-                f"{ANSWERS} in '{project.root}' has no {question} that is {words}: "
-                "restore it with git"
-            )
-    return project
 
 
 def require_template() -> None:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from torchsmith.commands.checks import project_at
 from torchsmith.commands.common import (
     DRIFTED,
     FOUND,
@@ -70,11 +69,11 @@ def doctor(
 
     Each finding comes with a fix. The status is 1 if there is a problem; your edits are none.
     """
-    from torchsmith.project import is_project
+    from torchsmith.project import find, is_project
 
     project = None
     if folder or drift or restore or ignore or is_project(Path()):
-        project = project_at(folder or Path())
+        project = find(folder or Path())
     if project and (restore or ignore):
         _change(project, restore or [], ignore or [], as_json=as_json)
         return

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from torchsmith.commands.checks import project_at, require_kinds, require_template, require_writable
+from torchsmith.commands.checks import require_kinds, require_template, require_writable
 from torchsmith.commands.common import FOUND, Json, parse, print_json, say, working
 from torchsmith.errors import InputError
 
@@ -68,10 +68,12 @@ def new(
     The status is 1 if it was rendered, but the build or a test failed.
     """
     # Copier takes a third of a second to import, which --help need not wait for.
+    from torchsmith.project import find
     from torchsmith.render import render
     from torchsmith.toolchain import default_python
 
     source = _source(template)
+    _require_versions(source, ref)
     _require_place(destination, source)
     given = {**_read(answers), **parse(data)}
     python = python or default_python()
@@ -83,7 +85,7 @@ def new(
     render(destination, given, source=source, ref=ref, ask=ask)
     if template is None and ref == "HEAD":
         _warn_of_uncommitted_changes()
-    project = project_at(destination, updatable=False)
+    project = find(destination, updatable=False)
     if not project.version:
         say(
             "Warning: the template is not under git, or git is not installed. What was rendered "
@@ -138,6 +140,21 @@ def _source(template: str | None) -> str:
     return str(folder.absolute())
 
 
+def _require_versions(source: str, ref: str) -> None:
+    """Refuse a version of what has none, which copier would pass over."""
+    from torchsmith import git
+
+    folder = Path(source)
+    if ref != "HEAD" and folder.is_dir() and folder.suffix != ".git":
+        if shutil.which("git") is None:
+            raise InputError(f"'{ref}' is found with git, which is not installed: install it")
+        if git.root_of(folder) != folder.resolve():
+            raise InputError(
+                f"'{source}' is not under git, so it has no version '{ref}': leave --ref out, or "
+                "name the template's repository with --template"
+            )
+
+
 def _require_place(destination: Path, source: str) -> None:
     """Refuse what the system would refuse half-way, and what would change the template."""
     for place in (destination, *destination.parents):
@@ -158,7 +175,7 @@ def _warn_of_uncommitted_changes() -> None:
     from torchsmith import git
     from torchsmith.template import TEMPLATE
 
-    if git.root_of(TEMPLATE) == TEMPLATE and git.changes(TEMPLATE):
+    if shutil.which("git") and git.root_of(TEMPLATE) == TEMPLATE and git.changes(TEMPLATE):
         say(
             "Warning: the template has uncommitted changes. What was rendered from them belongs to "
             "no version, and cannot be updated."

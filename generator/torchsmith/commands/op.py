@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from torchsmith.commands.checks import project_at
 from torchsmith.commands.common import Command, Json, ProjectFolder, print_json
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
@@ -44,8 +43,9 @@ def add(
     """
     from torchsmith.operators.add import add as add_operator
     from torchsmith.operators.schema import find as find_operator
+    from torchsmith.project import find
 
-    added = add_operator(project_at(project), find_operator(operator))
+    added = add_operator(find(project), find_operator(operator))
     if as_json:
         print_json(asdict(added))
         return
