@@ -8,14 +8,14 @@ import shutil
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
 import copier
 import yaml
 from copier.errors import CopierError, DirtyLocalWarning, UserMessageError
-from plumbum import ProcessExecutionError
+from plumbum import ProcessExecutionError, local
 
 from torchsmith import git, release, tables
 from torchsmith.errors import InputError, did_you_mean
@@ -76,7 +76,14 @@ def render(
         if last:
             stage.mkdir()
             shutil.copy2(last, stage / ANSWERS)
-        with _copier(source, MOVED if last else "name another with --template"):
+        installed = CHECKOUT is None and source == str(TEMPLATE)
+        with (
+            _copier(source, MOVED if last else "name another with --template"),
+            # Copier starts git for each file, to set a bit in the index of a repository that is
+            # not there yet. It does without where it finds none, and an installed template needs
+            # none: that saves a third of the time.
+            local.env(PATH="") if installed else nullcontext(),
+        ):
             copier.run_copy(
                 source,
                 stage,
@@ -87,7 +94,7 @@ def render(
                 quiet=quiet,
                 settings=copier.Settings(),
             )
-        if CHECKOUT is None and source == str(TEMPLATE):
+        if installed:
             release.record(stage / ANSWERS)
 
 
