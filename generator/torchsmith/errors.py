@@ -17,6 +17,25 @@ def did_you_mean(word: str, choices: Iterable[str]) -> str:
     return f"; did you mean '{close[0]}'?" if close else ""
 
 
+def require_choice(what: str, word: str, choices: Iterable[str], offer: str = "") -> None:
+    """Refuse a word that is none of the choices.
+
+    Args:
+        what: What is chosen, such as "feature".
+        word: What was given.
+        choices: What could be.
+        offer: What to choose from, in words, if that is said.
+
+    Raises:
+        InputError: The word is none of them.
+    """
+    known = list(choices)
+    if word not in known:
+        raise InputError(
+            f"there is no {what} '{word}'{offer and ': '}{offer}{did_you_mean(word, known)}"
+        )
+
+
 def refusal(error: OSError) -> str:
     """Return one sentence on what the system would not do, and what to do about it."""
     file = f" '{error.filename}'" if error.filename else ""

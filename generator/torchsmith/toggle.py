@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from torchsmith import tables
-from torchsmith.errors import InputError, did_you_mean
+from torchsmith.errors import InputError, require_choice
 from torchsmith.project import Project
 
 
@@ -18,11 +18,7 @@ def adding(project: Project, features: Sequence[str]) -> dict[str, Any]:
     """
     known = list(dict.fromkeys([*tables.features(), *project.features]))
     for feature in features:
-        if feature not in known:
-            raise InputError(
-                f"there is no feature '{feature}': choose from {', '.join(known)}"
-                + did_you_mean(feature, known)
-            )
+        require_choice("feature", feature, known, f"choose from {', '.join(known)}")
     if set(features) <= set(project.features):
         return {}
     return _answers({*_chosen(project), *features})
@@ -36,11 +32,8 @@ def removing(project: Project, features: Sequence[str]) -> dict[str, Any]:
     """
     known = list(dict.fromkeys([*tables.features(), *project.features]))
     for feature in features:
-        if feature not in known:
-            raise InputError(
-                f"there is no feature '{feature}': this project has "
-                f"{', '.join(project.features) or 'none'}" + did_you_mean(feature, project.features)
-            )
+        offer = f"this project has {', '.join(project.features) or 'none'}"
+        require_choice("feature", feature, known, offer)
         users = [
             id
             for id in project.features

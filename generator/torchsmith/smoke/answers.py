@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from torchsmith import tables
-from torchsmith.errors import InputError, did_you_mean
+from torchsmith.errors import InputError, did_you_mean, require_choice
 
 # Legal answers that break whatever forgets to quote or relies on the length of a name.
 HOSTILE: dict[str, Any] = {
@@ -90,10 +90,7 @@ def space(pinned: Mapping[str, str]) -> Space:
     """Return the axes, where answers that were given leave one value."""
     questions = tables.load("questions")
     for name in pinned:
-        if name not in tables.questions():
-            raise InputError(
-                f"there is no question '{name}'{did_you_mean(name, tables.questions())}"
-            )
+        require_choice("question", name, tables.questions())
     axes: dict[str, tuple[Any, ...]] = dict.fromkeys(tables.features(), (True, False))
     axes["preset"] = _choice(pinned, "preset", ("custom", "full", "minimal"))
     axes["dtypes"] = _dtypes(pinned)
