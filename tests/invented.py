@@ -7,12 +7,18 @@ expect of a move does not come from the template's own list.
 
 from __future__ import annotations
 
+import hashlib
 import json
+import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import yaml
+from filelock import FileLock
+
 from rendering import commit, git
+from torchsmith import render
 
 TAGS = tuple(f"v{number}.0.0" for number in range(1, 7))
 
@@ -193,3 +199,37 @@ def _write(template: Path, release: Release, past: list[Release]) -> None:
     }  # fmt: skip
     rows = "".join(f"{name}: {json.dumps(row)}\n" for name, row in questions.items())
     (template / "copier.yml").write_text(CONFIGURATION + rows)
+
+
+class Renders:
+    """Renders of the template's releases; equal ones are rendered once for all processes."""
+
+    def __init__(self, template: Path, cache: Path) -> None:
+        """Render ``template`` into folders under ``cache``."""
+        self.template = template
+        self.cache = cache
+        self.render = render.render
+
+    def folder(self, answers: dict[str, Any], ref: str, last: Path | None = None) -> Path:
+        """Return the folder that is rendered; nobody may change it."""
+        before = public(last) if last else None
+        key = json.dumps([answers, ref, before], sort_keys=True)
+        folder = self.cache / hashlib.sha256(key.encode()).hexdigest()[:16]
+        if not folder.exists():
+            with FileLock(folder.with_suffix(".lock")):
+                if not folder.exists():
+                    part = folder.with_suffix(".part")
+                    self.render(part, answers, source=str(self.template), ref=ref, last=last)
+                    part.rename(folder)
+        return folder
+
+    def __call__(self, destination: Path, answers: dict[str, Any], **options: Any) -> None:
+        """Render as the product does."""
+        assert options.pop("source") == str(self.template)
+        shutil.copytree(self.folder(answers, **options), destination)
+
+
+def public(answers: Path) -> dict[str, Any]:
+    """The answers in a file, without copier's own."""
+    given = yaml.safe_load(answers.read_text("utf-8"))
+    return {key: answer for key, answer in given.items() if not key.startswith("_")}

@@ -7,7 +7,6 @@ is what a merge of each file by itself gives, done here from fresh renders.
 
 from __future__ import annotations
 
-import hashlib
 import io
 import itertools
 import json
@@ -18,7 +17,6 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -34,10 +32,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 
 import invented
 from commanding import Torchsmith
-from invented import RELEASES, TAGS
+from expected import ANSWERS, MANIFEST, Tree, carried, expectation
+from invented import RELEASES, TAGS, Renders, public
 from rendering import commit, contents, git
 from torchsmith import git as product_git
-from torchsmith import merge, render, swap
+from torchsmith import merge, swap
 from torchsmith.commands import merging
 from torchsmith.errors import InputError
 
@@ -52,43 +51,7 @@ REACHED = {
     "edits in files that go: True",
 }  # fmt: skip
 
-ANSWERS, MANIFEST = ".copier-answers.yml", ".torchsmith.yml"
-Tree = dict[str, bytes]
 End = tuple[int, bool] | None
-
-
-class Renders:
-    """Renders of the template's releases; equal ones are rendered once for all processes."""
-
-    def __init__(self, template: Path, cache: Path) -> None:
-        """Render ``template`` into folders under ``cache``."""
-        self.template = template
-        self.cache = cache
-        self.render = render.render
-
-    def folder(self, answers: dict[str, Any], ref: str, last: Path | None = None) -> Path:
-        """Return the folder that is rendered; nobody may change it."""
-        before = public(last) if last else None
-        key = json.dumps([answers, ref, before], sort_keys=True)
-        folder = self.cache / hashlib.sha256(key.encode()).hexdigest()[:16]
-        if not folder.exists():
-            with FileLock(folder.with_suffix(".lock")):
-                if not folder.exists():
-                    part = folder.with_suffix(".part")
-                    self.render(part, answers, source=str(self.template), ref=ref, last=last)
-                    part.rename(folder)
-        return folder
-
-    def __call__(self, destination: Path, answers: dict[str, Any], **options: Any) -> None:
-        """Render as the product does."""
-        assert options.pop("source") == str(self.template)
-        shutil.copytree(self.folder(answers, **options), destination)
-
-
-def public(answers: Path) -> dict[str, Any]:
-    """The answers in a file, without copier's own."""
-    given = yaml.safe_load(answers.read_text("utf-8"))
-    return {key: answer for key, answer in given.items() if not key.startswith("_")}
 
 
 @pytest.fixture(scope="module")
@@ -131,87 +94,6 @@ def dying(moment: int, last_words: BaseException | None) -> Iterator[None]:
         running = SimpleNamespace(**{**vars(subprocess), "run": counted(subprocess.run)})
         patches.enter_context(patch.object(product_git, "subprocess", running))
         yield
-
-
-@dataclass
-class Expected:
-    """What a merge of each file by itself gives.
-
-    Attributes:
-        files: Path and content.
-        conflicts: Files in conflict, with the lines that the user wrote in them.
-        lost: Files with edits that the template no longer has.
-    """
-
-    files: Tree = field(default_factory=dict)
-    conflicts: dict[str, set[bytes]] = field(default_factory=dict)
-    lost: list[str] = field(default_factory=list)
-
-    def merge(self, path: str, before: bytes, mine: bytes, after: bytes, scratch: Path) -> None:
-        """Merge three versions of a file."""
-        if mine in (before, after):
-            self.files[path] = after
-        elif before == after:
-            self.files[path] = mine
-        else:
-            names = [scratch / name for name in ("mine", "before", "after")]
-            for name, text in zip(names, (mine, before, after), strict=True):
-                name.write_bytes(text)
-            done = subprocess.run(["git", "merge-file", "-p", *map(str, names)],
-                                  capture_output=True)  # fmt: skip
-            if done.returncode == 0:
-                self.files[path] = done.stdout
-            else:
-                self.conflicts[path] = set(mine.splitlines()) - set(before.splitlines())
-
-
-def expectation(
-    sides: tuple[Tree, Tree, Tree], tags: tuple[str, str], discard: bool, scratch: Path
-) -> Expected:
-    """Merge a project, file by file, knowing what each file of the template is."""
-    before, mine, after = sides
-    old, new = (RELEASES[tag].files for tag in tags)
-    expected = Expected({ANSWERS: after[ANSWERS], MANIFEST: after[MANIFEST]})
-    rest = {path: text for path, text in mine.items() if path not in expected.files}
-    both, gone, came = [], [], []
-    for id in {*old, *new}:
-        was, now = old.get(id, ("",))[0], new.get(id, ("",))[0]
-        was, now = was if was in before else "", now if now in after else ""
-        if was and now and (was == now or (now not in before and now not in mine)):
-            both.append((was, now))
-        else:
-            gone += [was] if was else []
-            came += [now] if now else []
-    for was, now in both:
-        if was in rest:
-            expected.merge(now, before[was], rest.pop(was), after[now], scratch)
-    for path in gone:
-        text = rest.pop(path, None)
-        if path in came:  # one file takes another's place
-            came.remove(path)
-            if text is not None:
-                expected.merge(path, before[path], text, after[path], scratch)
-        elif text is not None and text != before[path]:
-            expected.lost.append(path)
-            if not discard:
-                expected.conflicts[path] = set(text.splitlines())
-    for path in came:
-        if path in rest:
-            expected.merge(path, b"", rest.pop(path), after[path], scratch)
-        else:
-            expected.files[path] = after[path]
-    expected.files |= rest
-    return expected
-
-
-def carried(answers: dict[str, Any], tag: str) -> dict[str, Any]:
-    """The answers that another release has of those to this one."""
-    questions = RELEASES[tag].questions
-    known = {"backend_name", "preset", "features", *questions}
-    now = {name: answer for name, answer in answers.items() if name in known}
-    if "vendor" in questions and "vendor" not in now:
-        now["vendor"] = answers.get("owner", "nobody")
-    return now
 
 
 class Histories(RuleBasedStateMachine):
