@@ -74,6 +74,13 @@ def test_torch_alone_finds_it_and_it_knows_its_features(project: Installed) -> N
     assert done.stdout.splitlines() == ["2.0", enabled], done.stderr
 
 
+def test_its_doctor_finds_nothing_missing(project: Installed) -> None:
+    done = project.run("-m", f"torch_{NAMES[project.name]}.doctor")
+    assert done.returncode == 0, done.stdout + done.stderr
+    left_out = set(re.findall(r"generated without (\w+)", done.stdout))
+    assert left_out == (set() if project.name == "full" else {"amp", "rng", "storage"})
+
+
 def test_without_features_each_name_says_how_to_get_it(install: Callable[..., Installed]) -> None:
     minimal = install("minimal", **PROJECTS["minimal"])
     done = minimal.run("-c", "import torch; torch.zq_nova.get_amp_supported_dtype")

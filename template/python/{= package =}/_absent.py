@@ -73,6 +73,13 @@ def explain(module: str, name: str) -> str:
     return text
 
 
+def absence(feature: str | None) -> str | None:
+    """Return how to add a feature that this project was generated without, else None."""
+    if feature is None or FEATURES[feature].enabled:
+        return None
+    return f"generated without {feature}; add it with: {command_to_add(feature)}"
+
+
 def command_to_add(feature: str) -> str:
     """Return the command that adds ``feature`` and keeps the features that are there."""
     wanted = [name for name, row in FEATURES.items() if row.enabled or name == feature]

@@ -1,0 +1,58 @@
+"""Says what works, what is declined and what is missing. Status 1 if anything is missing."""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import sys
+
+from .. import __name__ as package
+from . import against, surfaces
+from .audit import audit
+from .environment import devices, environment, libraries
+from .probes import SURFACES
+from .report import Report
+
+
+def examine() -> Report:
+    """Try everything, on the current device."""
+    # A surface is no worse for an operator that the device has no kernel for.
+    policy = surfaces.backend.set_fallback_policy("silent")
+    try:
+        tried = [surfaces.attempt(item) for item in sorted(SURFACES, key=_section)]
+    finally:
+        surfaces.backend.set_fallback_policy(policy)
+    return Report(environment(), libraries(), devices(), tried, audit())
+
+
+def _section(item: surfaces.Surface) -> int:
+    return [other.section for other in SURFACES].index(item.section)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print the report and return the exit status."""
+    parser = argparse.ArgumentParser(prog=f"python -m {package}.doctor", description=__doc__)
+    parser.add_argument("--json", action="store_true", help="print the same as JSON")
+    parser.add_argument(
+        "--against",
+        metavar="TORCH",
+        help="compare with another PyTorch, a version (pip downloads it), a wheel or a folder "
+        "that has torch in it: which operators and virtual functions of this backend's differ",
+    )
+    given = parser.parse_args(arguments)
+    if given.against is None:
+        report = examine()
+        print(report.json() if given.json else report.text())
+        return 0 if report.healthy else 1
+    try:
+        changes = against.compare(given.against)
+    except against.Unavailable as error:
+        parser.error(str(error))
+    print(against.to_json(changes) if given.json else against.to_text(changes, given.against))
+    return 1 if changes else 0
+
+
+if __name__ == "__main__":
+    # Where a device ends the process, the stack says which surface it was.
+    faulthandler.enable()
+    sys.exit(main())

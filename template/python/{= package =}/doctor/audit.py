@@ -1,0 +1,57 @@
+"""Holds the virtual functions of the installed PyTorch against what this backend does with each."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TypeAlias
+
+import torch
+
+from .._absent import absence
+from . import headers
+from .interfaces import INTERFACES, Interface
+from .report import Finding, Status
+
+Tree: TypeAlias = "Path | zipfile.Path"
+"""A folder that holds ``torch`` and ``torchgen``, as ``site-packages`` and a wheel do."""
+
+INSTALLED = Path(torch.__file__).parents[1]
+
+
+def audit(tree: Tree = INSTALLED, interfaces: Iterable[Interface] = INTERFACES) -> list[Finding]:
+    """Say of each virtual whether it is overridden, declined, or missing."""
+    return [finding for interface in interfaces for finding in _interface(tree, interface)]
+
+
+def virtuals(tree: Tree, interface: Interface) -> dict[str, str] | None:
+    """Return the signatures of an interface by name, without those that PyTorch itself overrides.
+
+    None if this PyTorch has no such class.
+    """
+    header = tree / "torch" / "include" / interface.header
+    text = header.read_text("utf-8") if header.is_file() else ""
+    found = headers.virtuals(text, interface.name)
+    if found is None or interface.through is None:
+        return found
+    done = headers.overrides(text, interface.through) or {}
+    return {name: found[name] for name in found if name not in done}
+
+
+def _interface(tree: Tree, interface: Interface) -> Iterator[Finding]:
+    found = virtuals(tree, interface)
+    if found is None:
+        why = f"this PyTorch has no such class in {interface.header}"
+        yield Finding(interface.name, "", Status.MISSING, why, interface.page)
+        return
+    overridden = interface.overridden.split()
+    for name, signature in found.items():
+        reason = interface.reason(name)
+        status, page = Status.DECLINED if reason else Status.WORKS, interface.page
+        if name in overridden:
+            if without := absence(interface.feature):
+                status, reason, page = Status.DECLINED, without, "features/index.md"
+        elif not reason:
+            status, reason = Status.MISSING, f"neither overridden nor declined: {signature}"
+        yield Finding(interface.name, name, status, reason or "", page)

@@ -1,0 +1,158 @@
+"""What this backend does with each virtual function by which PyTorch calls a backend.
+
+A virtual is overridden, or declined with the reason for it. The audit fails for any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Interface:
+    """A class of PyTorch's and what of it there is here.
+
+    ``overridden`` and the values of ``declined`` are names with blanks between them; the keys of
+    ``declined`` are reasons. What ``through``, a class of the same header, overrides is PyTorch's
+    own and needs no name here. ``feature`` is the one that the overrides come with.
+    """
+
+    name: str
+    header: str
+    page: str
+    overridden: str = ""
+    declined: Mapping[str, str] = field(default_factory=dict)
+    through: str | None = None
+    feature: str | None = None
+
+    def reason(self, virtual: str) -> str | None:
+        """Return why a virtual is declined, or None if it is not."""
+        for reason, names in self.declined.items():
+            if virtual in names.split():
+                return reason
+        return None
+
+
+GRAPHS = "graphs are not captured"
+COLLECTIVES = "there is no process group for this device"
+
+INTERFACES = (
+    Interface(
+        "DeviceGuardImplInterface",
+        "c10/core/impl/DeviceGuardImplInterface.h",
+        "architecture.md",
+        """
+        type exchangeDevice getDevice setDevice uncheckedSetDevice deviceCount synchronizeDevice
+        getDeviceCapability getStream getDefaultStream getStreamFromGlobalPool getNewStream
+        exchangeStream getStreamNativeHandle queryStream synchronizeStream record block queryEvent
+        synchronizeEvent destroyEvent elapsedTime recordDataPtrOnStream
+        """,
+        {GRAPHS: "isStreamCapturing"},
+    ),
+    Interface(
+        "AcceleratorHooksInterface",
+        "ATen/detail/AcceleratorHooksInterface.h",
+        "architecture.md",
+        """
+        isBuilt isAvailable hasPrimaryContext init deviceCount setCurrentDevice getCurrentDevice
+        exchangeDevice maybeExchangeDevice isPinnedPtr getPinnedMemoryAllocator getDeviceFromPtr
+        getDefaultGenerator getNewGenerator
+        """,
+    ),
+    Interface(
+        "PrivateUse1HooksInterface",
+        "ATen/detail/PrivateUse1HooksInterface.h",
+        "architecture.md",
+        "resizePrivateUse1Bytes",
+    ),
+    Interface(
+        "Allocator",
+        "c10/core/Allocator.h",
+        "architecture.md",
+        "allocate raw_deleter copy_data",
+        {"PyTorch's is right: the context of a block is its address": "is_simple_data_ptr"},
+    ),
+    Interface(
+        "DeviceAllocator",
+        "c10/core/CachingDeviceAllocator.h",
+        "architecture.md",
+        """
+        initialized emptyCache recordStream getDeviceStats resetAccumulatedStats resetPeakStats
+        getMemoryInfo
+        """,
+    ),
+    Interface(
+        "HostAllocator",
+        "ATen/core/CachingHostAllocator.h",
+        "architecture.md",
+        through="CachingHostAllocatorInterface",
+    ),
+    Interface(
+        "CachingHostAllocatorImpl",
+        "ATen/core/CachingHostAllocator.h",
+        "architecture.md",
+        "allocate_host_memory free_block record_stream query_event",
+        {
+            "PyTorch's cache does it": """
+                allocate free record_event empty_cache add_allocated_block get_free_block
+                process_events process_events_for_specific_size pinned_use_background_threads
+                pinned_max_round_threshold pinned_max_cached_size
+            """,
+            "PyTorch makes no lazy copies of pinned tensors": "copy_data",
+            GRAPHS: "get_current_stream stream_is_capturing",
+        },
+    ),
+    Interface(
+        "GeneratorImpl",
+        "c10/core/GeneratorImpl.h",
+        "features/random.md",
+        """
+        set_current_seed current_seed seed set_offset get_offset set_state get_state
+        graphsafe_set_state graphsafe_get_state clone_impl
+        """,
+        {"it serves kernels that are written in Python, and there are none": "philox_state"},
+        feature="rng",
+    ),
+    Interface(
+        "ProfilerStubs",
+        "torch/csrc/profiler/stubs/base.h",
+        "doctor.md",
+        "record elapsed mark rangePush rangePop enabled onEachDevice synchronize",
+    ),
+    Interface(
+        "Backend",
+        "torch/csrc/distributed/c10d/Backend.hpp",
+        "doctor.md",
+        declined={
+            COLLECTIVES: """
+                supportsSplitting supportsCoalescing supportsTimeEstimation supportsShrinking shrink
+                setTimeout startCoalescing endCoalescing getBackendName getBackendOptions broadcast
+                allreduce allreduce_sparse allreduce_coalesced reduce allgather _allgather_base
+                allgather_coalesced allgather_into_tensor_coalesced gather scatter reduce_scatter
+                _reduce_scatter_base reduce_scatter_tensor_coalesced alltoall_base alltoall
+                monitoredBarrier setSequenceNumberForGroup getSequenceNumberForGroup send recv
+                recvAnysource barrier registerOnCompletionHook waitForPendingWorks
+                enableCollectivesTiming split merge setGroupUid eagerConnectSingleDevice getError
+                getMemAllocator allocateTensor supportsTensorAlloc abort shutdown suspend resume
+                getMemoryStats addEphemeralTimeout supportsReconfigure get_reconfigure_handle
+                reconfigure supportsWindow new_window registerAbortHook unregisterAbortHook
+                all_gather_single all_gather_single_coalesced gather_single gather_into_tensor
+                reduce_scatter_single reduce_scatter_single_coalesced all_to_all_single
+                getBoundDeviceId setBoundDeviceId
+            """,
+        },
+    ),
+    Interface(
+        "Work",
+        "torch/csrc/distributed/c10d/Work.hpp",
+        "doctor.md",
+        declined={
+            COLLECTIVES: """
+                isCompleted isSuccess exception sourceRank result synchronize wait
+                blockCurrentStream abort getFuture getFutureResult getDuration getSequencenumber
+                getTimeout
+            """,
+        },
+    ),
+)

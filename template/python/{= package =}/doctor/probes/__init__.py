@@ -1,0 +1,6 @@
+"""One function for each surface; they run in the order in which they stand."""
+
+from ..surfaces import SURFACES
+from . import devices, memory, numbers, tensors, tools
+
+__all__ = ["SURFACES", "devices", "memory", "numbers", "tensors", "tools"]

@@ -1,0 +1,103 @@
+"""The surfaces that PyTorch offers a backend, and the one way to try them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from .._absent import absence
+from .._build import NAME
+from .report import Finding, Status
+
+backend: Any = torch.get_device_module(NAME)
+
+PAGES = {
+    "module": "privateuse1-api.md",
+    "methods": "privateuse1-api.md",
+    "guard": "architecture.md",
+    "hooks": "architecture.md",
+    "allocator": "architecture.md",
+}
+FEATURE_PAGES = {
+    "generator": ("rng", "features/random.md"),
+    "autocast": ("amp", "features/amp.md"),
+    "storage": ("storage", "features/storage.md"),
+}
+"""The feature that a section is about, and its page."""
+
+
+class Declined(Exception):
+    """A surface that is left out on purpose; the text is the reason."""
+
+
+@dataclass(frozen=True)
+class Surface:
+    """One thing that PyTorch asks of a backend, and how to find out whether it gets it.
+
+    ``attempt`` raises if it does not. If then ``declined`` gives a reason, that was to be expected.
+    """
+
+    section: str
+    name: str
+    attempt: Callable[[], None]
+    declined: str
+    feature: str | None
+
+
+SURFACES: list[Surface] = []
+"""What the modules of ``probes`` have declared, in the order of the report."""
+
+
+def surface(
+    section: str, name: str, *, declined: str = "", feature: str | None = None
+) -> Callable[[Callable[[], None]], Callable[[], None]]:
+    """Declare that a function tries a surface. See :class:`Surface`.
+
+    Args:
+        section: the part of PyTorch.
+        name: the attributes, virtual functions or functions that it is about.
+        declined: why it is expected not to work.
+        feature: what it comes with, and is declined without.
+    """
+
+    def declare(attempt: Callable[[], None]) -> Callable[[], None]:
+        SURFACES.append(Surface(section, name, attempt, declined, feature))
+        return attempt
+
+    return declare
+
+
+def expect(actual: object, expected: object = True) -> None:
+    """Raise unless the two are equal."""
+    if actual != expected:
+        raise RuntimeError(f"expected {expected!r}, got {actual!r}")
+
+
+def page_on(section: str) -> str:
+    """Return the page of ``docs`` on a section, as far as this project has it."""
+    if section in FEATURE_PAGES:
+        feature, page = FEATURE_PAGES[section]
+        return page if absence(feature) is None else "features/index.md"
+    return PAGES.get(section, "doctor.md")
+
+
+def attempt(item: Surface) -> Finding:
+    """Try a surface and say how that went."""
+    status, detail = Status.DECLINED, absence(item.feature) or ""
+    if not detail:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                item.attempt()
+            status = Status.WORKS
+        except Declined as reason:
+            detail = str(reason)
+        except Exception as error:
+            status = Status.DECLINED if item.declined else Status.MISSING
+            first = (str(error).splitlines() or ["no text"])[0]
+            detail = item.declined or f"{type(error).__name__}: {first}"
+    return Finding(item.section, item.name, status, detail, page_on(item.section))

@@ -1,0 +1,204 @@
+"""The audit of PyTorch's virtual functions, and the comparison with another PyTorch."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from backend import PACKAGE
+
+CSRC = Path(__file__).resolve().parents[2] / "csrc"
+AGAINST: Any = importlib.import_module(f"{PACKAGE}.doctor.against")
+AUDIT: Any = importlib.import_module(f"{PACKAGE}.doctor.audit")
+HEADERS: Any = importlib.import_module(f"{PACKAGE}.doctor.headers")
+INTERFACES: dict[str, Any] = {
+    interface.name: interface
+    for interface in importlib.import_module(f"{PACKAGE}.doctor.interfaces").INTERFACES
+}
+FEATURES = importlib.import_module(f"{PACKAGE}._features").FEATURES
+
+CLASSES = {
+    "DeviceGuardImplInterface": "Guard",
+    "AcceleratorHooksInterface": "Hooks",
+    "PrivateUse1HooksInterface": "Hooks",
+    "Allocator": "Allocator",
+    "DeviceAllocator": "Allocator",
+    "CachingHostAllocatorImpl": "HostCache",
+    "GeneratorImpl": "Generator",
+    "ProfilerStubs": "Profiler",
+}
+# In the sources without the word `override`, since older releases do not have it.
+UNMARKED = {"getStreamNativeHandle"}
+
+HEADER = """
+#define virtual_looking virtual void macro(); \\
+  virtual void continued();
+class Other { virtual void other(); };
+/* class Made { virtual void comment(); }; */
+template <class T = int>
+class EXPORTED Made : public Base<T>, private Other {
+ public:
+  virtual ~Made() = default;
+  struct Inner { virtual void inner() {} };  // virtual void line();
+  virtual void plain(int number, const char* text = "virtual void quoted();") const noexcept = 0;
+  virtual std::pair<int, long> braces(Id id = {0, 0}, std::function<void(int)> f = nullptr) {
+    return {[] { virtual_looking(); }, 1};
+  }
+  [[nodiscard]] virtual bool same(Device /*unused*/);
+  virtual bool same(const Device&, float x);
+  virtual void again() override;
+  void kept(int) const override {}
+  int member{3};
+};
+"""
+
+
+def test_every_virtual_function_of_this_pytorch_is_overridden_or_declined() -> None:
+    findings = AUDIT.audit()
+    assert [(item.name, item.detail) for item in findings if item.status == "missing"] == []
+    assert {item.section for item in findings} >= {*CLASSES, "Backend", "Work"}
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_what_is_said_to_be_overridden_is_so_in_the_sources(name: str) -> None:
+    interface = INTERFACES[name]
+    if interface.feature and not FEATURES[interface.feature].enabled:
+        pytest.skip(f"generated without {interface.feature}")
+    head = re.compile(rf"class {CLASSES[name]} final :")
+    texts = [path.read_text() for path in CSRC.rglob("*.*") if head.search(path.read_text())]
+    (text,) = texts
+    offered = AUDIT.virtuals(AUDIT.INSTALLED, interface)
+    assert offered.keys() & HEADERS.overrides(text, CLASSES[name]).keys() == (
+        offered.keys() & set(interface.overridden.split()) - UNMARKED
+    )
+
+
+def test_headers_are_read_as_a_compiler_would() -> None:
+    assert HEADERS.virtuals(HEADER, "Made") == {
+        "plain": "void plain(int, const char*) const noexcept",
+        "braces": "std::pair<int, long> braces(Id, std::function<void(int)>)",
+        "same(Device)": "bool same(Device)",
+        "same(const Device&, float)": "bool same(const Device&, float)",
+    }
+    assert HEADERS.overrides(HEADER, "Made").keys() == {"again", "kept"}
+    assert HEADERS.virtuals(HEADER, "Mad") is None
+
+
+def a_tree(folder: Path, edit: Callable[[str, str], str]) -> Path:
+    """Copy what is read of the installed PyTorch, edited by path and text."""
+    paths = [f"torch/include/{interface.header}" for interface in INTERFACES.values()]
+    for path in {*paths, AGAINST.SCHEMAS}:
+        copy = folder / path
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_text(edit(path, (AUDIT.INSTALLED / path).read_text()))
+    return folder
+
+
+def test_a_virtual_function_that_nobody_thought_of_is_named(tmp_path: Path) -> None:
+    def edit(path: str, text: str) -> str:
+        text = text.replace(
+            "virtual DeviceType type()",
+            "virtual int rewind(Stream s = {}); virtual DeviceType type()",
+        )
+        # One with a second meaning is another one.
+        return text.replace(
+            "virtual bool supportsSplitting()",
+            "virtual bool supportsSplitting(int) const;\n virtual bool supportsSplitting()",
+        )
+
+    findings = AUDIT.audit(a_tree(tmp_path, edit))
+    missing = [(item.section, item.detail) for item in findings if item.status == "missing"]
+    why = "neither overridden nor declined: "
+    assert missing == [
+        ("DeviceGuardImplInterface", f"{why}int rewind(Stream)"),
+        ("Backend", f"{why}bool supportsSplitting(int) const"),
+        ("Backend", f"{why}bool supportsSplitting() const"),
+    ]
+
+
+def test_a_class_that_is_gone_is_named(tmp_path: Path) -> None:
+    tree = a_tree(tmp_path, lambda _, text: text.replace("GeneratorImpl", "GeneratorInterface"))
+    missing = [item for item in AUDIT.audit(tree) if item.status == "missing"]
+    assert [item.section for item in missing] == ["GeneratorImpl"]
+    assert "c10/core/GeneratorImpl.h" in missing[0].detail
+
+
+def against(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", f"{PACKAGE}.doctor", "--against", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_against_the_same_nothing_differs(tmp_path: Path) -> None:
+    done = against(str(a_tree(tmp_path, lambda _, text: text)))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"Nothing that this backend uses of PyTorch {torch.__version__} ")
+
+
+def test_against_a_wheel_what_differs_is_named(tmp_path: Path) -> None:
+    def edit(path: str, text: str) -> str:
+        if path == AGAINST.SCHEMAS:
+            text = re.sub(r"- func: empty_strided\(.*\n", "- func: gone_strided() -> ()\n", text)
+            text = text.replace("- func: view(Tensor(a) self", "- func: view(Tensor(a) self, int n")
+            text += "- func: view.twice(Tensor self) -> Tensor\n- func: unrelated() -> ()\n"
+        for before, after in (
+            ("virtual bool queryEvent(void*", "virtual bool queryEvent(const void*"),
+            ("virtual void init()", "virtual void start()"),
+            # Names and defaults of arguments are nothing that a caller depends on.
+            ("virtual void setDevice(Device)", "virtual void setDevice(Device there = {})"),
+        ):
+            text = text.replace(before, after)
+        return text
+
+    tree = a_tree(tmp_path / "tree", edit)
+    wheel = tmp_path / "torch-9.9.9-cp310-cp310-linux_x86_64.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for path in tree.rglob("*.*"):
+            archive.write(path, path.relative_to(tree))
+
+    done = against(str(wheel), "--json")
+    assert done.returncode == 1, done.stderr
+    changes = json.loads(done.stdout)
+    assert [(item["kind"], item["part"], item["name"]) for item in changes] == [
+        ("gone", "operator", "empty_strided"),
+        ("changed", "operator", "view"),
+        ("new", "operator", "view.twice"),
+        ("changed", "DeviceGuardImplInterface", "queryEvent"),
+        ("gone", "AcceleratorHooksInterface", "init"),
+        ("new", "AcceleratorHooksInterface", "start"),
+    ]
+    event = changes[3]
+    assert event["before"] == "bool queryEvent(void*) const"
+    assert event["after"] == "bool queryEvent(const void*) const"
+    text = AGAINST.to_text(AGAINST.compare(str(wheel)), "9.9.9")
+    assert all(item[side] in text for item in changes for side in ("before", "after"))
+
+
+@pytest.mark.parametrize(
+    ("other", "why"),
+    [
+        ("0.0.0", r"pip cannot download torch 0.0.0: .*; give the path of a wheel"),
+        (__file__, r"is no wheel: give a version, a wheel or a folder"),
+        (str(CSRC), r"has no torchgen.*: give a folder or wheel that torch is in"),
+    ],
+)
+def test_what_is_no_pytorch_is_refused_in_one_sentence(
+    other: str, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    with pytest.raises(AGAINST.Unavailable, match=why):
+        AGAINST.compare(other)
+
+
+def test_what_is_no_pytorch_is_status_2() -> None:
+    done = against(__file__)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"{__file__} is no wheel" in done.stderr.splitlines()[-1]
