@@ -186,6 +186,7 @@ def test_against_a_wheel_what_differs_is_named(tmp_path: Path) -> None:
     ("other", "why"),
     [
         ("0.0.0", r"pip cannot download torch 0.0.0: .*; give the path of a wheel"),
+        ("no/torch.whl", r"no/torch.whl is neither a file, nor a folder, nor a version"),
         (__file__, r"is no wheel: give a version, a wheel or a folder"),
         (str(CSRC), r"has no torchgen.*: give a folder or wheel that torch is in"),
     ],

@@ -89,13 +89,19 @@ def _open(path: Path) -> Tree:
 
 
 def _download(version: str, folder: Path) -> Path:
+    if not re.fullmatch(r"\d[\w.+]*", version):
+        raise Unavailable(f"{version} is neither a file, nor a folder, nor a version of PyTorch")
     pip = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
     command = [*pip, f"--dest={folder}", f"torch=={version}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        said = [line for line in done.stderr.splitlines() if "ERROR" in line or "No module" in line]
-        why = said[-1].removeprefix("ERROR: ") if said else f"status {done.returncode}"
-        raise Unavailable(f"pip cannot download torch {version}: {why}; give the path of a wheel")
+        lines = done.stderr.splitlines()
+        # The first error says what is wrong, the others what else could be done.
+        errors = (line for line in lines if "ERROR" in line or "No module" in line)
+        why = next(errors, "it gives no reason").removeprefix("ERROR: ").partition(" (from ")[0]
+        raise Unavailable(
+            f"pip cannot download torch {version}: {why.rstrip('.')}; give the path of a wheel"
+        )
     return next(folder.glob("*.whl"))
 
 
