@@ -40,7 +40,7 @@ def test_for_aarch64_the_device_is_compiled_too(render: Renderer, tmp_path: Path
     assert cxx.uncovered(project, groups) == set()
     below = {path.relative_to(project).parts[1] for group in groups for path in group.files
              if path.is_relative_to(project / "device")}  # fmt: skip
-    assert below >= {"interface.cpp", "reference", "simulator"}
+    assert below >= {"glue.cpp", "loader", "reference", "simulator"}
     assert all(Path(group.command[0]).name == cxx.CROSS for group in groups)
 
 

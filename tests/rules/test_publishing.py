@@ -195,7 +195,7 @@ def test_a_preset_configures(preset: str, render: Renderer, tmp_path: Path) -> N
     assert done.returncode == 0, done.stderr
     commands = json.loads((tmp_path / "build" / "compile_commands.json").read_text("utf-8"))
     flags = {
-        "debug": "-DCHECK_CONTRACT",
+        "debug": "-g",
         "release": "-O3",
         "asan": "-fsanitize=address,undefined",
         "tsan": "-fsanitize=thread",

@@ -10,7 +10,7 @@ endif()
 
 function(add_test_module name)
   pybind11_add_module(${name} MODULE NO_EXTRAS ${ARGN})
-  target_link_libraries(${name} PRIVATE ${DEVICE_TARGET})
+  target_link_libraries(${name} PRIVATE ${DEVICE_LOADER})
   target_include_directories(${name} PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}" "${DEVICE_DIR}")
   target_compile_options(${name} PRIVATE -Wall -Wextra -Werror -O1)
   target_compile_definitions(${name} PRIVATE DEVICE_ENV_PREFIX="${DEVICE_ENV_PREFIX}")

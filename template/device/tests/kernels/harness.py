@@ -137,31 +137,39 @@ class Device:
         return self.array(dtype, shape, place, values)
 
     def run(
-        self, case: Case, outputs: Sequence[Array | None], *arguments: Any, **keywords: Any
+        self,
+        case: Case,
+        outputs: Sequence[Array | None],
+        *arguments: Any,
+        more: Sequence[Any] = (),
     ) -> None:
         """Asks the case's family with these arguments whether it would, then to do it, and waits.
 
-        A declared decline skips the test, any other fails it.
+        `more` are further arguments, which do not tell one case from another. A declared decline
+        skips the test, any other fails it.
         """
         arrays = [out for out in outputs if out is not None]
         case = replace(case, sizes=_sizes(arguments))
-        promise = self._call(case, arguments, keywords, probe=True)
+        given = [*arguments, *more]
+        promise = self._call(case, given, probe=True)
         assert self.api.is_idle(self.stream), f"{case}: the probe enqueued work"
         assert all(out.unchanged() for out in arrays), f"{case}: the probe wrote to the output"
         if self.probes_only:
             self._settle(case, promise)
             pytest.skip("only asked")
-        answer = self._call(case, arguments, keywords, probe=False)
+        answer = self._call(case, given, probe=False)
         assert promise == answer, f"{case}: the probe said {promise!r}, the launch {answer!r}"
         self.api.synchronize(self.stream)
         if answer is not None:
             assert all(out.unchanged() for out in arrays), f"{case} was declined and yet written"
         self._settle(case, answer)
 
-    def run_invalid(self, case: Case, message: str, *arguments: Any) -> None:
+    def run_invalid(
+        self, case: Case, message: str, *arguments: Any, more: Sequence[Any] = ()
+    ) -> None:
         """Runs a case that fails on the device, which the next synchronisation says, and only it."""
         case = replace(case, sizes=_sizes(arguments))
-        answer = self._call(case, arguments, {}, probe=self.probes_only)
+        answer = self._call(case, [*arguments, *more], probe=self.probes_only)
         self._settle(case, answer)
         if self.probes_only:
             pytest.skip("only asked")
@@ -170,13 +178,10 @@ class Device:
         assert caught.value.code == self.api.ErrorCode.INVALID_ARGUMENT
         self.api.synchronize(self.stream)
 
-    def _call(
-        self, case: Case, arguments: Sequence[Any], keywords: dict[str, Any], probe: bool
-    ) -> str | None:
+    def _call(self, case: Case, arguments: Sequence[Any], probe: bool) -> str | None:
         """What the case's family answers: None, or the reason why it declines."""
         family = getattr(self.api, case.family)
-        given = {name: _argument(value) for name, value in keywords.items()}
-        answer: str | None = family(self.stream, *map(_argument, arguments), **given, probe=probe)
+        answer: str | None = family(self.stream, *map(_argument, arguments), probe=probe)
         return answer
 
     def _settle(self, case: Case, answer: str | None) -> None:

@@ -47,7 +47,7 @@ def check(device: Device, op: oracle.Operation, dtype: str, layout: layouts.Layo
     params = op.parameters(dtype)
     values = [a.values, b.values]
     code = device.api.BinaryOp[op.name]
-    device.run(case, [out], code, out, a, b, **params)
+    device.run(case, [out], code, out, a, b, more=[device.api.BinaryParams(**params)])
     device.verify(case, op, out, values, params)
 
 
@@ -72,7 +72,7 @@ def test_binary_with_a_scalar(
     params = op.parameters(dtype)
     arguments = [array, scalar] if side == "b" else [scalar, array]
     code = device.api.BinaryOp[op.name]
-    device.run(case, [out], code, out, *arguments, **params)
+    device.run(case, [out], code, out, *arguments, more=[device.api.BinaryParams(**params)])
     full = np.full(shape, scalar).astype(DTYPES[dtype])
     device.verify(case, op, out, [values, full] if side == "b" else [full, values], params)
 
@@ -96,7 +96,9 @@ def test_integer_division_by_zero_fails_at_the_next_synchronisation(
     out = device.array(dtype, shape)
     case = Case("binary", name, dtype, "contiguous")
     code = device.api.BinaryOp[name]
-    device.run_invalid(case, "ZeroDivisionError", code, out, one, zero)
+    device.run_invalid(
+        case, "ZeroDivisionError", code, out, one, zero, more=[device.api.BinaryParams()]
+    )
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
@@ -105,7 +107,7 @@ def test_a_scalar_is_compared_as_an_element(device: Device, dtype: str) -> None:
     array = device.array(dtype, (2,), values=np.asarray([0.1, 0.2]))
     out = device.array("bool", (2,))
     code = device.api.BinaryOp.eq
-    device.run(case, [out], code, out, array, 0.1)
+    device.run(case, [out], code, out, array, 0.1, more=[device.api.BinaryParams()])
     device.assert_exact(case, out, np.asarray([True, False]))
 
 

@@ -153,7 +153,7 @@ def run(
         list(shape.stride), list(shape.padding), list(shape.dilation), shape.groups
     )
     code = device.api.ConvolutionPass[case.op]
-    device.run(case, [out], code, params, out, a, b, bias=bias)
+    device.run(case, [out], code, params, out, a, b, more=[bias])
 
 
 def check(

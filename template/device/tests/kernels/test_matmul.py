@@ -52,7 +52,7 @@ def check(
     a = device.integers(dtype, (batch, rows, inner), places[0], "a")
     b = device.integers(dtype, (batch, inner, columns), places[1], "b")
     out = device.array(dtype, (batch, rows, columns), places[2])
-    device.run(case, [out], out, a, b)
+    device.run(case, [out], out, a, b, more=[None, 1, 1])
     if dtype in oracle.INTEGERS:
         device.assert_exact(case, out, product(a, b))
     else:
@@ -106,7 +106,7 @@ def test_bias_is_added(
     b = device.integers(dtype, (2, 5, 3), layouts.contiguous, "b")
     bias = device.integers(dtype, (2, 4, 3), bias_place, "bias")
     out = device.array(dtype, (2, 4, 3))
-    device.run(case, [out], out, a, b, bias=bias, alpha=alpha, beta=beta)
+    device.run(case, [out], out, a, b, more=[bias, alpha, beta])
     expected = alpha * product(a, b) + beta * oracle.wide(bias.values)
     if dtype in oracle.INTEGERS:
         device.assert_exact(case, out, expected)
@@ -121,7 +121,7 @@ def test_bias_is_not_read_with_beta_0(device: Device, dtype: str) -> None:
     b = device.integers(dtype, (1, 5, 3), layouts.contiguous, "b")
     bias = device.array(dtype, (1, 4, 3), values=np.full((1, 4, 3), np.nan))
     out = device.array(dtype, (1, 4, 3))
-    device.run(case, [out], out, a, b, bias=bias, beta=0)
+    device.run(case, [out], out, a, b, more=[bias, 1, 0])
     device.assert_close(case, out, product(a, b), signed_zeros=False)
 
 
@@ -133,8 +133,8 @@ def test_an_inner_size_of_0_gives_the_bias(device: Device, dtype: str, with_bias
     b = device.array(dtype, (2, 0, 4), values=np.zeros((2, 0, 4)))
     bias = device.integers(dtype, (2, 3, 4), layouts.contiguous, "bias")
     out = device.array(dtype, (2, 3, 4))
-    more = {"bias": bias, "beta": 2} if with_bias else {}
-    device.run(case, [out], out, a, b, **more)
+    more = [bias, 1, 2] if with_bias else [None, 1, 1]
+    device.run(case, [out], out, a, b, more=more)
     expected = 2 * oracle.wide(bias.values) if with_bias else np.zeros((2, 3, 4))
     if dtype in oracle.INTEGERS:
         device.assert_exact(case, out, expected)
@@ -149,7 +149,7 @@ def test_errors_of_products_stay_within_their_bound(device: Device, dtype: str) 
     a = device.array(dtype, (2, 31, 200), values=random.normal(size=(2, 31, 200)))
     b = device.array(dtype, (2, 200, 33), values=random.normal(size=(2, 200, 33)))
     out = device.array(dtype, (2, 31, 33))
-    device.run(case, [out], out, a, b)
+    device.run(case, [out], out, a, b, more=[None, 1, 1])
     expected = product(a, b)
     total = np.abs(oracle.wide(a.values)) @ np.abs(oracle.wide(b.values))
     accumulator = DTYPES["float32" if dtype in ("float16", "bfloat16") else dtype]

@@ -53,8 +53,8 @@ def draw(device: Device, op: str, out: Array, layout: str = "contiguous", **more
     """Draws into `out` and returns the case."""
     case = Case("random", op, out.dtype, layout)
     code = device.api.RandomOp[op]
-    arguments = {"seed": SEED, "offset": OFFSET, **more}
-    device.run(case, [out], code, out, **arguments)
+    philox = device.api.PhiloxState(more.get("seed", SEED), more.get("offset", OFFSET))
+    device.run(case, [out], code, out, more=[philox, more.get("a", 0), more.get("b", 1)])
     return case
 
 

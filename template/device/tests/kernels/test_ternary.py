@@ -46,7 +46,7 @@ def check(
     out = same if layout.in_place else device.array(dtype, layout.shape, layout.out)
     params = op.parameters(dtype)
     code = device.api.TernaryOp[op.name]
-    device.run(case, [out], code, out, *arguments, **params)
+    device.run(case, [out], code, out, *arguments, more=[params.get("value", 1)])
     device.verify(case, op, out, values, params)
 
 
@@ -79,7 +79,7 @@ def test_lerp_ends_at_the_end(device: Device, dtype: str) -> None:
     start, end = (device.array(dtype, (99,), values=random.uniform(-9, 9, 99)) for _ in range(2))
     out = device.array(dtype, (99,))
     code = device.api.TernaryOp.lerp
-    device.run(case, [out], code, out, start, end, 1.0)
+    device.run(case, [out], code, out, start, end, 1.0, more=[1])
     device.assert_exact(case, out, end.values)
 
 

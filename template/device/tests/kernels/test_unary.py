@@ -29,7 +29,7 @@ def check(device: Device, op: oracle.Operation, dtype: str, layout: layouts.Layo
     params = op.parameters(dtype)
     values = source.values
     code = device.api.UnaryOp[op.name]
-    device.run(case, [out], code, out, source, **params)
+    device.run(case, [out], code, out, source, more=[device.api.UnaryParams(**params)])
     device.verify(case, op, out, [values], params)
 
 

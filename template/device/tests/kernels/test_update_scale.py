@@ -29,8 +29,8 @@ def test_update_scale(
     found_inf = device.array("float32", (1,), values=np.asarray([found]))
 
     outputs = [scale_array, tracker_array]
-    factors = {"growth_factor": 2.0, "backoff_factor": 0.25, "growth_interval": 3}
-    device.run(case, outputs, *outputs, found_inf, **factors)
+    growth, backoff, interval = 2.0, 0.25, 3
+    device.run(case, outputs, *outputs, found_inf, more=[growth, backoff, interval])
     assert scale_array.read()[0] == np.float32(new_scale)
     assert tracker_array.read()[0] == new_tracker
     assert found_inf.unchanged()

@@ -31,7 +31,7 @@ def test_bytes_survive_a_copy_within_a_device(api: ModuleType, stream: Any, size
     source, target = api.Buffer(0, size), api.Buffer(0, size)
     expected = pattern(size)
     source.write(expected)
-    api.copy_bytes(stream, target.address, 0, source.address, 0, size)
+    api.copy_bytes(stream, (target.address, 0), (source.address, 0), size)
     api.synchronize(stream)
     assert (read(target) == expected).all()
     assert target.guards_intact()
@@ -45,7 +45,7 @@ def test_bytes_survive_a_copy_between_devices_on_either_ones_stream(
     expected = pattern(4096)
     source.write(expected)
     stream = make_stream(0 if on_source else second_device)
-    api.copy_bytes(stream, target.address, second_device, source.address, 0, 4096)
+    api.copy_bytes(stream, (target.address, second_device), (source.address, 0), 4096)
     api.synchronize(stream)
     assert (read(target) == expected).all()
     assert target.guards_intact()
@@ -56,7 +56,7 @@ def test_a_copy_touches_only_the_bytes_it_was_given(api: ModuleType, stream: Any
     before = pattern(100)
     buffer.write(before)
     source = pattern(10, seed=1)
-    api.copy_bytes(stream, buffer.address + 33, 0, address_of(source), api.HOST, 10)
+    api.copy_bytes(stream, (buffer.address + 33, 0), (address_of(source), api.HOST), 10)
     expected = before.copy()
     expected[33:43] = source
     assert (read(buffer) == expected).all()
@@ -68,7 +68,7 @@ def test_a_copy_from_pageable_memory_is_done_on_return(
     buffer = make_buffer(4096)
     source = pattern(4096)
     expected = source.copy()
-    api.copy_bytes(stream, buffer.address, 0, address_of(source), api.HOST, source.size)
+    api.copy_bytes(stream, (buffer.address, 0), (address_of(source), api.HOST), source.size)
     source[:] = 0
     assert (read(buffer) == expected).all()
 
@@ -81,7 +81,7 @@ def test_a_copy_to_pageable_memory_is_done_on_return_behind_pending_work(
     for value in range(1, 5):
         api.fill_bytes(stream, buffer.address, value, size)
     target = np.zeros(size, dtype=np.uint8)
-    api.copy_bytes(stream, address_of(target), api.HOST, buffer.address, 0, size)
+    api.copy_bytes(stream, (address_of(target), api.HOST), (buffer.address, 0), size)
     assert (target == 4).all()
 
 
@@ -97,7 +97,9 @@ def test_a_copy_from_pinned_memory_waits_for_its_turn(
     source[:] = 1
     buffer = make_buffer(64)
     gate.hold(stream)
-    api.copy_bytes(stream, buffer.address, 0, address, api.HOST, 64)  # must not wait for the gate
+    api.copy_bytes(
+        stream, (buffer.address, 0), (address, api.HOST), 64
+    )  # must not wait for the gate
     source[:] = 2
     gate.open()
     api.synchronize(stream)
@@ -117,7 +119,7 @@ def test_a_copy_to_pinned_memory_waits_for_its_turn(
     buffer = make_buffer(64)
     buffer.write(bytes([7]) * 64)
     gate.hold(stream)
-    api.copy_bytes(stream, address, api.HOST, buffer.address, 0, 64)
+    api.copy_bytes(stream, (address, api.HOST), (buffer.address, 0), 64)
     assert set(target) == {0}
     gate.open()
     api.synchronize(stream)
@@ -131,7 +133,7 @@ def test_pinned_memory_may_be_used_from_any_byte(
     expected = pattern(1000)
     at(address, 4096)[5:1005] = expected
     buffer = api.Buffer(0, 1000)
-    api.copy_bytes(stream, buffer.address, 0, address + 5, api.HOST, 1000)
+    api.copy_bytes(stream, (buffer.address, 0), (address + 5, api.HOST), 1000)
     api.synchronize(stream)
     assert (read(buffer) == expected).all()
 
@@ -153,7 +155,7 @@ def test_copies_and_fills_of_a_stream_run_in_order(
     first, second = make_buffer(1024), make_buffer(1024)
     for value in range(1, 200):
         api.fill_bytes(stream, first.address, value, 1024)
-        api.copy_bytes(stream, second.address + value, 0, first.address, 0, 1)
+        api.copy_bytes(stream, (second.address + value, 0), (first.address, 0), 1)
     api.synchronize(stream)
     assert second.read(1, 199) == bytes(range(1, 200))
 
@@ -164,6 +166,6 @@ def test_an_address_of_another_device_is_refused(
     buffer = api.Buffer(0, 64)
     host = pattern(64)
     with pytest.raises(api.DeviceError, match="is an address of device 0, not of device 1"):
-        api.copy_bytes(stream, buffer.address, 1, address_of(host), api.HOST, 64)
+        api.copy_bytes(stream, (buffer.address, 1), (address_of(host), api.HOST), 64)
     with pytest.raises(api.DeviceError, match="is an address of the host, not of device 0"):
-        api.copy_bytes(stream, buffer.address, 0, address_of(host), 0, 64)
+        api.copy_bytes(stream, (buffer.address, 0), (address_of(host), 0), 64)

@@ -82,7 +82,7 @@ def test_a_failed_copy_is_reported(
     source, target = make_buffer(64), make_buffer(64)
     fail_next("COPY", later=later)
     with pytest.raises(api.DeviceError, match="injected failure of this copy"):
-        api.copy_bytes(stream, target.address, 0, source.address, 0, 64)
+        api.copy_bytes(stream, (target.address, 0), (source.address, 0), 64)
         assert later
         api.synchronize(stream)
 
@@ -344,7 +344,7 @@ def test_a_device_reports_the_errors_of_its_streams_and_no_others(
 def test_a_destroyed_stream_leaves_its_error_to_the_device(
     api: ModuleType, fail_next: Callable[..., None], make_buffer: Callable[..., Any]
 ) -> None:
-    stream, buffer = api.create_stream(0), make_buffer(64)
+    stream, buffer = api.create_stream(0, 0), make_buffer(64)
     fail_next("LAUNCH", later=True)
     fill(api, stream, buffer)
     api.destroy_stream(stream)
@@ -367,7 +367,7 @@ def test_a_failure_does_not_stop_later_work(
 def test_a_lost_device_stays_lost(
     api: ModuleType, fail_next: Callable[..., None], make_buffer: Callable[..., Any]
 ) -> None:
-    stream, buffer = api.create_stream(0), make_buffer(64)
+    stream, buffer = api.create_stream(0, 0), make_buffer(64)
     fail_next("LAUNCH", code="DEVICE_LOST", later=True)
     fill(api, stream, buffer)
     for _ in range(2):

@@ -163,7 +163,7 @@ def test_an_event_may_be_destroyed_while_others_wait_for_it(
 def test_an_event_outlives_the_stream_it_was_recorded_on(
     api: ModuleType, stream: Any, event: Any
 ) -> None:
-    short_lived = api.create_stream(0)
+    short_lived = api.create_stream(0, 0)
     api.launch_host(short_lived, lambda: None)
     api.record(event, short_lived)
     api.destroy_stream(short_lived)

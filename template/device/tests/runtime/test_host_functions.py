@@ -41,9 +41,9 @@ def test_a_host_function_sees_what_ran_before_it_and_precedes_what_follows(
         memory[:] = 9
 
     api.fill_bytes(stream, buffer.address, 5, 16)
-    api.copy_bytes(stream, address, api.HOST, buffer.address, 0, 16)
+    api.copy_bytes(stream, (address, api.HOST), (buffer.address, 0), 16)
     api.launch_host(stream, look_and_change)
-    api.copy_bytes(stream, buffer.address, 0, address, api.HOST, 16)
+    api.copy_bytes(stream, (buffer.address, 0), (address, api.HOST), 16)
     api.synchronize(stream)
     assert seen == [{5}]
     assert set(buffer.read()) == {9}

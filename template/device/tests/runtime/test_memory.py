@@ -61,20 +61,20 @@ def test_pieces_given_back_in_any_order_leave_nothing_behind(api: ModuleType) ->
 def test_describe_knows_every_byte_of_an_allocation(api: ModuleType) -> None:
     address = api.allocate(0, 1000)
     for offset in (0, 1, 999):
-        info = api.describe(address + offset)
+        info = api.describe(0, address + offset)
         assert info.kind is api.MemoryKind.DEVICE
         assert info.device == 0
         assert info.base == address
         assert info.bytes >= 1000
     api.deallocate(0, address)
-    assert api.describe(address).kind is api.MemoryKind.UNKNOWN
+    assert api.describe(0, address).kind is api.MemoryKind.UNKNOWN
 
 
 def test_describe_names_the_device_that_owns_the_memory(
     api: ModuleType, second_device: int
 ) -> None:
     address = api.allocate(second_device, 64)
-    assert api.describe(address).device == second_device
+    assert api.describe(second_device, address).device == second_device
     api.deallocate(second_device, address)
 
 
@@ -83,17 +83,17 @@ def test_describe_knows_every_byte_of_pinned_memory(
 ) -> None:
     address = make_pinned(1000)
     for offset in (0, 1, 999):
-        info = api.describe(address + offset)
+        info = api.describe(api.HOST, address + offset)
         assert info.kind is api.MemoryKind.HOST_PINNED
         assert info.device == api.HOST
         assert info.base == address
 
 
 def test_describe_does_not_know_other_host_memory(api: ModuleType) -> None:
-    info = api.describe(pattern(64).ctypes.data)
+    info = api.describe(api.HOST, pattern(64).ctypes.data)
     assert info.kind is api.MemoryKind.UNKNOWN
     assert info.device == api.HOST
-    assert api.describe(0).kind is api.MemoryKind.UNKNOWN
+    assert api.describe(api.HOST, 0).kind is api.MemoryKind.UNKNOWN
 
 
 def test_pinned_memory_is_ordinary_memory_to_the_host(make_pinned: Callable[[int], int]) -> None:

@@ -91,7 +91,7 @@ def test_synchronising_a_device_waits_for_all_its_streams_and_no_others(
 
 
 def test_destroying_a_stream_waits_for_its_work(api: ModuleType) -> None:
-    stream = api.create_stream(0)
+    stream = api.create_stream(0, 0)
     ran: list[int] = []
     for i in range(50):
         api.launch_host(stream, lambda i=i: ran.append(i))
@@ -102,7 +102,7 @@ def test_destroying_a_stream_waits_for_its_work(api: ModuleType) -> None:
 def test_many_streams_can_come_and_go(api: ModuleType) -> None:
     ran: list[int] = []
     for _ in range(5):
-        streams = [api.create_stream(0) for _ in range(16)]
+        streams = [api.create_stream(0, 0) for _ in range(16)]
         for stream in streams:
             api.launch_host(stream, lambda: ran.append(1))
         for stream in streams:
@@ -131,7 +131,7 @@ def test_the_process_ends_cleanly_with_work_pending(run_child: Callable[..., Any
     code = """
 import _device
 for _ in range(4):
-    stream = _device.create_stream(0)
+    stream = _device.create_stream(0, 0)
     address = _device.allocate(0, 64 << 20)
     for value in range(20):
         _device.fill_bytes(stream, address, value, 64 << 20)
@@ -145,7 +145,7 @@ def test_blocking_launches_have_run_when_they_return(
 ) -> None:
     code = """
 import _device
-stream = _device.create_stream(0)
+stream = _device.create_stream(0, 0)
 ran = []
 for i in range(100):
     _device.launch_host(stream, lambda: ran.append(i))
@@ -161,7 +161,7 @@ def test_a_blocking_launch_throws_its_own_failure(
 ) -> None:
     code = """
 import _device, _simulator
-stream = _device.create_stream(0)
+stream = _device.create_stream(0, 0)
 address = _device.allocate(0, 64)
 _simulator.inject(_simulator.Call.LAUNCH, 1, _device.ErrorCode.INTERNAL, asynchronous=True)
 try:

@@ -57,8 +57,8 @@ def test_threads_may_copy_and_synchronise_on_a_shared_stream(
         for i in range(200):
             sent = pattern(4096, seed=1000 * thread + i)
             received = np.zeros_like(sent)
-            api.copy_bytes(stream, buffer.address, 0, address_of(sent), api.HOST, 4096)
-            api.copy_bytes(stream, address_of(received), api.HOST, buffer.address, 0, 4096)
+            api.copy_bytes(stream, (buffer.address, 0), (address_of(sent), api.HOST), 4096)
+            api.copy_bytes(stream, (address_of(received), api.HOST), (buffer.address, 0), 4096)
             assert (received == sent).all()
             api.synchronize(stream)
 
@@ -72,7 +72,7 @@ def test_threads_may_allocate_and_free_at_once(api: ModuleType) -> None:
         for i in range(300):
             size = 1 + (thread * 7919 + i * 104729) % 100_000
             address = api.allocate(0, size)
-            assert api.describe(address + size - 1).base == address
+            assert api.describe(0, address + size - 1).base == address
             api.deallocate(0, address)
 
     in_threads(work)
@@ -99,7 +99,7 @@ def test_free_while_other_streams_run(
 def test_threads_may_make_streams_and_events(api: ModuleType) -> None:
     def work(thread: int) -> None:
         for i in range(30):
-            stream, event = api.create_stream(0), api.create_event(0, i % 2 == 0)
+            stream, event = api.create_stream(0, 0), api.create_event(0, i % 2 == 0)
             ran: list[int] = []
             api.launch_host(stream, lambda ran=ran: ran.append(1))
             api.record(event, stream)

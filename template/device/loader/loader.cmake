@@ -1,0 +1,18 @@
+# Compiles the loader and the layers, which go into everything that calls the device.
+file(GLOB loader_sources CONFIGURE_DEPENDS
+  "${CMAKE_CURRENT_SOURCE_DIR}/loader/*.cpp" "${CMAKE_CURRENT_SOURCE_DIR}/layers/*.cpp")
+add_library(${DEVICE_LOADER} STATIC ${loader_sources})
+target_include_directories(${DEVICE_LOADER} PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}")
+target_compile_features(${DEVICE_LOADER} PUBLIC cxx_std_20)
+target_compile_options(${DEVICE_LOADER} PRIVATE -Wall -Wextra -Werror)
+# A debug build checks what the device may assume from the start.
+target_compile_definitions(${DEVICE_LOADER} PRIVATE
+  DEVICE_ENV_PREFIX="${DEVICE_ENV_PREFIX}"
+  DEVICE_TABLE=${DEVICE_TARGET}_table
+  DEFAULT_LAYERS="$<$<CONFIG:Debug>:validate>")
+set_source_files_properties("${CMAKE_CURRENT_SOURCE_DIR}/loader/loader.cpp" PROPERTIES COMPILE_OPTIONS -Wno-address)
+set_target_properties(${DEVICE_LOADER} PROPERTIES
+  CXX_EXTENSIONS OFF
+  POSITION_INDEPENDENT_CODE ON)
+# The library is linked for its table alone, which is a weak symbol, so the linker must be told to keep it.
+target_link_libraries(${DEVICE_LOADER} PUBLIC -Wl,--push-state,--no-as-needed ${DEVICE_TARGET} -Wl,--pop-state)
