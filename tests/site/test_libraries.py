@@ -6,10 +6,13 @@ import hashlib
 
 from torchsmith.site import build
 
-# As `npm pack` gives them: umd/index.js of fflate 0.8.3, components of prismjs 1.30.0.
+# As `npm pack` gives them: umd/index.js of fflate 0.8.3 and fzstd 0.1.1, components of prismjs
+# 1.30.0.
 PUBLISHED = {
     "fflate/LICENSE": "0a1df3a083d0c010560aa342e87959c8c1070e6fd54545741f083f22d0c8b551",
     "fflate/fflate.js": "462ef8041fc970e3615a20a9dd2b2e3047a073b2da729ef4f02b634bba8b7b83",
+    "fzstd/LICENSE": "62249119bb7df6e54300f37a37145c26a6d4420410aac8881a119c5b427cf751",
+    "fzstd/fzstd.js": "fbea1c25c4413b620ca3f59e6037d9f6c675c5c7f690e4d660143188f686461d",
     "prism/LICENSE": "2b947f0901a7ffcf08a89957da9783c0e9c6e72cb6ce8e959f501ab5409e4d2b",
     "prism/prism-c.min.js": "9e05cf21207bff46afbf80cb8f43bb58bc4a4a87b68f28bc0470342f69345209",
     "prism/prism-clike.min.js": "c76ba4e240932bdc75546be30e550f5ba5e13815ff71511c76e9e27ac3072444",

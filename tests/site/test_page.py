@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 import gzip
+import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import zstandard
 
 from browser import chromium, complaints, visit
 from choosing import CONTRAST, feature, retype, shown, text, unfold
@@ -156,5 +160,8 @@ def test_it_is_built_by_one_command(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "torchsmith.site.build", "--source", "gh:acme/torchsmith"]
     subprocess.run([*command, "--out", out], cwd=ROOT, check=True, capture_output=True)
     built = out.read_text("utf-8")
-    assert '"source":"gh:acme/torchsmith"' in built
+    found = re.search(r'id="data">\s*(\S+)\s*</script>', built)
+    assert found
+    content = json.loads(zstandard.ZstdDecompressor().decompress(base64.b64decode(found[1])))
+    assert content["source"] == "gh:acme/torchsmith"
     assert "/* page.js */" not in built

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import base64
 import json
 import stat
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+
+import zstandard
 
 from torchsmith import tables
 from torchsmith.git import address
@@ -21,6 +24,7 @@ VENDOR = Path(__file__).parent / "vendor"
 # Each language of prism builds on those before it.
 LIBRARIES = {
     "fflate": ("fflate.js",),
+    "fzstd": ("fzstd.js",),
     "prism": tuple(
         f"prism-{part}.min.js" for part in ("core", "clike", "c", "cpp", "python", "yaml", "toml")
     ),
@@ -31,6 +35,7 @@ MACROS = {"name_problem", "name_clash", "suggest", "text_problem"}
 SILENT = ("answers_problem", "destination_problem")
 SCRIPTS = (
     "jinja.js",
+    "data.js",
     "template.js",
     "command.js",
     "zip.js",
@@ -136,10 +141,22 @@ def data(template: Path, source: str) -> dict[str, Any]:
     }
 
 
+def packed(content: dict[str, Any]) -> str:
+    """Return the data as page/data.js takes it.
+
+    Files are alike over longer distances than a server's or a browser's own compression looks.
+    """
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
+    whole = max(len(text).bit_length(), zstandard.WINDOWLOG_MIN)
+    parameters = zstandard.ZstdCompressionParameters.from_level(
+        zstandard.MAX_COMPRESSION_LEVEL, window_log=whole, enable_ldm=True
+    )
+    compressed = zstandard.ZstdCompressor(compression_params=parameters).compress(text)
+    return base64.b64encode(compressed).decode()
+
+
 def page(content: dict[str, Any]) -> str:
     """Return the page with its style, its scripts and its data in it."""
-    # "</script>" within the data would end it.
-    inlined = json.dumps(content, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
     text = (PAGE / "index.html").read_text("utf-8")
     for library, scripts in LIBRARIES.items():
         folder = VENDOR / library
@@ -150,7 +167,7 @@ def page(content: dict[str, Any]) -> str:
         text = text.replace(f"/* {library} */", "\n".join([f"/*\n{licence}\n*/", *code]))
     for name in ("style.css", *SCRIPTS):
         text = text.replace(f"/* {name} */", (PAGE / name).read_text("utf-8"))
-    return text.replace("/* data */", f"const DATA = {inlined};")
+    return text.replace("/* data */", packed(content))
 
 
 def main() -> int:
