@@ -98,7 +98,7 @@ def test_documented_environment_variables_are_those_that_are_read(render: Render
         if path.parts[0] in ("csrc", "device", "python", "cmake") or path.name == "CMakeLists.txt"
     )
     read = set(re.findall(r'(?:environment|is_on)\("(\w+)"\)', sources))
-    read |= set(re.findall(r'kEnvPrefix, "_(\w+)"', sources))
+    read |= set(re.findall(r'(?:kEnvPrefix,|DEVICE_ENV_PREFIX) "_(\w+)"', sources))
     read |= set(re.findall(r"\bFOO_(DEVICE\w*)", sources))
     assert len(read) > 5
     assert documented == read
