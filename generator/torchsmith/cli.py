@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from torchsmith import __version__
-from torchsmith.commands import catalog, doctor, merging, new, op, smoke
+from torchsmith.commands import catalog, device, doctor, merging, new, op, smoke
 from torchsmith.commands.common import INTERRUPTED, MISTAKE, Command, say
 from torchsmith.errors import InputError, refusal, undecodable
 
@@ -50,6 +50,7 @@ app.command(cls=Command)(merging.remove)
 app.command(cls=Command)(merging.update)
 app.command(cls=Command)(merging.preview)
 app.command(cls=Command)(doctor.doctor)
+app.add_typer(device.app, name="device")
 app.add_typer(op.app, name="op")
 app.command(cls=Command)(smoke.smoke)
 
