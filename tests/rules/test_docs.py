@@ -95,10 +95,12 @@ def test_documented_environment_variables_are_those_that_are_read(render: Render
     sources = "".join(
         (project / path).read_text("utf-8")
         for path in files(project)
-        if path.parts[0] in ("csrc", "device", "python", "cmake") or path.name == "CMakeLists.txt"
+        if path.parts[0] in ("csrc", "device", "python", "cmake", "tests")
+        or path.name == "CMakeLists.txt"
     )
     read = set(re.findall(r'(?:environment|is_on)\("(\w+)"\)', sources))
     read |= set(re.findall(r'(?:kEnvPrefix,|DEVICE_ENV_PREFIX) "_(\w+)"', sources))
     read |= set(re.findall(r"\bFOO_(DEVICE\w*)", sources))
+    read |= set(re.findall(r"\bENV_PREFIX}_(TEST_\w+)", sources))
     assert len(read) > 5
     assert documented == read

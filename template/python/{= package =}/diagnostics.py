@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import NamedTuple, TextIO
 
 from . import _C
@@ -27,9 +28,15 @@ class Fallback(NamedTuple):
     bytes: int
     """Copied between the device and the host."""
     seconds: float
-    """From the end of what was queued before the call to its result, copies included."""
+    """On the CPU: copying and the operator itself. What was waited for the device is no part."""
     reason: str
     """``no kernel``, or why the kernel declined: all that was answered, the most frequent first."""
+    reasons: Mapping[str, int] = MappingProxyType({})
+    """The same, with the number of calls in which each was answered."""
+    copying: float = 0.0
+    """What part of ``seconds`` went into copies."""
+    waiting: float = 0.0
+    """Seconds that the calls waited for what the device had to do first, beside ``seconds``."""
 
 
 class _Record(NamedTuple):
@@ -38,6 +45,8 @@ class _Record(NamedTuple):
     calls: int
     bytes: int
     seconds: float
+    copying: float
+    waiting: float
     reasons: dict[str, int]
 
     def since(self, then: _Record) -> _Record:
@@ -49,12 +58,17 @@ class _Record(NamedTuple):
             self.calls - then.calls,
             self.bytes - then.bytes,
             self.seconds - then.seconds,
+            self.copying - then.copying,
+            self.waiting - then.waiting,
             {name: n for name, n in added.items() if n > 0},
         )
 
     def public(self) -> Fallback:
-        ranked = sorted(self.reasons, key=lambda name: -self.reasons[name])
-        return Fallback(self.calls, self.bytes, self.seconds, "; ".join(ranked))
+        ranked = dict(sorted(self.reasons.items(), key=lambda item: (-item[1], item[0])))
+        reason = "; ".join(ranked)
+        return Fallback(
+            self.calls, self.bytes, self.seconds, reason, ranked, self.copying, self.waiting
+        )
 
 
 def _records() -> dict[str, _Record]:
@@ -83,7 +97,7 @@ def count_fallbacks() -> Iterator[dict[str, Fallback]]:
     try:
         yield within
     finally:
-        nothing = _Record(0, 0, 0.0, {})
+        nothing = _Record(0, 0, 0.0, 0.0, 0.0, {})
         for name, now in _records().items():
             added = now.since(before.get(name, nothing))
             if added.calls > 0:
@@ -113,7 +127,7 @@ def set_fallback_policy(policy: str) -> str:
 def fallback_report(
     stats: dict[str, Fallback] | None = None, *, file: TextIO | None = None
 ) -> None:
-    """Print which kernels to write next: what ran on the CPU, by the time that it took.
+    """Print which kernels to write next: what ran on the CPU, by the time that it took there.
 
     Args:
         stats: what to print instead of :func:`fallback_stats`, as from :func:`count_fallbacks`.
@@ -127,14 +141,24 @@ def fallback_report(
     ranked = sorted(stats.items(), key=lambda item: (-item[1].seconds, item[0]))
     total = sum(record.seconds for record in stats.values()) or 1.0
     width = max(len("operator"), *(len(name) for name in stats))
-    print("Write these kernels next:", file=out)
-    print(
-        f"  {'operator':{width}}  {'calls':>8}  {'ms':>10}  {'share':>6}  {'MB moved':>10}  reason",
-        file=out,
-    )
+    head = f"  {'operator':{width}}  {'calls':>8}  {'CPU ms':>10}  {'share':>6}  {'copy ms':>10}"
+    head += f"  {'MB moved':>10}  {'wait ms':>10}  "
+    print("Write these kernels next:", f"{head}reason (calls)", sep="\n", file=out)
     for name, record in ranked:
+        line = f"  {name:{width}}  {record.calls:>8}  {record.seconds * 1e3:>10.2f}"
+        line += f"  {record.seconds / total:>6.1%}  {record.copying * 1e3:>10.2f}"
+        line += f"  {record.bytes / 1e6:>10.2f}  {record.waiting * 1e3:>10.2f}  "
+        for reason in _reasons(record):
+            print(f"{line}{reason}", file=out)
+            line = " " * len(head)
+    waiting = sum(record.waiting for record in stats.values())
+    if waiting > 0:
         print(
-            f"  {name:{width}}  {record.calls:>8}  {record.seconds * 1e3:>10.2f}"
-            f"  {record.seconds / total:>6.1%}  {record.bytes / 1e6:>10.2f}  {record.reason}",
+            f"These calls waited {waiting * 1e3:.2f} ms for what the device had to do first, which "
+            "these kernels would not shorten: torch.profiler names what it works on.",
             file=out,
         )
+
+
+def _reasons(record: Fallback) -> list[str]:
+    return [f"{reason} ({calls})" for reason, calls in record.reasons.items()] or [record.reason]

@@ -54,6 +54,7 @@ SUMS: dict[str, Sum] = {
 }
 
 
+@pytest.mark.native
 @pytest.mark.parametrize("dtype", NARROW)
 @pytest.mark.parametrize("name", SUMS)
 def test_sums(name: str, dtype: torch.dtype) -> None:
@@ -64,6 +65,7 @@ def test_sums(name: str, dtype: torch.dtype) -> None:
     assert_same(actual, torch.tensor([count / 4], dtype=dtype), rtol=0, atol=0)
 
 
+@pytest.mark.native
 @pytest.mark.parametrize("dtype", NARROW)
 def test_scaled_addends_are_not_rounded(dtype: torch.dtype) -> None:
     count, alpha = 3000, 1e-8  # 1e-8 is no number of float16
@@ -76,6 +78,7 @@ def test_scaled_addends_are_not_rounded(dtype: torch.dtype) -> None:
     assert_same(actual, expected.to(dtype), rtol=0, atol=0)
 
 
+@pytest.mark.native
 @pytest.mark.parametrize("dtype", NARROW)
 @pytest.mark.parametrize("include_self", [False, True])
 def test_means_of_more_elements_than_the_type_counts(

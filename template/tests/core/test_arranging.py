@@ -259,6 +259,7 @@ def test_repeat_interleave_by_a_tensor() -> None:
     assert_same(found, values.repeat_interleave(repeats, 0))
 
 
+@pytest.mark.native
 class TestTies:
     """Equal elements keep their order, as on CUDA, whether that is asked for or not."""
 
@@ -294,6 +295,7 @@ class TestTies:
             assert_same(actual[1], expected[1])
 
 
+@pytest.mark.native
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1), (1, 2, 0)])
 @pytest.mark.parametrize("step", [1, 2])
 def test_sorted_tensors_keep_strides(order: tuple[int, ...], step: int) -> None:

@@ -18,6 +18,7 @@ def test_what_holds_is_silent(dtype: torch.dtype) -> None:
         backend.synchronize()
 
 
+@pytest.mark.native
 @pytest.mark.parametrize("shape", [(), (1,), (1, 1)], ids=str)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_what_does_not_is_raised_when_results_are_read(

@@ -8,7 +8,15 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE, backend
-from support import FLOATING, assert_same, needs, needs_two_devices, sample, supported
+from support import (
+    FLOATING,
+    assert_same,
+    may_fall_back,
+    needs,
+    needs_two_devices,
+    sample,
+    supported,
+)
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention as attention
 from torch.profiler import ProfilerActivity, profile
@@ -62,7 +70,7 @@ def compare(inputs: Inputs, **options: Any) -> None:
         assert here.grad is not None and there.grad is not None
         assert_same(here.grad, there.grad, rtol=8 * tolerance, atol=8 * tolerance)
     with torch.no_grad():
-        assert FUSED in used(lambda: attention(*mine, **device_options))
+        assert may_fall_back() or FUSED in used(lambda: attention(*mine, **device_options))
 
 
 @pytest.mark.parametrize("dtype", supported(FLOATING), ids=str)
@@ -113,6 +121,7 @@ def test_layouts() -> None:
     compare((chunks[0], chunks[1], chunks[2]), is_causal=True)
 
 
+@pytest.mark.native
 def test_result_lies_in_memory_as_the_query_does() -> None:
     inputs = [tensor.transpose(1, 2).contiguous().transpose(1, 2).to(DEVICE) for tensor in make()]
     assert attention(*inputs).transpose(1, 2).is_contiguous()
@@ -140,6 +149,7 @@ def math_only(inputs: Inputs, **options: Any) -> set[str]:
     return names
 
 
+@pytest.mark.native
 def test_sdpa_kernel_chooses() -> None:
     with sdpa_kernel(SDPBackend.MATH):
         assert FUSED not in math_only(make())
@@ -181,7 +191,7 @@ def test_dropout() -> None:
     one, again, other = run(1), run(1), run(2)
     assert all(torch.equal(a, b) for a, b in zip(one, again, strict=True))
     assert not torch.equal(one[0], other[0])
-    assert FUSED in used(lambda: run(1))
+    assert may_fall_back() or FUSED in used(lambda: run(1))
     # The expectation over many draws is the result without dropout.
     with torch.no_grad():
         mean = torch.stack([attention(*inputs, dropout_p=0.4) for _ in range(200)]).mean(0)

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE, backend
-from support import needs, needs_two_devices, run_python
+from support import needs, needs_two_devices, pick_by_index, run_python
 
-pytestmark = needs(torch.float32, torch.int64)
+pytestmark = [needs(torch.float32, torch.int64), pytest.mark.native(like=pick_by_index)]
 
 OUT_OF_BOUNDS = "index 7 is out of bounds for a dimension of size 5"
 

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import io
+import os
+import subprocess
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -55,7 +61,7 @@ def test_fallback_can_be_made_an_error() -> None:
 def test_stats_say_what_a_call_cost_and_why() -> None:
     values = sample(50, 4)
     bessel(values.to(DEVICE))
-    (record,) = (record for name, record in backend.fallback_stats().items() if "bessel_j0" in name)
+    record = record_of("bessel_j0")
     assert record.calls == 1
     assert record.seconds > 0
     assert record.reason == "no kernel"
@@ -66,9 +72,9 @@ def test_stats_say_what_a_call_cost_and_why() -> None:
 MANY_DIMENSIONS = (1,) * 20  # more than a kernel takes
 
 
-def reason(operator: str) -> str:
+def record_of(operator: str) -> Any:
     (record,) = (record for name, record in backend.fallback_stats().items() if operator in name)
-    return str(record.reason)
+    return record
 
 
 def test_a_reason_does_not_outlive_its_call() -> None:
@@ -86,8 +92,19 @@ def test_a_reason_does_not_outlive_its_call() -> None:
             f"aten::{operator}", "PrivateUse1"
         )
         if has_kernel and fallbacks(operator):
-            assert reason(operator) != "no kernel"
-        assert reason("bessel_j0") == "no kernel"
+            assert record_of(operator).reason != "no kernel"
+        assert record_of("bessel_j0").reason == "no kernel"
+
+
+def test_a_decline_before_any_family_is_asked_has_its_reason() -> None:
+    values = torch.ones(MANY_DIMENSIONS, device=DEVICE)
+    parameter = values.clone().requires_grad_()
+    parameter.grad = values
+    values.logcumsumexp(0)
+    values.nonzero()
+    torch.optim.SGD([parameter], fused=True).step()
+    for operator in ("_logcumsumexp", "nonzero", "_fused_sgd_"):
+        assert list(record_of(operator).reasons) == ["too many dimensions"]
 
 
 @needs(torch.complex64)
@@ -99,10 +116,35 @@ def test_every_reason_is_kept() -> None:
             torch.logcumsumexp(values.to(DEVICE), 0)
         given |= {record.reason for name, record in block.items() if "logcumsumexp" in name}
     if given:
-        assert set(reason("_logcumsumexp").split("; ")) == given
+        assert set(record_of("_logcumsumexp").reasons) == given
 
 
-def test_work_that_is_queued_is_no_time_on_the_cpu() -> None:
+def test_every_reason_is_counted() -> None:
+    """By the calls in which it was given, in whichever thread."""
+    values = torch.ones(2, device=DEVICE)
+    many = torch.ones(MANY_DIMENSIONS, device=DEVICE)
+
+    def call() -> None:
+        bessel(values)
+        torch.logcumsumexp(many, 0)
+
+    call()
+    backend.reset_fallback_stats()
+    worker = threading.Thread(target=call)
+    worker.start()
+    worker.join()
+    call()
+    with backend.count_fallbacks() as block:
+        call()
+    assert record_of("bessel_j0").reasons == {"no kernel": 3}
+    for name, record in backend.fallback_stats().items():
+        assert record.calls == 3
+        assert set(record.reasons.values()) == {3}
+        assert record.reason == "; ".join(record.reasons)
+        assert block[name].reasons == dict.fromkeys(record.reasons, 1)
+
+
+def test_what_the_device_had_to_do_before_is_waiting_and_not_work() -> None:
     values = torch.ones(2**22, device=DEVICE)
     bessel(values[:1])
     backend.reset_fallback_stats()
@@ -113,8 +155,36 @@ def test_work_that_is_queued_is_no_time_on_the_cpu() -> None:
     start = time.perf_counter()
     bessel(values[:1])
     elapsed = time.perf_counter() - start
-    (record,) = (record for name, record in backend.fallback_stats().items() if "bessel_j0" in name)
+    record = record_of("bessel_j0")
     assert record.seconds < elapsed / 2
+    assert elapsed / 2 < record.waiting <= elapsed
+    assert 0 <= record.copying <= record.seconds
+    text = io.StringIO()
+    backend.fallback_report(file=text)
+    assert f"waited {record.waiting * 1e3:.2f} ms" in text.getvalue()
+
+
+def test_a_call_within_a_call_is_counted_once() -> None:
+    large = torch.ones(2**20, device=DEVICE)
+
+    def with_another_within(x: torch.Tensor) -> torch.Tensor:
+        bessel(large)
+        return x + 1
+
+    with torch.library._scoped_library("fallback_test", "FRAGMENT") as library:
+        library.define("nested(Tensor x) -> Tensor")
+        library.impl("nested", with_another_within, "CPU")
+        bessel(large)
+        backend.reset_fallback_stats()
+        start = time.perf_counter()
+        torch.ops.fallback_test.nested(torch.ones(2, device=DEVICE))
+        elapsed = time.perf_counter() - start
+    outer, inner = record_of("nested"), record_of("bessel_j0")
+    assert outer.calls == inner.calls == 1
+    times = [outer.seconds, outer.waiting, inner.seconds, inner.waiting]
+    assert all(part >= 0 for part in times)
+    assert sum(times) <= elapsed
+    assert outer.seconds < inner.seconds
 
 
 def test_count_fallbacks_counts_what_its_block_does() -> None:
@@ -132,16 +202,27 @@ def test_count_fallbacks_counts_what_its_block_does() -> None:
 
 
 def test_report_ranks_by_time() -> None:
-    cheap, costly = (
-        backend.Fallback(9, 10, 0.5, "no kernel"),
-        backend.Fallback(1, 0, 1.5, "rank 17"),
+    cheap = backend.Fallback(9, 10, 0.5, "no kernel")
+    costly = backend.Fallback(
+        3, 0, 1.5, "rank 17; no doubles", {"rank 17": 2, "no doubles": 1}, 0.25, 4.0
     )
     text = io.StringIO()
     backend.fallback_report({"aten::cheap": cheap, "aten::costly": costly}, file=text)
-    first, second = text.getvalue().splitlines()[2:]
-    assert first.split()[:4] == ["aten::costly", "1", "1500.00", "75.0%"]
-    assert first.endswith("rank 17")
+    first, more, second, last = text.getvalue().splitlines()[2:]
+    assert first.split()[:7] == [
+        "aten::costly",
+        "3",
+        "1500.00",
+        "75.0%",
+        "250.00",
+        "0.00",
+        "4000.00",
+    ]
+    assert first.endswith("rank 17 (2)")
+    assert more.split() == ["no", "doubles", "(1)"]
     assert second.split()[0] == "aten::cheap"
+    assert second.endswith("no kernel")
+    assert "waited 4000.00 ms" in last
     text = io.StringIO()
     backend.fallback_report({}, file=text)
     assert text.getvalue() == "Nothing ran on the CPU.\n"
@@ -208,3 +289,63 @@ def test_warning_comes_once_per_operator() -> None:
     assert "bessel" not in result.stderr
     result = run_python("import torch", {f"{ENV_PREFIX}_FALLBACK": "loud"})
     assert f"{ENV_PREFIX}_FALLBACK" in result.stderr
+
+
+# An operator without a kernel, compared and then said to be in another place than it is.
+TESTS_OF_TESTS = f"""
+import pytest
+import torch
+from support import compare
+
+def test_values():
+    compare(torch.special.bessel_j0, torch.ones(2))
+
+@pytest.mark.native
+def test_promise():
+    assert torch.special.bessel_j0(torch.ones(2, device="{DEVICE}")).sum() < 0
+
+@pytest.mark.native
+def test_of_kernels():
+    assert torch.ones(2, device="{DEVICE}").neg().device.type == "cpu"
+"""
+
+
+@pytest.mark.parametrize(
+    ("word", "outcomes"),
+    [
+        (
+            "refuse",
+            {"test_values": "FAILED", "test_promise": "FAILED", "test_of_kernels": "FAILED"},
+        ),
+        (
+            "allow",
+            {"test_values": "PASSED", "test_promise": "SKIPPED", "test_of_kernels": "FAILED"},
+        ),
+    ],
+)
+def test_the_tests_let_the_cpu_work_only_on_request(
+    tmp_path: Path, word: str, outcomes: dict[str, str]
+) -> None:
+    (tmp_path / "test_these.py").write_text(TESTS_OF_TESTS)
+    result = run_tests(tmp_path, word)
+    for name, outcome in outcomes.items():
+        assert f"test_these.py::{name} {outcome}" in result.stdout, result.stdout + result.stderr
+
+
+def test_another_word_of_the_tests_is_refused(tmp_path: Path) -> None:
+    result = run_tests(tmp_path, "perhaps")
+    assert f"{ENV_PREFIX}_TEST_FALLBACK is allow or refuse, not 'perhaps'" in result.stderr
+
+
+def run_tests(folder: Path, word: str) -> subprocess.CompletedProcess[str]:
+    """Run the tests of a folder with the fixtures of these."""
+    ours = str(Path(__file__).resolve().parents[1])
+    environment = {**os.environ, "PYTHONPATH": ours, f"{ENV_PREFIX}_TEST_FALLBACK": word}
+    command = [sys.executable, "-m", "pytest", "-v", "-p", "conftest", "-p", "no:cacheprovider"]
+    return subprocess.run(
+        [*command, "--rootdir", str(folder), str(folder)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )

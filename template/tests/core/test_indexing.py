@@ -345,6 +345,7 @@ def test_indexing_on_a_device_that_is_not_current() -> None:
     assert_same(found, sample(5, 3)[[1, 4]])
 
 
+@pytest.mark.native
 @needs(torch.float16)
 def test_long_sums_at_one_place_stay_accurate() -> None:
     values = torch.zeros(1, dtype=torch.float16, device=DEVICE)

@@ -25,6 +25,7 @@ FAILURES: dict[str, Function] = {
 }
 
 
+@pytest.mark.native
 @pytest.mark.parametrize("name", FAILURES)
 def test_an_index_out_of_bounds_is_named_when_the_result_is_read(name: str) -> None:
     values, index = torch.ones(5, device=DEVICE), torch.tensor([7], device=DEVICE)

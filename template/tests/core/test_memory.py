@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE, backend
-from support import needs, needs_two_devices, run_python, supported
+from support import needs, needs_two_devices, pick_by_index, run_python, supported
 
 MIB = 2**20
 
@@ -291,6 +291,7 @@ def test_nested_figures_are_the_flat_ones() -> None:
     assert backend.device_memory_used() >= tensor.nbytes
 
 
+@pytest.mark.native(like=pick_by_index)
 @needs(torch.float32, torch.int64)
 def test_memory_that_failed_work_used_comes_back_and_whoever_takes_it_hears_nothing() -> None:
     run_python(

@@ -224,6 +224,7 @@ def test_wrong_arguments_are_refused() -> None:
         torch.native_batch_norm(x[:0], None, None, None, None, True, 0.1, 1e-5)
 
 
+@pytest.mark.native
 @pytest.mark.parametrize("number", [0.1, 1234.567, -7.7])
 @pytest.mark.parametrize("dtype", supported(FLOATING), ids=str)
 def test_equal_numbers_become_the_bias(dtype: torch.dtype, number: float) -> None:

@@ -281,6 +281,7 @@ class TestResultsOverTheirInputs:
         torch.addmv(mine[1], left.to(DEVICE), mine[0], out=out)
         assert_same(out, torch.addmv(row[1], left, row[0]))
 
+    @pytest.mark.native
     @pytest.mark.parametrize(
         "call",
         [

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 import torch
 from backend import DEVICE, backend
-from support import needs, run_python
+from support import needs, pick_by_index, run_python
 from torch.utils.data import DataLoader, TensorDataset
 
 pytestmark = needs(torch.float32, torch.int64)
@@ -99,6 +99,7 @@ def test_copy_into_an_alias_does_not_reach_the_next_owner() -> None:
         assert next_owner.eq(-1).all()
 
 
+@pytest.mark.native(like=pick_by_index)
 def test_failed_work_is_no_concern_of_who_takes_pinned_memory() -> None:
     result = run_python(
         f"""

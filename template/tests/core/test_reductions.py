@@ -140,6 +140,7 @@ def test_nan_spreads_through_maximum_and_sum() -> None:
     assert values.sum().isnan().item()
 
 
+@pytest.mark.native
 @pytest.mark.parametrize("function", [torch.sum, torch.mean, torch.std, torch.norm])
 @pytest.mark.parametrize("values", ["equal", "random"])
 def test_many_numbers_add_up_as_precisely_as_on_the_cpu(
@@ -196,6 +197,7 @@ READERS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 }
 
 
+@pytest.mark.native
 @pytest.mark.parametrize("name", READERS)
 @needs(torch.uint8)
 def test_reductions_convert_while_they_read(name: str) -> None:
@@ -212,6 +214,7 @@ def test_reductions_convert_while_they_read(name: str) -> None:
     assert peak <= given + x.numel() // 2
 
 
+@pytest.mark.native
 @needs(torch.uint8)
 def test_running_sums_convert_while_they_read() -> None:
     values = torch.randint(0, 256, (1_000_000,), dtype=torch.uint8)

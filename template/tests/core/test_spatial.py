@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
-from backend import DEVICE, backend
-from support import FLOATING, assert_same, needs, needs_two_devices, sample, supported
+from backend import DEVICE
+from support import (
+    FLOATING,
+    assert_same,
+    natively,
+    needs,
+    needs_two_devices,
+    sample,
+    supported,
+)
 
 pytestmark = needs(torch.float32)
 
 TOLERANCE = {torch.float16: 1e-2, torch.bfloat16: 6e-2, torch.float32: 1e-4, torch.float64: 1e-9}
 Function = Callable[..., torch.Tensor]
-
-
-@contextmanager
-def natively() -> Iterator[None]:
-    """Fail if anything runs on the CPU meanwhile."""
-    backend.reset_fallback_stats()
-    yield
-    assert not backend.fallback_stats()
 
 
 def derivatives(

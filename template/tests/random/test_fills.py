@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 import torch
 from backend import DEVICE, backend
-from support import needs, supported
+from support import may_fall_back, needs, supported
 
 Draw = Callable[[torch.Tensor], torch.Tensor]
 
@@ -96,7 +96,7 @@ class TestEveryFill:
         backend.reset_fallback_stats()
         draw(empty(10))
         drawn_on_cpu = [name for name in backend.fallback_stats() if "copy" not in name]
-        assert drawn_on_cpu == []
+        assert may_fall_back() or drawn_on_cpu == []
         assert torch.get_rng_state().equal(before)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -22,6 +23,7 @@ def configure(tmp_path: Path) -> Configure:
         build = str(tmp_path / "build")
         options = [f"-D{PREFIX}_{name}={value}" for name, value in settings.items()]
         options += [f"-DPython_EXECUTABLE={sys.executable}", "-DCMAKE_BUILD_TYPE=Debug"]
+        options += ["-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"]
         options += ["-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={device_library.tool('ninja')}"]
         command = [device_library.tool("cmake"), "-S", str(device_library.DEVICE_ROOT), "-B", build]
         return subprocess.run([*command, *options], capture_output=True, text=True)
@@ -49,3 +51,24 @@ def test_a_device_library_that_does_not_exist_is_named(configure: Configure) -> 
     assert f"{PREFIX}_DEVICE_LIBRARY names /nowhere/lib.so, which does not exist" in one_line(
         done.stderr
     )
+
+
+@pytest.mark.parametrize(("setting", "fails"), [("OFF", False), ("ON", True)])
+def test_a_warning_in_a_device_elsewhere_is_an_error_only_on_request(
+    configure: Configure, tmp_path: Path, setting: str, fails: bool
+) -> None:
+    source = tmp_path / "elsewhere" / "runtime.cpp"
+    source.parent.mkdir()
+    source.write_text("static int of_no_use() { return 1; }\n")
+    done = configure(DEVICE=str(source.parent), DEVICE_WERROR=setting)
+    assert done.returncode == 0, done.stderr
+    (entry,) = (
+        entry
+        for entry in json.loads((tmp_path / "build" / "compile_commands.json").read_text())
+        if entry["file"] == str(source)
+    )
+    done = subprocess.run(
+        entry["command"], shell=True, cwd=entry["directory"], capture_output=True, text=True
+    )
+    assert "of_no_use" in done.stderr
+    assert (done.returncode != 0) == fails, done.stderr
