@@ -1,4 +1,4 @@
-# The Python modules for the device's tests: _device, and _simulator where the device has knobs (testing.cpp).
+# The Python modules for the device's tests: _device, and _simulator where the device has knobs of its own (testing.cpp).
 find_package(Python REQUIRED COMPONENTS Interpreter Development.Module)
 execute_process(
   COMMAND "${Python_EXECUTABLE}" -m pybind11 --cmakedir

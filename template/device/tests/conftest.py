@@ -43,12 +43,21 @@ def api() -> ModuleType:
 
 
 @pytest.fixture
+def faults(api: ModuleType) -> Iterator[ModuleType]:
+    """The layer `faults`, put over the device, and its knobs. Before the test's streams."""
+    before = api.layers()
+    api.set_layers(["faults", *(layer for layer in before if layer != "faults")])
+    yield api.faults
+    api.faults.clear()
+    api.set_layers(before)
+
+
+@pytest.fixture
 def simulator(api: ModuleType) -> Iterator[ModuleType]:
     """The simulator's knobs; a device without them skips the tests that need them."""
-    knobs = pytest.importorskip("_simulator", reason="only the simulator fails on request")
+    knobs = pytest.importorskip("_simulator", reason="only the simulator has these knobs")
     total = [api.memory_info(device).total for device in range(api.device_count())]
     yield knobs
-    knobs.clear_faults()
     for device, memory in enumerate(total):
         knobs.set_memory_limit(device, memory)
 
@@ -151,12 +160,17 @@ class Gate:
 
 
 @pytest.fixture
+def host_functions(api: ModuleType) -> None:
+    """Skips what is to see the host run between pieces of work."""
+    if not api.properties(0).host_functions:
+        pytest.skip("the device runs no host functions")
+
+
+@pytest.fixture
 def make_gate(
-    api: ModuleType, make_stream: object, make_event: object
+    host_functions: None, make_stream: object, make_event: object, api: ModuleType
 ) -> Iterator[Callable[[], Gate]]:
     """Makes gates that the end of the test opens, before its streams are destroyed."""
-    if not api.properties(0).host_functions:
-        pytest.skip("needs host functions to hold a stream back")
     gates = []
 
     def make() -> Gate:

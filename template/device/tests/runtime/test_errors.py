@@ -10,14 +10,6 @@ import pytest
 
 
 @pytest.fixture
-def fail_next(api: ModuleType, simulator: ModuleType) -> Callable[..., None]:
-    def inject(call: str, nth: int = 1, code: str = "INTERNAL", later: bool = False) -> None:
-        simulator.inject(simulator.Call[call], nth, api.ErrorCode[code], asynchronous=later)
-
-    return inject
-
-
-@pytest.fixture
 def buffer(make_buffer: Callable[..., Any]) -> Any:
     """64 bytes of device 0."""
     return make_buffer(64)
@@ -27,30 +19,26 @@ def fill(api: ModuleType, stream: Any, buffer: Any, value: int = 1) -> None:
     api.fill_bytes(stream, buffer.address, value, buffer.bytes)
 
 
-def test_a_failed_allocation_is_thrown_at_once(
-    api: ModuleType, fail_next: Callable[..., None]
-) -> None:
+def test_a_failed_allocation_is_thrown_at_once(api: ModuleType, faults: ModuleType) -> None:
     before = api.memory_info(0).free
-    fail_next("ALLOCATE", code="OUT_OF_MEMORY")
+    faults.inject("allocate", code="out_of_memory")
     with pytest.raises(MemoryError, match="injected"):
         api.allocate(0, 64)
     assert api.memory_info(0).free == before
     api.deallocate(0, api.allocate(0, 64))
 
 
-def test_a_failed_host_allocation_is_thrown_at_once(
-    api: ModuleType, fail_next: Callable[..., None]
-) -> None:
-    fail_next("ALLOCATE_HOST", code="OUT_OF_MEMORY")
+def test_a_failed_host_allocation_is_thrown_at_once(api: ModuleType, faults: ModuleType) -> None:
+    faults.inject("allocate_host", code="out_of_memory")
     with pytest.raises(MemoryError, match="injected"):
         api.allocate_host(64)
     api.deallocate_host(api.allocate_host(64))
 
 
 def test_the_nth_call_fails_and_no_other(
-    api: ModuleType, fail_next: Callable[..., None], stream: Any, buffer: Any
+    api: ModuleType, faults: ModuleType, stream: Any, buffer: Any
 ) -> None:
-    fail_next("LAUNCH", nth=3)
+    faults.inject("launch", nth=3)
     fill(api, stream, buffer)
     fill(api, stream, buffer)
     with pytest.raises(api.DeviceError) as caught:
@@ -61,10 +49,10 @@ def test_the_nth_call_fails_and_no_other(
 
 
 def test_a_failed_launch_leaves_the_data_alone(
-    api: ModuleType, fail_next: Callable[..., None], stream: Any, buffer: Any
+    api: ModuleType, faults: ModuleType, stream: Any, buffer: Any
 ) -> None:
     fill(api, stream, buffer, 1)
-    fail_next("LAUNCH", later=True)
+    faults.inject("launch", later=True)
     fill(api, stream, buffer, 2)
     with pytest.raises(api.DeviceError):
         api.synchronize(stream)
@@ -74,13 +62,13 @@ def test_a_failed_launch_leaves_the_data_alone(
 @pytest.mark.parametrize("later", [False, True])
 def test_a_failed_copy_is_reported(
     api: ModuleType,
-    fail_next: Callable[..., None],
+    faults: ModuleType,
     make_buffer: Callable[..., Any],
     stream: Any,
     later: bool,
 ) -> None:
     source, target = make_buffer(64), make_buffer(64)
-    fail_next("COPY", later=later)
+    faults.inject("copy", later=later)
     with pytest.raises(api.DeviceError, match="injected failure of this copy"):
         api.copy_bytes(stream, (target.address, 0), (source.address, 0), 64)
         assert later
@@ -88,9 +76,9 @@ def test_a_failed_copy_is_reported(
 
 
 def test_error_surfaces_once_at_the_next_synchronise(
-    api: ModuleType, fail_next: Callable[..., None], stream: Any, buffer: Any
+    api: ModuleType, faults: ModuleType, stream: Any, buffer: Any
 ) -> None:
-    fail_next("LAUNCH", later=True)
+    faults.inject("launch", later=True)
     fill(api, stream, buffer)
     fill(api, stream, buffer)
     with pytest.raises(api.DeviceError):
@@ -100,11 +88,11 @@ def test_error_surfaces_once_at_the_next_synchronise(
 
 
 def test_the_first_of_two_errors_is_the_one_reported(
-    api: ModuleType, fail_next: Callable[..., None], stream: Any, buffer: Any
+    api: ModuleType, faults: ModuleType, stream: Any, buffer: Any
 ) -> None:
-    fail_next("LAUNCH", code="UNSUPPORTED", later=True)
+    faults.inject("launch", code="unsupported", later=True)
     fill(api, stream, buffer)
-    fail_next("LAUNCH", code="INTERNAL", later=True)
+    faults.inject("launch", code="internal", later=True)
     fill(api, stream, buffer)
     with pytest.raises(api.DeviceError) as caught:
         api.synchronize(stream)
@@ -114,13 +102,13 @@ def test_the_first_of_two_errors_is_the_one_reported(
 
 def test_asking_neither_throws_nor_forgets(
     api: ModuleType,
-    fail_next: Callable[..., None],
+    faults: ModuleType,
     make_event: Callable[..., Any],
     stream: Any,
     buffer: Any,
 ) -> None:
     event = make_event()
-    fail_next("LAUNCH", later=True)
+    faults.inject("launch", later=True)
     fill(api, stream, buffer)
     api.record(event, stream)
     while not (api.is_idle(stream) and api.is_complete(event)):
@@ -132,14 +120,14 @@ def test_asking_neither_throws_nor_forgets(
 
 def test_an_error_names_where_it_comes_from(
     api: ModuleType,
-    fail_next: Callable[..., None],
+    faults: ModuleType,
     make_event: Callable[..., Any],
     make_stream: Callable[..., Any],
     stream: Any,
     buffer: Any,
 ) -> None:
     event, waiting = make_event(), make_stream()
-    fail_next("LAUNCH", later=True)
+    faults.inject("launch", later=True)
     fill(api, stream, buffer)
     api.record(event, stream)
     api.wait(waiting, event)
@@ -151,33 +139,37 @@ def test_an_error_names_where_it_comes_from(
 
 
 def test_an_error_of_a_call_has_no_origin(api: ModuleType) -> None:
-    with pytest.raises(api.DeviceError) as caught:
-        api.properties(-1)
-    assert caught.value.device == api.HOST
-    assert caught.value.operation is None
+    with pytest.raises(MemoryError) as caught:
+        api.allocate(0, 1 << 60)
+    error: Any = caught.value
+    assert error.device == api.HOST
+    assert error.operation is None
+
+
+def test_a_message_begins_with_the_errors_own_name_and_number(api: ModuleType) -> None:
+    with pytest.raises(MemoryError, match=r"^\w+ \(-?\w+\): "):
+        api.allocate(0, 1 << 60)
 
 
 @pytest.mark.parametrize("early", [False, True], ids=["before it ran", "after it ran"])
 def test_a_stream_that_waits_for_an_event_inherits_its_error(
     api: ModuleType,
-    fail_next: Callable[..., None],
+    faults: ModuleType,
     make_event: Callable[..., Any],
     make_stream: Callable[..., Any],
     stream: Any,
-    gate: Any,
     buffer: Any,
     early: bool,
 ) -> None:
     event, waiting = make_event(), make_stream()
     if not early:
-        gate.hold(stream)
-    fail_next("LAUNCH", later=True)
+        faults.set_delay(20_000, 20_000)
+    faults.inject("launch", later=True)
     fill(api, stream, buffer)
     api.record(event, stream)
     while early and not api.is_complete(event):
         pass
     api.wait(waiting, event)
-    gate.open()
     with pytest.raises(api.DeviceError, match="injected failure"):
         api.synchronize(waiting)
     for every in (waiting, stream, event, 0):
@@ -186,7 +178,7 @@ def test_a_stream_that_waits_for_an_event_inherits_its_error(
 
 def test_an_error_travels_over_streams_and_devices_to_an_event(
     api: ModuleType,
-    fail_next: Callable[..., None],
+    faults: ModuleType,
     second_device: int,
     make_event: Callable[..., Any],
     make_stream: Callable[..., Any],
@@ -195,7 +187,7 @@ def test_an_error_travels_over_streams_and_devices_to_an_event(
 ) -> None:
     far, near = make_stream(second_device), make_stream(0)
     first, second, third = make_event(0), make_event(second_device), make_event(0)
-    fail_next("LAUNCH", later=True)
+    faults.inject("launch", later=True)
     fill(api, stream, buffer)
     api.record(first, stream)
     api.wait(far, first)
@@ -211,14 +203,14 @@ def test_an_error_travels_over_streams_and_devices_to_an_event(
 
 def test_an_error_that_was_thrown_is_not_inherited(
     api: ModuleType,
-    fail_next: Callable[..., None],
+    faults: ModuleType,
     make_event: Callable[..., Any],
     make_stream: Callable[..., Any],
     stream: Any,
     buffer: Any,
 ) -> None:
     event, waiting = make_event(), make_stream()
-    fail_next("LAUNCH", later=True)
+    faults.inject("launch", later=True)
     fill(api, stream, buffer)
     api.record(event, stream)
     with pytest.raises(api.DeviceError):
@@ -230,14 +222,14 @@ def test_an_error_that_was_thrown_is_not_inherited(
 
 def test_what_was_recorded_before_a_wait_does_not_inherit(
     api: ModuleType,
-    fail_next: Callable[..., None],
+    faults: ModuleType,
     make_event: Callable[..., Any],
     make_stream: Callable[..., Any],
     stream: Any,
     buffer: Any,
 ) -> None:
     failed, before, waiting = make_event(), make_event(), make_stream()
-    fail_next("LAUNCH", later=True)
+    faults.inject("launch", later=True)
     fill(api, stream, buffer)
     api.record(failed, stream)
     fill(api, waiting, buffer)
@@ -250,16 +242,16 @@ def test_what_was_recorded_before_a_wait_does_not_inherit(
 
 def test_an_error_behind_an_event_is_not_lost_to_one_before_it(
     api: ModuleType,
-    fail_next: Callable[..., None],
+    faults: ModuleType,
     make_event: Callable[..., Any],
     stream: Any,
     buffer: Any,
 ) -> None:
     event = make_event()
-    fail_next("LAUNCH", code="UNSUPPORTED", later=True)
+    faults.inject("launch", code="unsupported", later=True)
     fill(api, stream, buffer)
     api.record(event, stream)
-    fail_next("LAUNCH", code="INTERNAL", later=True)
+    faults.inject("launch", code="internal", later=True)
     fill(api, stream, buffer)
     with pytest.raises(api.DeviceError) as caught:
         api.synchronize(event)
@@ -271,13 +263,13 @@ def test_an_error_behind_an_event_is_not_lost_to_one_before_it(
 
 def test_the_errors_of_two_streams_are_both_thrown_by_their_device(
     api: ModuleType,
-    fail_next: Callable[..., None],
+    faults: ModuleType,
     make_stream: Callable[..., Any],
     buffer: Any,
 ) -> None:
     streams = [make_stream(), make_stream()]
     for stream in streams:
-        fail_next("LAUNCH", later=True)
+        faults.inject("launch", later=True)
         fill(api, stream, buffer)
     thrown = []
     for _ in streams:
@@ -289,12 +281,12 @@ def test_the_errors_of_two_streams_are_both_thrown_by_their_device(
 
 
 def test_a_launch_that_fails_names_its_operation(
-    api: ModuleType, fail_next: Callable[..., None], stream: Any, buffer: Any
+    api: ModuleType, faults: ModuleType, stream: Any, buffer: Any
 ) -> None:
-    view = buffer.view(0, api.DType.uint8, [64], [1])
+    view = buffer.view(0, api.DType.float32, [16], [1])
     if api.fill(stream, view, 1) is not None:
         pytest.skip("the device has no kernel that fills")
-    fail_next("LAUNCH", later=True)
+    faults.inject("launch", later=True)
     api.fill(stream, view, 2)
     with pytest.raises(api.DeviceError) as caught:
         api.synchronize(stream)
@@ -303,19 +295,17 @@ def test_a_launch_that_fails_names_its_operation(
 
 def test_an_event_reports_only_errors_before_it(
     api: ModuleType,
-    fail_next: Callable[..., None],
+    faults: ModuleType,
     make_event: Callable[..., Any],
     stream: Any,
-    gate: Any,
     buffer: Any,
 ) -> None:
     before, after = make_event(), make_event()
-    gate.hold(stream)
+    fill(api, stream, buffer)
     api.record(before, stream)
-    fail_next("LAUNCH", later=True)
+    faults.inject("launch", later=True)
     fill(api, stream, buffer)
     api.record(after, stream)
-    gate.open()
     api.synchronize(before)
     assert api.is_complete(before)
     with pytest.raises(api.DeviceError):
@@ -326,13 +316,13 @@ def test_an_event_reports_only_errors_before_it(
 
 def test_a_device_reports_the_errors_of_its_streams_and_no_others(
     api: ModuleType,
-    fail_next: Callable[..., None],
+    faults: ModuleType,
     second_device: int,
     make_stream: Callable[..., Any],
     make_buffer: Callable[..., Any],
 ) -> None:
     stream, buffer = make_stream(second_device), make_buffer(64, second_device)
-    fail_next("LAUNCH", later=True)
+    faults.inject("launch", later=True)
     fill(api, stream, buffer)
     api.synchronize(0)
     with pytest.raises(api.DeviceError):
@@ -342,10 +332,10 @@ def test_a_device_reports_the_errors_of_its_streams_and_no_others(
 
 
 def test_a_destroyed_stream_leaves_its_error_to_the_device(
-    api: ModuleType, fail_next: Callable[..., None], make_buffer: Callable[..., Any]
+    api: ModuleType, faults: ModuleType, make_buffer: Callable[..., Any]
 ) -> None:
     stream, buffer = api.create_stream(0, 0), make_buffer(64)
-    fail_next("LAUNCH", later=True)
+    faults.inject("launch", later=True)
     fill(api, stream, buffer)
     api.destroy_stream(stream)
     with pytest.raises(api.DeviceError):
@@ -354,9 +344,9 @@ def test_a_destroyed_stream_leaves_its_error_to_the_device(
 
 
 def test_a_failure_does_not_stop_later_work(
-    api: ModuleType, fail_next: Callable[..., None], stream: Any, buffer: Any
+    api: ModuleType, faults: ModuleType, stream: Any, buffer: Any
 ) -> None:
-    fail_next("LAUNCH", later=True)
+    faults.inject("launch", later=True)
     fill(api, stream, buffer, 1)
     fill(api, stream, buffer, 2)
     with pytest.raises(api.DeviceError):
@@ -364,32 +354,263 @@ def test_a_failure_does_not_stop_later_work(
     assert set(buffer.read()) == {2}
 
 
-def test_a_lost_device_stays_lost(
-    api: ModuleType, fail_next: Callable[..., None], make_buffer: Callable[..., Any]
+@pytest.mark.parametrize("call", ["create_event", "record"])
+def test_a_failed_event_is_thrown_at_once(
+    api: ModuleType,
+    faults: ModuleType,
+    make_event: Callable[..., Any],
+    stream: Any,
+    buffer: Any,
+    call: str,
 ) -> None:
-    stream, buffer = api.create_stream(0, 0), make_buffer(64)
-    fail_next("LAUNCH", code="DEVICE_LOST", later=True)
+    event = make_event()
+    fill(api, stream, buffer)
+    faults.inject("event")
+    with pytest.raises(api.DeviceError, match="injected failure of this event"):
+        make_event() if call == "create_event" else api.record(event, stream)
+    assert api.query_event(event) is api.Progress.DONE
+    api.record(event, stream)
+    api.synchronize(event)
+
+
+def test_a_recording_that_fails_later_fails_its_event(
+    api: ModuleType, faults: ModuleType, make_event: Callable[..., Any], stream: Any
+) -> None:
+    faults.inject("event", later=True)
+    event = make_event()
+    api.record(event, stream)
+    with pytest.raises(api.DeviceError) as caught:
+        api.synchronize(event)
+    assert caught.value.operation == "record"
+    api.synchronize(stream)
+
+
+def test_a_failure_that_is_found_late_is_thrown_by_a_later_synchronisation(
+    api: ModuleType, faults: ModuleType, stream: Any, buffer: Any
+) -> None:
+    faults.inject("launch", later=True, overlooked=2)
     fill(api, stream, buffer)
     for _ in range(2):
-        with pytest.raises(api.DeviceError) as caught:
-            api.synchronize(stream)
-        assert caught.value.code is api.ErrorCode.DEVICE_LOST
-    api.destroy_stream(stream)
+        assert api.query_stream(stream) is not api.Progress.FAILED
+        api.synchronize(stream)
+    assert api.query_stream(stream) is api.Progress.FAILED
     with pytest.raises(api.DeviceError):
+        api.synchronize(stream)
+    api.synchronize(stream)
+
+
+def test_what_ends_late_is_pending_until_then(
+    api: ModuleType,
+    faults: ModuleType,
+    make_event: Callable[..., Any],
+    make_stream: Callable[..., Any],
+    buffer: Any,
+) -> None:
+    stream, waiting, event = make_stream(), make_stream(), make_event()
+    hour = 3_600_000_000
+    faults.set_delay(hour, hour)
+    fill(api, stream, buffer)
+    api.record(event, stream)
+    api.wait(waiting, event)
+    for progress in (*map(api.query_stream, (stream, waiting)), api.query_event(event)):
+        assert progress is api.Progress.PENDING
+    faults.clear()
+    api.synchronize(0)
+
+
+def test_a_synchronisation_waits_for_what_ends_late(
+    api: ModuleType, faults: ModuleType, stream: Any, buffer: Any
+) -> None:
+    faults.set_delay(1000, 5000, seed=1)
+    for _ in range(5):
+        fill(api, stream, buffer)
+        api.synchronize(stream)
+        assert api.query_stream(stream) is api.Progress.DONE
+
+
+def test_a_declined_launch_is_not_counted(
+    api: ModuleType, faults: ModuleType, stream: Any, buffer: Any
+) -> None:
+    out = buffer.view(0, api.DType.float32, [4], [1])
+    indices = buffer.view(16, api.DType.int64, [4], [1])
+    faults.inject("launch")
+    assert api.top_k(stream, indices, out, out, 0, True, True) is not None  # float32 as indices
+    with pytest.raises(api.DeviceError):
+        fill(api, stream, buffer)
+
+
+@pytest.fixture
+def failing_check(api: ModuleType, make_buffer: Callable[..., Any]) -> Callable[[Any], None]:
+    """Makes work of the device itself fail on a stream."""
+    if not api.properties(0).reports_errors:
+        pytest.skip("the device reports no failures of kernels")
+    no = make_buffer(64)
+    no.write(bytes(64))
+    view = no.view(0, api.DType.uint8, [1], [1])
+
+    def fail(stream: Any) -> None:
+        if api.check(stream, view, "it is not so") is not None:
+            pytest.skip("the device has no kernel that checks")
+
+    return fail
+
+
+def test_the_devices_own_failure_and_an_injected_one_are_one_failure_of_a_wait(
+    api: ModuleType,
+    faults: ModuleType,
+    failing_check: Callable[[Any], None],
+    stream: Any,
+    buffer: Any,
+) -> None:
+    faults.inject("launch", later=True)
+    fill(api, stream, buffer)
+    failing_check(stream)
+    with pytest.raises(api.DeviceError, match="it is not so"):
+        api.synchronize(stream)
+    api.synchronize(stream)
+    api.synchronize(0)
+
+
+def test_the_devices_own_failure_leaves_those_of_other_streams(
+    api: ModuleType,
+    faults: ModuleType,
+    failing_check: Callable[[Any], None],
+    make_stream: Callable[..., Any],
+    buffer: Any,
+) -> None:
+    first, second = make_stream(), make_stream()
+    faults.inject("launch", later=True)
+    fill(api, second, buffer)
+    failing_check(first)
+    with pytest.raises(api.DeviceError, match="it is not so"):
         api.synchronize(0)
+    with pytest.raises(api.DeviceError, match="injected"):
+        api.synchronize(0)
+    api.synchronize(0)
 
 
-def test_a_message_begins_with_the_errors_own_name_and_number(
-    api: ModuleType, simulator: ModuleType
+def lose(api: ModuleType, faults: ModuleType, stream: Any, buffer: Any) -> None:
+    """Lets the stream's device be found lost."""
+    faults.inject("launch", code="device_lost", later=True)
+    fill(api, stream, buffer)
+    with pytest.raises(api.DeviceError) as caught:
+        api.synchronize(stream)
+    assert caught.value.code is api.ErrorCode.DEVICE_LOST
+
+
+def test_a_lost_device_stays_lost(
+    api: ModuleType,
+    faults: ModuleType,
+    make_event: Callable[..., Any],
+    make_stream: Callable[..., Any],
+    buffer: Any,
 ) -> None:
-    with pytest.raises(api.DeviceError, match=r"^SIM_INVALID_ARGUMENT \(0\): "):
-        api.properties(-1)
+    stream, other, event = make_stream(), make_stream(), make_event()
+    api.record(event, other)
+    lose(api, faults, stream, buffer)
+    for _ in range(2):
+        for every in (stream, other, event, 0):
+            with pytest.raises(api.DeviceError) as caught:
+                api.synchronize(every)
+            assert caught.value.code is api.ErrorCode.DEVICE_LOST
+            assert (caught.value.device, caught.value.stream) == (0, stream)
+        for progress in (*map(api.query_stream, (stream, other)), api.query_event(event)):
+            assert progress is api.Progress.FAILED
 
 
+CALLS: dict[str, Callable[[ModuleType, Any, Any, Any], object]] = {
+    "allocate": lambda api, stream, event, buffer: api.allocate(0, 64),
+    "memory_info": lambda api, stream, event, buffer: api.memory_info(0),
+    "create_stream": lambda api, stream, event, buffer: api.create_stream(0, 0),
+    "create_event": lambda api, stream, event, buffer: api.create_event(0, False),
+    "record": lambda api, stream, event, buffer: api.record(event, stream),
+    "wait": lambda api, stream, event, buffer: api.wait(stream, event),
+    "fill_bytes": lambda api, stream, event, buffer: fill(api, stream, buffer),
+    "copy_bytes": lambda api, stream, event, buffer: api.copy_bytes(
+        stream, (buffer.address, 0), (buffer.address + 32, 0), 32
+    ),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_every_call_for_a_lost_device_throws(
+    api: ModuleType,
+    faults: ModuleType,
+    make_event: Callable[..., Any],
+    stream: Any,
+    buffer: Any,
+    call: str,
+) -> None:
+    event = make_event()
+    lose(api, faults, stream, buffer)
+    for _ in range(2):
+        with pytest.raises(api.DeviceError) as caught:
+            CALLS[call](api, stream, event, buffer)
+        assert caught.value.code is api.ErrorCode.DEVICE_LOST
+
+
+def test_a_call_may_find_the_device_lost_itself(
+    api: ModuleType, faults: ModuleType, stream: Any
+) -> None:
+    faults.inject("allocate", code="device_lost")
+    with pytest.raises(api.DeviceError):
+        api.allocate(0, 64)
+    assert api.query_stream(stream) is api.Progress.FAILED
+
+
+def test_a_lost_device_is_asked_for_facts_and_takes_back(
+    api: ModuleType, faults: ModuleType, make_buffer: Callable[..., Any]
+) -> None:
+    address, buffer = api.allocate(0, 4096), make_buffer(64)
+    stream, event = api.create_stream(0, 0), api.create_event(0, False)
+    lose(api, faults, stream, buffer)
+    assert api.properties(0).total_memory > 0
+    assert api.describe(0, address).base == address
+    api.deallocate(0, address)
+    api.destroy_event(event)
+    api.destroy_stream(stream)
+    assert api.describe(0, address).kind is api.MemoryKind.UNKNOWN
+
+
+def test_the_other_device_goes_on_when_one_is_lost(
+    api: ModuleType,
+    faults: ModuleType,
+    second_device: int,
+    make_event: Callable[..., Any],
+    make_stream: Callable[..., Any],
+    make_buffer: Callable[..., Any],
+    stream: Any,
+    buffer: Any,
+) -> None:
+    far, there, event = make_stream(second_device), make_buffer(64, second_device), make_event()
+    api.record(event, stream)
+    lose(api, faults, stream, buffer)
+    fill(api, far, there, 7)
+    api.synchronize(far)
+    assert set(there.read()) == {7}
+    # What the lost device was to do for the other one has failed, once.
+    api.wait(far, event)
+    with pytest.raises(api.DeviceError) as caught:
+        api.synchronize(far)
+    assert (caught.value.code, caught.value.device) == (api.ErrorCode.DEVICE_LOST, 0)
+    fill(api, far, there, 8)
+    api.synchronize(second_device)
+    assert set(there.read()) == {8}
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"call": "allocate", "later": True},
+        {"call": "launch", "nth": 0},
+        {"call": "launch", "overlooked": 1},
+        {"call": "lunch"},
+        {"call": "launch", "code": "tired"},
+    ],
+)
 def test_a_fault_that_makes_no_sense_is_refused(
-    api: ModuleType, fail_next: Callable[..., None]
+    api: ModuleType, faults: ModuleType, fault: dict[str, Any]
 ) -> None:
-    with pytest.raises(api.DeviceError):
-        fail_next("ALLOCATE", later=True)
-    with pytest.raises(api.DeviceError):
-        fail_next("LAUNCH", nth=0)
+    with pytest.raises(api.DeviceError) as caught:
+        faults.inject(**fault)
+    assert caught.value.code is api.ErrorCode.INVALID_ARGUMENT

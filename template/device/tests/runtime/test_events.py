@@ -161,10 +161,10 @@ def test_an_event_may_be_destroyed_while_others_wait_for_it(
 
 
 def test_an_event_outlives_the_stream_it_was_recorded_on(
-    api: ModuleType, stream: Any, event: Any
+    api: ModuleType, make_buffer: Callable[..., Any], stream: Any, event: Any
 ) -> None:
-    short_lived = api.create_stream(0, 0)
-    api.launch_host(short_lived, lambda: None)
+    short_lived, buffer = api.create_stream(0, 0), make_buffer(64)
+    api.fill_bytes(short_lived, buffer.address, 1, 64)
     api.record(event, short_lived)
     api.destroy_stream(short_lived)
     assert api.is_complete(event)

@@ -10,11 +10,7 @@ from typing import Any
 import pytest
 from host_memory import at
 
-
-@pytest.fixture(autouse=True)
-def needs_host_functions(api: ModuleType) -> None:
-    if not api.properties(0).host_functions:
-        pytest.skip("the device has no host functions")
+pytestmark = pytest.mark.usefixtures("host_functions")
 
 
 def test_a_host_function_runs_once(api: ModuleType, stream: Any) -> None:

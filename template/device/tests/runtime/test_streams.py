@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from host_memory import address_of, at
 
 
 def test_a_stream_knows_its_device(
@@ -90,24 +91,28 @@ def test_synchronising_a_device_waits_for_all_its_streams_and_no_others(
     assert all(api.is_idle(stream) for stream in streams)
 
 
-def test_destroying_a_stream_waits_for_its_work(api: ModuleType) -> None:
-    stream = api.create_stream(0, 0)
-    ran: list[int] = []
-    for i in range(50):
-        api.launch_host(stream, lambda i=i: ran.append(i))
+def test_destroying_a_stream_waits_for_its_work(
+    api: ModuleType, make_pinned: Callable[[int], int], make_buffer: Callable[..., Any]
+) -> None:
+    size = 1 << 20
+    stream, buffer, target = api.create_stream(0, 0), make_buffer(size), at(make_pinned(size), size)
+    target[:] = 0
+    for value in range(1, 50):
+        api.fill_bytes(stream, buffer.address, value, size)
+    api.copy_bytes(stream, (address_of(target), api.HOST), (buffer.address, 0), size)
     api.destroy_stream(stream)
-    assert ran == list(range(50))
+    assert (target == 49).all()
 
 
-def test_many_streams_can_come_and_go(api: ModuleType) -> None:
-    ran: list[int] = []
-    for _ in range(5):
+def test_many_streams_can_come_and_go(api: ModuleType, make_buffer: Callable[..., Any]) -> None:
+    buffer = make_buffer(5 * 16)
+    for turn in range(5):
         streams = [api.create_stream(0, 0) for _ in range(16)]
-        for stream in streams:
-            api.launch_host(stream, lambda: ran.append(1))
+        for i, stream in enumerate(streams):
+            api.fill_bytes(stream, buffer.address + 16 * turn + i, 1 + i, 1)
         for stream in streams:
             api.destroy_stream(stream)
-    assert len(ran) == 5 * 16
+    assert buffer.read() == bytes(range(1, 17)) * 5
 
 
 @pytest.mark.parametrize("beyond", [-1000, 1000])
@@ -160,12 +165,12 @@ def test_a_blocking_launch_throws_its_own_failure(
     api: ModuleType, simulator: ModuleType, run_child: Callable[..., Any]
 ) -> None:
     code = """
-import _device, _simulator
+import _device
 stream = _device.create_stream(0, 0)
-address = _device.allocate(0, 64)
-_simulator.inject(_simulator.Call.LAUNCH, 1, _device.ErrorCode.INTERNAL, asynchronous=True)
+no = _device.Buffer(0, 1)
+no.write(bytes(1))
 try:
-    _device.fill_bytes(stream, address, 0, 64)
+    _device.check(stream, no.view(0, _device.DType.uint8, [1], [1]), "it is not so")
 except _device.DeviceError:
     pass
 else:

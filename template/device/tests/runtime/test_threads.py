@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+import pytest
 from host_memory import address_of, pattern
 
 THREADS = 4
@@ -34,6 +35,7 @@ def test_threads_may_share_a_stream(
     assert counts.tolist() == [0] + [1000] * THREADS
 
 
+@pytest.mark.usefixtures("host_functions")
 def test_work_of_each_thread_keeps_its_order_on_a_shared_stream(
     api: ModuleType, stream: Any
 ) -> None:
@@ -96,6 +98,7 @@ def test_free_while_other_streams_run(
     assert set(buffer.read()) == {3}
 
 
+@pytest.mark.usefixtures("host_functions")
 def test_threads_may_make_streams_and_events(api: ModuleType) -> None:
     def work(thread: int) -> None:
         for i in range(30):
@@ -127,6 +130,7 @@ def test_threads_may_synchronise_while_others_enqueue(
     api.synchronize(stream)
 
 
+@pytest.mark.usefixtures("host_functions")
 def test_a_ring_of_streams_passes_a_token_through_events(
     api: ModuleType, make_stream: Callable[..., Any], make_event: Callable[..., Any]
 ) -> None:
