@@ -38,7 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def api() -> ModuleType:
-    """The module `_device`: both headers as Python functions."""
+    """The module `_device`: every function of the headers in Python."""
     return device_library.load()
 
 

@@ -164,6 +164,15 @@ class Device:
             assert all(out.unchanged() for out in arrays), f"{case} was declined and yet written"
         self._settle(case, answer)
 
+    def launch(self, case: Case, stream: Any, *arguments: Any) -> None:
+        """Launches on a stream, and waits for nothing. A declared decline skips the test."""
+        case = replace(case, sizes=_sizes(arguments))
+        family = getattr(self.api, case.family)
+        answer = family(stream, *map(_argument, arguments), probe=self.probes_only)
+        self._settle(case, answer)
+        if self.probes_only:
+            pytest.skip("only asked")
+
     def run_invalid(
         self, case: Case, message: str, *arguments: Any, more: Sequence[Any] = ()
     ) -> None:

@@ -114,6 +114,21 @@ def test_bias_is_added(
         device.assert_close(case, out, expected, signed_zeros=False)
 
 
+@pytest.mark.parametrize("place", [layouts.contiguous, rows_first, layouts.stepped])
+@pytest.mark.parametrize("dtype", DTYPES_TESTED)
+def test_the_bias_may_be_the_output(device: Device, dtype: str, place: layouts.Placer) -> None:
+    case = Case("matmul", "bias", dtype, place.__name__)
+    a = device.integers(dtype, (2, 4, 5), layouts.contiguous, "a")
+    b = device.integers(dtype, (2, 5, 3), layouts.contiguous, "b")
+    out = device.integers(dtype, (2, 4, 3), place, "bias")
+    device.run(case, [out], out, a, b, more=[out, 2, 3])
+    expected = 2 * product(a, b) + 3 * oracle.wide(out.values)
+    if dtype in oracle.INTEGERS:
+        device.assert_exact(case, out, expected)
+    else:
+        device.assert_close(case, out, expected, signed_zeros=False)
+
+
 @pytest.mark.parametrize("dtype", oracle.FLOATING)
 def test_bias_is_not_read_with_beta_0(device: Device, dtype: str) -> None:
     case = Case("matmul", "bias", dtype, "contiguous")

@@ -115,6 +115,20 @@ def test_many_streams_can_come_and_go(api: ModuleType, make_buffer: Callable[...
     assert buffer.read() == bytes(range(1, 17)) * 5
 
 
+def test_streams_of_every_priority_do_their_work(
+    api: ModuleType, make_buffer: Callable[..., Any], make_stream: Callable[..., Any]
+) -> None:
+    properties = api.properties(0)
+    priorities = [properties.highest_priority, 0, properties.lowest_priority]
+    buffer = make_buffer(len(priorities))
+    streams = [make_stream(0, priority) for priority in priorities]
+    for offset, stream in enumerate(streams):
+        api.fill_bytes(stream, buffer.address + offset, offset + 1, 1)
+    for stream in streams:
+        api.synchronize(stream)
+    assert list(buffer.read()) == [1, 2, 3]
+
+
 @pytest.mark.parametrize("beyond", [-1000, 1000])
 def test_a_priority_out_of_range_is_clamped(
     api: ModuleType, make_stream: Callable[..., Any], beyond: int
