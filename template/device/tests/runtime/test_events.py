@@ -173,8 +173,9 @@ def test_an_event_outlives_the_stream_it_was_recorded_on(
     api.synchronize(stream)
 
 
-def test_recording_on_another_devices_stream_is_refused(
+def test_the_simulator_refuses_to_record_on_another_devices_stream(
     api: ModuleType,
+    simulator: ModuleType,
     second_device: int,
     make_stream: Callable[..., Any],
     make_event: Callable[..., Any],
