@@ -1,0 +1,72 @@
+"""Fixtures of the optional groups' tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int32]
+
+
+@pytest.fixture(autouse=True)
+def group(request: pytest.FixtureRequest, api: ModuleType) -> str:
+    """The group that the file is about, its `GROUP`; skips where the device lacks any part of it."""
+    name = str(request.module.GROUP)
+    missing = [
+        function for group, function, there in api.functions() if group == name and not there
+    ]
+    if missing:
+        pytest.skip(f"this device has no {name}: {', '.join(missing)} are missing")
+    return name
+
+
+class Counters:
+    """Whole numbers on the device, which kernels add to."""
+
+    def __init__(self, api: ModuleType, values: Ints) -> None:
+        self._api = api
+        self._buffer = api.Buffer(0, values.nbytes)
+        self.view = self._buffer.view(0, api.DType.int32, [len(values)], [1])
+        self.address: int = self._buffer.address
+        self.bytes = values.nbytes
+        self.write(values)
+
+    def add(self, stream: Any, number: Any, **launch: Any) -> None:
+        """Enqueues self += number."""
+        self._change("add", stream, number, launch)
+
+    def divide(self, stream: Any, divisors: Counters) -> None:
+        """Enqueues self /= divisors."""
+        self._change("div_trunc", stream, divisors.view, {})
+
+    def _change(self, op: str, stream: Any, other: Any, launch: dict[str, Any]) -> None:
+        api = self._api
+        views = (self.view, self.view, other)
+        reason = api.binary(stream, api.BinaryOp[op], *views, api.BinaryParams(), **launch)
+        if reason is not None:
+            pytest.skip(f"the device does not {op} whole numbers: {reason}")
+
+    def write(self, values: Ints) -> None:
+        self._buffer.write(values.view(np.uint8))
+
+    def read(self) -> Ints:
+        return np.frombuffer(self._buffer.read(), np.int32)
+
+
+@pytest.fixture
+def make_counters(api: ModuleType, make_stream: object) -> Iterator[Callable[[Ints], Counters]]:
+    """Makes counters that outlive what the test enqueues on its streams."""
+    made: list[Counters] = []
+
+    def make(values: Ints) -> Counters:
+        made.append(Counters(api, values))
+        return made[-1]
+
+    yield make
+    api.synchronize_device(0)
+    made.clear()

@@ -1,0 +1,308 @@
+"""Graphs: what is recorded, what cannot be, and what a launch does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from host_memory import address_of, at
+
+GROUP = "graphs"
+COUNT = np.arange(1000, dtype=np.int32)
+
+
+@pytest.fixture
+def capture(api: ModuleType) -> Iterator[Callable[..., Any]]:
+    """Captures what the functions enqueue on a stream; graphs are destroyed after the test."""
+    graphs = []
+
+    def make(stream: Any, *enqueue: Callable[[Any], object]) -> Any:
+        api.begin_capture(stream)
+        for function in enqueue:
+            function(stream)
+        graphs.append(api.end_capture(stream))
+        return graphs[-1]
+
+    yield make
+    for graph in graphs:
+        api.destroy_graph(graph)
+
+
+def test_captured_work_runs_when_the_graph_is_launched_and_as_often(
+    api: ModuleType, stream: Any, make_counters: Callable[..., Any], capture: Callable[..., Any]
+) -> None:
+    counters = make_counters(COUNT)
+    graph = capture(stream, lambda s: counters.add(s, 2))
+    api.synchronize(stream)
+    assert (counters.read() == COUNT).all()
+    for _ in range(3):
+        api.launch_graph(graph, stream)
+    api.synchronize(stream)
+    assert (counters.read() == COUNT + 6).all()
+
+
+def test_a_graph_keeps_the_order_of_kernels_copies_and_fills(
+    api: ModuleType, stream: Any, make_counters: Callable[..., Any], capture: Callable[..., Any]
+) -> None:
+    first, second = make_counters(COUNT), make_counters(COUNT)
+
+    def enqueue(stream: Any) -> None:
+        first.add(stream, 5)
+        api.copy_bytes(stream, (second.address, 0), (first.address, 0), first.bytes)
+        api.fill_bytes(stream, first.address, 0, first.bytes)
+        first.add(stream, second.view)
+
+    graph = capture(stream, enqueue)
+    for round in range(1, 4):
+        api.launch_graph(graph, stream)
+        api.synchronize(stream)
+        assert (first.read() == COUNT + 5 * round).all()
+        assert (second.read() == first.read()).all()
+
+
+def test_a_launch_reads_what_is_in_page_locked_memory_then(
+    api: ModuleType,
+    stream: Any,
+    make_pinned: Callable[[int], int],
+    make_counters: Callable[..., Any],
+    capture: Callable[..., Any],
+) -> None:
+    counters = make_counters(COUNT)
+    address = make_pinned(counters.bytes)
+    host = at(address, counters.bytes).view(np.int32)
+    copy = (counters.address, 0), (address, api.HOST), counters.bytes
+    graph = capture(stream, lambda s: api.copy_bytes(s, *copy))
+    for value in (3, 4):
+        host[:] = value
+        api.launch_graph(graph, stream)
+        api.synchronize(stream)
+        assert (counters.read() == value).all()
+
+
+def test_a_launch_waits_for_its_stream(
+    api: ModuleType,
+    stream: Any,
+    gate: Any,
+    make_counters: Callable[..., Any],
+    capture: Callable[..., Any],
+) -> None:
+    counters = make_counters(COUNT)
+    graph = capture(stream, lambda s: counters.add(s, counters.view))
+    gate.hold(stream)
+    counters.add(stream, 1)
+    api.launch_graph(graph, stream)
+    assert not api.is_idle(stream)
+    assert (counters.read() == COUNT).all()
+    gate.open()
+    api.synchronize(stream)
+    assert (counters.read() == (COUNT + 1) * 2).all()
+
+
+def test_streams_join_a_capture_by_an_event_and_are_joined_back(
+    api: ModuleType,
+    make_stream: Callable[..., Any],
+    make_event: Callable[..., Any],
+    make_counters: Callable[..., Any],
+    capture: Callable[..., Any],
+) -> None:
+    origin, branch = make_stream(), make_stream()
+    fork, join = make_event(), make_event()
+    left, right = make_counters(COUNT), make_counters(COUNT)
+
+    def enqueue(stream: Any) -> None:
+        left.add(stream, 10)
+        api.record(fork, stream)
+        api.wait(branch, fork)
+        assert api.is_capturing(branch)
+        right.add(branch, left.view)
+        api.record(join, branch)
+        api.wait(stream, join)
+        left.add(stream, right.view)
+
+    graph = capture(origin, enqueue)
+    assert not api.is_capturing(branch)
+    api.synchronize(branch)
+    assert (right.read() == COUNT).all()
+    api.launch_graph(graph, origin)
+    api.synchronize(origin)
+    assert (right.read() == 2 * COUNT + 10).all()
+    assert (left.read() == 3 * COUNT + 20).all()
+
+
+def test_work_that_was_not_joined_back_breaks_the_capture(
+    api: ModuleType,
+    make_stream: Callable[..., Any],
+    make_event: Callable[..., Any],
+    make_counters: Callable[..., Any],
+) -> None:
+    origin, branch, fork = make_stream(), make_stream(), make_event()
+    counters = make_counters(COUNT)
+    api.begin_capture(origin)
+    api.record(fork, origin)
+    api.wait(branch, fork)
+    counters.add(branch, 1)
+    with pytest.raises(api.DeviceError) as caught:
+        api.end_capture(origin)
+    assert caught.value.code is api.ErrorCode.INVALID_ARGUMENT
+    assert not api.is_capturing(origin)
+    assert not api.is_capturing(branch)
+    counters.add(branch, 1)
+    api.synchronize(branch)
+    assert (counters.read() == COUNT + 1).all()
+
+
+UNRECORDABLE: dict[str, Callable[[ModuleType, Any, Any, Any, Any], object]] = {
+    "synchronize_stream": lambda api, stream, inside, outside, buffer: api.synchronize_stream(
+        stream
+    ),
+    "query_stream": lambda api, stream, inside, outside, buffer: api.query_stream(stream),
+    "synchronize_device": lambda api, stream, inside, outside, buffer: api.synchronize_device(0),
+    "query_event": lambda api, stream, inside, outside, buffer: api.query_event(inside),
+    "synchronize_event": lambda api, stream, inside, outside, buffer: api.synchronize_event(inside),
+    "wait": lambda api, stream, inside, outside, buffer: api.wait(stream, outside),
+    "launch_host": lambda api, stream, inside, outside, buffer: api.launch_host(stream, print),
+    "pageable copy": lambda api, stream, inside, outside, buffer: api.copy_bytes(
+        stream, (buffer.address, 0), (address_of(COUNT), api.HOST), COUNT.nbytes
+    ),
+}
+
+
+@pytest.mark.parametrize("call", UNRECORDABLE.values(), ids=UNRECORDABLE)
+def test_what_cannot_be_recorded_throws_and_breaks_the_capture(
+    api: ModuleType,
+    make_stream: Callable[..., Any],
+    make_event: Callable[..., Any],
+    make_counters: Callable[..., Any],
+    call: Callable[..., object],
+) -> None:
+    if call is UNRECORDABLE["launch_host"] and not api.properties(0).host_functions:
+        pytest.skip("the device has no host functions")
+    stream, other, inside, outside = make_stream(), make_stream(), make_event(), make_event()
+    counters = make_counters(COUNT)
+    api.record(outside, other)
+    api.begin_capture(stream)
+    api.record(inside, stream)
+    with pytest.raises(api.DeviceError) as caught:
+        call(api, stream, inside, outside, counters)
+    assert caught.value.code is api.ErrorCode.INVALID_ARGUMENT
+    with pytest.raises(api.DeviceError) as caught:
+        api.end_capture(stream)
+    assert caught.value.code is api.ErrorCode.INVALID_ARGUMENT
+    counters.add(stream, 1)
+    api.synchronize(stream)
+    assert (counters.read() == COUNT + 1).all()
+
+
+def test_an_event_that_was_recorded_in_a_capture_can_be_recorded_again(
+    api: ModuleType, stream: Any, make_event: Callable[..., Any], capture: Callable[..., Any]
+) -> None:
+    event = make_event()
+    capture(stream, lambda s: api.record(event, s))
+    api.record(event, stream)
+    api.synchronize(event)
+    assert api.is_complete(event)
+
+
+def test_captures_begin_once_and_end_where_they_began(
+    api: ModuleType, make_stream: Callable[..., Any], make_event: Callable[..., Any]
+) -> None:
+    stream, branch, fork = make_stream(), make_stream(), make_event()
+    with pytest.raises(api.DeviceError):
+        api.end_capture(stream)
+    api.begin_capture(stream)
+    with pytest.raises(api.DeviceError):
+        api.begin_capture(stream)
+    api.record(fork, stream)
+    api.wait(branch, fork)
+    with pytest.raises(api.DeviceError):
+        api.end_capture(branch)
+    api.destroy_graph(api.end_capture(stream))
+    assert not api.is_capturing(stream)
+
+
+def test_launches_of_one_graph_run_one_after_the_other(
+    api: ModuleType,
+    make_stream: Callable[..., Any],
+    make_counters: Callable[..., Any],
+    capture: Callable[..., Any],
+) -> None:
+    streams = make_stream(), make_stream()
+    counters = make_counters(COUNT)
+    graph = capture(streams[0], *[lambda s: counters.add(s, 1)] * 5)
+    for launch in range(200):
+        api.launch_graph(graph, streams[launch % 2])
+    for stream in streams:
+        api.synchronize(stream)
+    assert (counters.read() == COUNT + 1000).all()
+
+
+def test_a_graph_may_be_destroyed_while_a_launch_waits(
+    api: ModuleType, stream: Any, gate: Any, make_counters: Callable[..., Any]
+) -> None:
+    counters = make_counters(COUNT)
+    api.begin_capture(stream)
+    counters.add(stream, 1)
+    graph = api.end_capture(stream)
+    gate.hold(stream)
+    api.launch_graph(graph, stream)
+    api.destroy_graph(graph)
+    gate.open()
+    api.synchronize(stream)
+    assert (counters.read() == COUNT + 1).all()
+
+
+def test_a_graph_is_launched_on_its_own_device(
+    api: ModuleType,
+    stream: Any,
+    second_device: int,
+    make_stream: Callable[..., Any],
+    capture: Callable[..., Any],
+) -> None:
+    graph = capture(stream)
+    with pytest.raises(api.DeviceError) as caught:
+        api.launch_graph(graph, make_stream(second_device))
+    assert caught.value.code is api.ErrorCode.INVALID_ARGUMENT
+
+
+def test_a_failure_within_a_graph_names_its_operation_and_the_rest_runs(
+    api: ModuleType, stream: Any, make_counters: Callable[..., Any], capture: Callable[..., Any]
+) -> None:
+    if not api.properties(0).reports_errors:
+        pytest.skip("the device does not report integer divisions by zero")
+    counters, zeros = make_counters(COUNT), make_counters(COUNT * 0)
+    behind = make_counters(COUNT)
+    graph = capture(stream, lambda s: counters.divide(s, zeros), lambda s: behind.add(s, 1))
+    for launches in (1, 2):
+        api.launch_graph(graph, stream)
+        with pytest.raises(api.DeviceError) as caught:
+            api.synchronize(stream)
+        assert caught.value.operation == "the operation under test"
+        assert caught.value.stream == stream
+        assert (behind.read() == COUNT + launches).all()
+
+
+def test_random_numbers_differ_from_launch_to_launch(
+    api: ModuleType, stream: Any, make_buffer: Callable[..., Any], capture: Callable[..., Any]
+) -> None:
+    state, drawn, wanted = make_buffer(16), make_buffer(4000), make_buffer(4000)
+
+    def draw(stream: Any, buffer: Any, philox: Any) -> None:
+        out = buffer.view(0, api.DType.float32, [1000], [1])
+        reason = api.random(stream, api.RandomOp.uniform, out, philox, 0.0, 1.0)
+        if reason is not None:
+            pytest.skip(f"the device draws no random numbers: {reason}")
+
+    captured = api.PhiloxState(0, 7, state.address)
+    graph = capture(stream, lambda s: draw(s, drawn, captured))
+    seen = []
+    for seed, offset in ((1, 0), (1, 250), (2, 0)):
+        state.write(np.asarray([seed, offset], np.uint64).view(np.uint8))
+        api.launch_graph(graph, stream)
+        draw(stream, wanted, api.PhiloxState(seed, offset + 7))
+        api.synchronize(stream)
+        assert drawn.read() == wanted.read()
+        seen.append(drawn.read())
+    assert len(set(seen)) == 3

@@ -1,0 +1,189 @@
+"""Activity records: what has run, when, and for whom."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+GROUP = "profiling"
+COUNT = np.arange(1000, dtype=np.int32)
+MILLISECOND = 1_000_000
+
+
+def take_all(api: ModuleType) -> list[Any]:
+    """Every record that there is."""
+    taken: list[Any] = []
+    while some := api.take_activities(100):
+        taken += some
+    return taken
+
+
+@pytest.fixture
+def profile(api: ModuleType) -> Iterator[Callable[..., list[Any]]]:
+    """Calls a function while somebody profiles, and gives the records of what it enqueued on a stream."""
+
+    def run(stream: Any, function: Callable[[], object]) -> list[Any]:
+        take_all(api)
+        api.start_profiling()
+        function()
+        api.stop_profiling()
+        api.synchronize(stream)
+        return [activity for activity in take_all(api) if activity.stream == stream]
+
+    yield run
+    api.stop_profiling()
+    take_all(api)
+
+
+def test_a_kernel_has_a_record_with_its_name_and_its_number(
+    stream: Any,
+    make_counters: Callable[..., Any],
+    profile: Callable[..., list[Any]],
+    api: ModuleType,
+) -> None:
+    counters = make_counters(COUNT)
+    (record,) = profile(stream, lambda: counters.add(stream, 1, correlation=42))
+    assert record.kind is api.ActivityKind.KERNEL
+    assert record.name == "the operation under test"
+    assert record.correlation == 42
+    assert record.device == 0
+    assert record.bytes == 0
+    assert record.start_ns <= record.end_ns
+    assert (counters.read() == COUNT + 1).all()
+
+
+def test_copies_and_fills_have_records_with_their_bytes(
+    api: ModuleType,
+    stream: Any,
+    make_buffer: Callable[..., Any],
+    make_pinned: Callable[[int], int],
+    profile: Callable[..., list[Any]],
+) -> None:
+    buffer, pinned = make_buffer(4096), make_pinned(4096)
+
+    def enqueue() -> None:
+        api.fill_bytes(stream, buffer.address, 1, 4096)
+        api.copy_bytes(stream, (pinned, api.HOST), (buffer.address, 0), 100)
+
+    fill, copy = profile(stream, enqueue)
+    assert (fill.kind, fill.name, fill.bytes) == (api.ActivityKind.FILL, "fill_bytes", 4096)
+    assert (copy.kind, copy.name, copy.bytes) == (api.ActivityKind.COPY, "copy_bytes", 100)
+    assert fill.correlation == copy.correlation == 0
+
+
+def test_a_copy_with_pageable_memory_has_a_record(
+    api: ModuleType,
+    stream: Any,
+    make_buffer: Callable[..., Any],
+    profile: Callable[..., list[Any]],
+) -> None:
+    buffer, host = make_buffer(COUNT.nbytes), COUNT.copy()
+    locations = (buffer.address, 0), (host.ctypes.data, api.HOST)
+    (record,) = profile(stream, lambda: api.copy_bytes(stream, *locations, host.nbytes))
+    assert (record.kind, record.bytes) == (api.ActivityKind.COPY, host.nbytes)
+
+
+def test_host_functions_and_waits_have_records(
+    api: ModuleType,
+    make_stream: Callable[..., Any],
+    make_event: Callable[..., Any],
+    gate: Any,
+    profile: Callable[..., list[Any]],
+) -> None:
+    stream, other, event = make_stream(), make_stream(), make_event()
+    gate.hold(other)
+    api.record(event, other)
+
+    def enqueue() -> None:
+        api.wait(stream, event)
+        api.launch_host(stream, lambda: None)
+        gate.open()
+
+    wait, function = profile(stream, enqueue)
+    assert wait.kind is api.ActivityKind.WAIT
+    assert function.kind is api.ActivityKind.HOST_FUNCTION
+
+
+def test_records_come_in_the_order_of_the_work_and_do_not_overlap_on_a_stream(
+    stream: Any, make_counters: Callable[..., Any], profile: Callable[..., list[Any]]
+) -> None:
+    counters = make_counters(COUNT)
+
+    def enqueue() -> None:
+        for number in range(1, 251):
+            counters.add(stream, 1, correlation=number)
+
+    records = profile(stream, enqueue)
+    assert [record.correlation for record in records] == list(range(1, 251))
+    for earlier, later in itertools.pairwise(records):
+        assert earlier.end_ns <= later.start_ns
+
+
+def test_nothing_is_recorded_while_nobody_profiles(
+    api: ModuleType,
+    stream: Any,
+    make_counters: Callable[..., Any],
+    profile: Callable[..., list[Any]],
+) -> None:
+    counters = make_counters(COUNT)
+    profile(stream, lambda: counters.add(stream, 1))
+    counters.add(stream, 1)
+    api.synchronize(stream)
+    assert [record for record in take_all(api) if record.stream == stream] == []
+
+
+def test_taking_fewer_than_there_are_leaves_the_others(
+    api: ModuleType,
+    stream: Any,
+    make_counters: Callable[..., Any],
+    profile: Callable[..., list[Any]],
+) -> None:
+    counters = make_counters(COUNT)
+    profile(stream, lambda: None)
+    api.start_profiling()
+    for number in (1, 2, 3):
+        counters.add(stream, 1, correlation=number)
+    api.synchronize(stream)
+    api.stop_profiling()
+    taken = [[r.correlation for r in api.take_activities(most)] for most in (2, 2, 2)]
+    assert taken == [[1, 2], [3], []]
+
+
+def test_a_failure_has_a_record_too(
+    api: ModuleType,
+    stream: Any,
+    make_counters: Callable[..., Any],
+    profile: Callable[..., list[Any]],
+) -> None:
+    if not api.properties(0).reports_errors:
+        pytest.skip("the device does not report integer divisions by zero")
+    counters, zeros = make_counters(COUNT), make_counters(COUNT * 0)
+
+    def enqueue() -> None:
+        counters.divide(stream, zeros)
+        with pytest.raises(api.DeviceError):
+            api.synchronize(stream)
+
+    assert len(profile(stream, enqueue)) == 1
+
+
+def test_the_clock_is_related_to_the_hosts(
+    api: ModuleType,
+    stream: Any,
+    make_counters: Callable[..., Any],
+    profile: Callable[..., list[Any]],
+) -> None:
+    counters = make_counters(COUNT)
+    before = time.time_ns()
+    (record,) = profile(stream, lambda: counters.add(stream, 1))
+    clocks = api.relate_clocks(0)
+    after = time.time_ns()
+    start, end = (clocks.host_ns + at - clocks.device_ns for at in (record.start_ns, record.end_ns))
+    assert before - MILLISECOND <= start <= end <= after + MILLISECOND
+    assert before <= clocks.host_ns <= after
