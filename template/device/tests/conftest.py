@@ -38,8 +38,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def api() -> ModuleType:
-    """The module `_device`: every function of the headers in Python."""
-    return device_library.load()
+    """The module `_device`: every function of the headers in Python. Without it the run ends."""
+    try:
+        return device_library.load()
+    except device_library.BuildError as error:
+        pytest.exit(str(error), returncode=pytest.ExitCode.TESTS_FAILED)
 
 
 @pytest.fixture

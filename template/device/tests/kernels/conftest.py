@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import inspect
+from collections.abc import Callable, Generator, Iterator
 from types import ModuleType
 
 import pytest
-from kernels.harness import Device
+from kernels.harness import FREE, Device
 from kernels.support import Support
 
 
@@ -24,6 +25,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if not item.get_closest_marker("full")]
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    """Runs a test again, for the results of the other mode, if those differ."""
+    result = yield
+    device = pyfuncitem.funcargs.get("device")
+    if not isinstance(device, Device) or not device.differs:
+        return result
+    modes, device.modes = device.modes, (FREE,)
+    try:
+        names = inspect.signature(pyfuncitem.obj).parameters
+        pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names})
+    finally:
+        device.modes = modes
+    return result
+
+
 @pytest.fixture(scope="session")
 def device(api: ModuleType, pytestconfig: pytest.Config) -> Device:
     """The device under test, with what it declares."""
@@ -38,6 +55,7 @@ def report_outcomes(
 ) -> Iterator[None]:
     """Attaches what a test has seen to its report, for the matrix at the end."""
     device.outcomes.clear()
+    device.differs = False
     yield
     for outcome in device.outcomes:
         record_property("device case", [*outcome.case.fields, outcome.answer, outcome.ulp])

@@ -23,6 +23,9 @@ DTYPES: dict[str, np.dtype[Any]] = {
     )
 }
 
+# Whether the same arguments must give the same bits; what support.toml calls it.
+FREE, DETERMINISTIC = "free", "deterministic"
+
 
 def rng(*case: object) -> np.random.Generator:
     """Random numbers that depend on nothing but the case."""
@@ -33,8 +36,14 @@ class Array:
     """A strided array on the device, between guard bands, and what its storage should hold."""
 
     def __init__(
-        self, api: ModuleType, dtype: str, shape: tuple[int, ...], place: layouts.Placer
+        self,
+        api: ModuleType,
+        dtype: str,
+        shape: tuple[int, ...],
+        place: layouts.Placer,
+        filled: bool = True,
     ) -> None:
+        self.filled = filled  # probes look at no contents
         self.dtype = dtype
         self.shape = shape
         self.placement = place(shape)
@@ -53,7 +62,8 @@ class Array:
 
     def upload(self) -> None:
         """Writes the storage to the device."""
-        self.buffer.write(self.storage.view(np.uint8))
+        if self.filled:
+            self.buffer.write(self.storage.view(np.uint8))
 
     def _strided(self, storage: NDArray[Any]) -> NDArray[Any]:
         return np.lib.stride_tricks.as_strided(
@@ -108,6 +118,9 @@ class Device:
         self.updating = updating
         # What the test has seen so far.
         self.outcomes: list[Outcome] = []
+        # The modes to run cases in; whether the test has seen their results differ.
+        self.modes: tuple[str, ...] = (FREE, DETERMINISTIC)
+        self.differs = False
         self.stream = api.default_stream(0)
         self.flushes_denormals: bool = api.properties(0).flushes_denormals
 
@@ -119,7 +132,7 @@ class Device:
         values: NDArray[Any] | None = None,
     ) -> Array:
         """A new array; without values, every bit of it is set."""
-        array = Array(self.api, dtype, shape, place)
+        array = Array(self.api, dtype, shape, place, filled=not self.probes_only)
         if values is None:
             return array
         with np.errstate(all="ignore"):
@@ -143,7 +156,9 @@ class Device:
         *arguments: Any,
         more: Sequence[Any] = (),
     ) -> None:
-        """Asks the case's family with these arguments whether it would, then to do it, and waits.
+        """Asks the case's family with these arguments whether it would, then to do it, and waits:
+        if it may give other bits each time, and if it may not. The results of the latter stay, and
+        `differs` says whether the others are worth a look.
 
         `more` are further arguments, which do not tell one case from another. A declared decline
         skips the test, any other fails it.
@@ -151,18 +166,27 @@ class Device:
         arrays = [out for out in outputs if out is not None]
         case = replace(case, sizes=_sizes(arguments))
         given = [*arguments, *more]
-        promise = self._call(case, given, probe=True)
+        promises = self._ask(case, given)
         assert self.api.is_idle(self.stream), f"{case}: the probe enqueued work"
-        assert all(out.unchanged() for out in arrays), f"{case}: the probe wrote to the output"
         if self.probes_only:
-            self._settle(case, promise)
+            self._settle(case, promises)
             pytest.skip("only asked")
-        answer = self._call(case, given, probe=False)
-        assert promise == answer, f"{case}: the probe said {promise!r}, the launch {answer!r}"
-        self.api.synchronize(self.stream)
-        if answer is not None:
-            assert all(out.unchanged() for out in arrays), f"{case} was declined and yet written"
-        self._settle(case, answer)
+        assert all(out.unchanged() for out in arrays), f"{case}: the probe wrote to the output"
+        results = []
+        for mode, promise in promises.items():
+            if results:
+                for out in arrays:
+                    out.upload()
+            answer = self._call(case, given, mode, probe=False)
+            assert promise == answer, f"{case}: the probe said {promise!r}, the launch {answer!r}"
+            self.api.synchronize(self.stream)
+            if answer is not None:
+                same = all(out.unchanged() for out in arrays)
+                assert same, f"{case} was declined and yet written"
+                continue
+            results.append([out.buffer.read() for out in arrays])
+        self.differs |= any(result != results[0] for result in results)
+        self._settle(case, promises)
 
     def launch(self, case: Case, stream: Any, *arguments: Any) -> None:
         """Launches on a stream, and waits for nothing. A declared decline skips the test."""
@@ -178,31 +202,52 @@ class Device:
     ) -> None:
         """Runs a case that fails on the device, which the next synchronisation says, and only it."""
         case = replace(case, sizes=_sizes(arguments))
-        answer = self._call(case, [*arguments, *more], probe=self.probes_only)
-        self._settle(case, answer)
+        given = [*arguments, *more]
+        promises = self._ask(case, given)
+        self._settle(case, promises)
         if self.probes_only:
             pytest.skip("only asked")
-        with pytest.raises(self.api.DeviceError, match=message) as caught:
+        for mode, promise in promises.items():
+            if promise is not None:
+                continue
+            assert self._call(case, given, mode, probe=False) is None
+            with pytest.raises(self.api.DeviceError, match=message) as caught:
+                self.api.synchronize(self.stream)
+            assert caught.value.code == self.api.ErrorCode.INVALID_ARGUMENT
             self.api.synchronize(self.stream)
-        assert caught.value.code == self.api.ErrorCode.INVALID_ARGUMENT
-        self.api.synchronize(self.stream)
 
-    def _call(self, case: Case, arguments: Sequence[Any], probe: bool) -> str | None:
+    def _ask(self, case: Case, arguments: Sequence[Any]) -> dict[str, str | None]:
+        """What the family would answer in each mode: those in which it declines come first."""
+        promises = {mode: self._call(case, arguments, mode, probe=True) for mode in self.modes}
+        return dict(sorted(promises.items(), key=lambda item: item[1] is None))
+
+    def _call(self, case: Case, arguments: Sequence[Any], mode: str, probe: bool) -> str | None:
         """What the case's family answers: None, or the reason why it declines."""
         family = getattr(self.api, case.family)
-        answer: str | None = family(self.stream, *map(_argument, arguments), probe=probe)
+        given = map(_argument, arguments)
+        answer: str | None = family(
+            self.stream, *given, probe=probe, deterministic=mode == DETERMINISTIC
+        )
         return answer
 
-    def _settle(self, case: Case, answer: str | None) -> None:
-        """Compares an answer with what support.toml declares, and notes it."""
-        self.outcomes.append(Outcome(case, answer))
-        entry = self.support.declared(case)
-        right = (entry is None) == (answer is None) or self.updating
-        if answer is None:
-            assert right, f"{case} works, but support.toml declares it unsupported"
+    def _settle(self, case: Case, answers: dict[str, str | None]) -> None:
+        """Compares answers with what support.toml declares, and notes them."""
+        if len(set(answers.values())) > 1:
+            cases = {replace(case, mode=mode): answer for mode, answer in answers.items()}
         else:
-            assert right, f"{case} is declined ({answer}), but support.toml says nothing"
-            pytest.skip(entry.reason if entry else answer)
+            cases = {case: next(iter(answers.values()))}
+        self.outcomes += [Outcome(case, answer) for case, answer in cases.items()]
+        why = ""
+        for one, answer in cases.items():
+            entry = self.support.declared(one)
+            right = (entry is None) == (answer is None) or self.updating
+            if answer is None:
+                assert right, f"{one} works, but support.toml declares it unsupported"
+            else:
+                assert right, f"{one} is declined ({answer}), but support.toml says nothing"
+                why = (entry.note or entry.reason) if entry else answer
+        if None not in cases.values():
+            pytest.skip(why)
 
     def check(self, case: Case, verify: Callable[[], None]) -> None:
         """Calls verify(), which a case that is expected to fail must not pass."""

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
 import json
-import re
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import replace
+from collections import Counter, defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import device_library
 import pytest
-from kernels.support import PATTERNS, Case, Entry, Globs, Outcome, Support
+from kernels.gaps import ALL, FULL, QUICK, gaps, rewritten, unmet
+from kernels.support import Case, Outcome, Support
 
 # Columns of the matrix, by the names that fit there.
 DTYPES = {
@@ -62,99 +60,20 @@ def as_json(outcomes: Iterable[Outcome]) -> dict[str, Any]:
     return families
 
 
-# The values of -m that take every case of a file: without the slow ones, only those, all of them.
-QUICK, FULL, ALL = "", "full", "full or not full"
-ANY: Globs = ("*",)
-
-
-def unmet(support: Support, cases: Collection[Case], tier: str) -> list[Entry]:
-    """The entries about the families of these cases that no case matches, as far as one can tell.
-
-    What is said of sizes may be about the slow cases, everything else is about quick ones too.
-    """
-    families = {case.family for case in cases}
-    return [
-        entry
-        for entry in (*support.unsupported, *support.expected_failures, *support.ulp)
-        if (tier == ALL or (tier == QUICK and entry.sizes == ANY))
-        and any(map(entry.about, families))
-        and not any(entry.matches(case) for case in cases)
-    ]
-
-
-def gaps(
-    support: Support, outcomes: Collection[Outcome], tier: str
-) -> tuple[list[Entry], set[Case]]:
-    """What `unsupported` should say: its entries that are right, and as few others as do.
-
-    And the cases that no entry can be about, because the device declines only some of them.
-    """
-    declined = {outcome.case: outcome.answer or "" for outcome in outcomes if outcome.answer}
-    working = [outcome.case for outcome in outcomes if not outcome.answer]
-    stale = unmet(support, [*declined, *working], tier)
-    entries = [
-        entry
-        for entry in support.unsupported
-        if entry not in stale and not any(entry.matches(case) for case in working)
-    ]
-    left = {case for case in declined if not any(entry.matches(case) for entry in entries)}
-    for family in sorted({case.family for case in left}):
-        missing = {case for case in left if case.family == family}
-        for entry, covered in _covering(missing, [x for x in working if x.family == family]):
-            reasons = {_reason(support, case, declined[case]) for case in covered}
-            entries.append(replace(entry, reason="; ".join(sorted(reasons))))
-            left -= covered
-    return entries, left
-
-
-def _covering(
-    missing: Iterable[Case], working: Collection[Case]
-) -> Iterator[tuple[Entry, set[Case]]]:
-    """Entries about these cases of a family and no working one, general ones first, and whose."""
-    rest = set(missing)
-    free = PATTERNS[1:]
-    for count in range(len(free) + 1):
-        for given in itertools.combinations(free, count):
-            for case in sorted(rest, key=str):
-                entry = _about(case, given)
-                if case in rest and not any(entry.matches(other) for other in working):
-                    covered = {other for other in rest if entry.matches(other)}
-                    rest -= covered
-                    yield entry, covered
-
-
-def _about(case: Case, given: Collection[str]) -> Entry:
-    """The entry about all cases of the family that have the case's values of these fields."""
-    names = {"family", *given}
-    globs = {name: (getattr(case, name),) if name in names else ANY for name in PATTERNS}
-    return Entry(**globs, reason="")
-
-
-def _reason(support: Support, case: Case, answer: str) -> str:
-    """What the file said about a case so far, or else what the device says."""
-    entry = support.declared(case)
-    return entry.reason if entry else answer
-
-
-def rewritten(text: str, entries: Iterable[Entry]) -> str:
-    """The text of a support.toml with these `unsupported` entries, at its end, instead of its own.
-
-    An entry ends at an empty line. Everything else stays.
-    """
-    kept = re.sub(r"^\[\[unsupported\]\]\n([^\s\[].*\n)*\n*", "", text, flags=re.MULTILINE)
-    return "\n\n".join([*filter(None, [kept.rstrip("\n")]), *map(_paragraph, entries)]) + "\n"
-
-
-def _paragraph(entry: Entry) -> str:
-    patterns = zip(PATTERNS, entry.patterns, strict=True)
-    keys = [f"{name} = {_quoted(globs)}" for name, globs in patterns if globs != ANY]
-    return "\n".join(["[[unsupported]]", *keys, f"reason = {_quoted(entry.reason)}"])
-
-
-def _quoted(value: str | Globs) -> str:
-    """A string, or several, as TOML writes them, which is as JSON does."""
-    one = value[0] if isinstance(value, tuple) and len(value) == 1 else value
-    return json.dumps(one, ensure_ascii=False)
+def capabilities(results: Iterable[tuple[str, str, str]]) -> list[str]:
+    """Lines of a table of what the runtime can, from its tests: file, outcome, reason of a skip."""
+    files: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for file, outcome, reason in results:
+        files[file.removeprefix("test_").replace("_", " ")].append((outcome, reason))
+    lines = []
+    for name, seen in sorted(files.items()):
+        outcomes = [outcome for outcome, _ in seen]
+        skips = Counter(reason for outcome, reason in seen if outcome == "skipped")
+        word = "FAIL" if "failed" in outcomes else "yes" if "passed" in outcomes else "no"
+        why = "; ".join(f"{reason} ({count})" for reason, count in skips.items())
+        passed = f"{outcomes.count('passed')} of {len(outcomes)}"
+        lines.append(f"{name:<20}{word:>5}  {passed:<12}{why and f'not tried: {why}'}".rstrip())
+    return lines
 
 
 class Report:
@@ -164,12 +83,18 @@ class Report:
         self.config = config
         self.outcomes: dict[tuple[Case, str | None], Outcome] = {}
         self.failed: set[str] = set()
+        self.runtime: dict[str, tuple[str, str, str]] = {}
         self.lines: list[str] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Takes the cases of a test that has ended."""
         if report.failed:
             self.failed.add(report.nodeid)
+        path = Path(report.nodeid.partition("::")[0])
+        if path.parent.name == "runtime" and (report.when == "call" or not report.passed):
+            reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
+            told = (path.stem, report.outcome, reason.removeprefix("Skipped: "))
+            self.runtime[report.nodeid] = told
         if report.when != "teardown":
             return
         for name, value in report.user_properties:
@@ -233,9 +158,15 @@ class Report:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Prints the matrix."""
-        if not self.outcomes:
+        if not self.outcomes and not self.runtime:
             return
         terminalreporter.section(f"what {device_library.DEVICE} does")
+        for line in capabilities(self.runtime.values()):
+            terminalreporter.line(line)
+        if not self.outcomes:
+            return
+        if self.runtime:
+            terminalreporter.line("")
         declined = sum(outcome.answer is not None for outcome in self.outcomes.values())
         count = f"{len(self.outcomes)} kinds of cases, {declined} of them declined"
         for line in [*matrix(self.outcomes.values()), "", count, *self.lines]:

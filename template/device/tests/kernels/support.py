@@ -26,11 +26,13 @@ class Case:
     layout: str = "-"
     # What the family got: its arrays' sizes and whole numbers such as a dimension, as in "17x33 17x33 1".
     sizes: str = "-"
+    # "deterministic" or "free" where the device answers otherwise if it may give other bits.
+    mode: str = "-"
 
     @property
     def fields(self) -> tuple[str, ...]:
         """What globs are matched with."""
-        return (self.family, self.op, self.dtype, self.layout, self.sizes)
+        return (self.family, self.op, self.dtype, self.layout, self.sizes, self.mode)
 
     def __str__(self) -> str:
         return " ".join(self.fields)
@@ -64,8 +66,10 @@ class Entry:
     dtype: Globs
     layout: Globs
     sizes: Globs
+    mode: Globs
     reason: str
     ulp: float | None = None
+    note: str = ""  # the reason in words of yours; `reason` is the device's own
 
     def __str__(self) -> str:
         return " ".join(",".join(globs) for globs in self.patterns)
@@ -73,7 +77,7 @@ class Entry:
     @property
     def patterns(self) -> tuple[Globs, ...]:
         """The globs, in the order of a case's fields."""
-        return (self.family, self.op, self.dtype, self.layout, self.sizes)
+        return (self.family, self.op, self.dtype, self.layout, self.sizes, self.mode)
 
     def matches(self, case: Case) -> bool:
         """Whether the entry is about this case."""
@@ -85,7 +89,7 @@ class Entry:
 
 
 _LISTS = ("unsupported", "expected_failures", "ulp")
-PATTERNS = ("family", "op", "dtype", "layout", "sizes")
+PATTERNS = ("family", "op", "dtype", "layout", "sizes", "mode")
 
 
 @dataclass(frozen=True)
@@ -129,13 +133,14 @@ class Support:
 
 
 def _entry(name: str, item: dict[str, Any]) -> Entry:
-    unknown = set(item) - {*PATTERNS, "reason", "ulp"}
+    unknown = set(item) - {*PATTERNS, "reason", "ulp", *(["note"] if name == "unsupported" else [])}
     if unknown or ("ulp" in item) != (name == "ulp"):
         raise ValueError(f"support.toml: wrong keys in an entry of {name}: {sorted(item)}")
     if not item.get("reason") or "family" not in item:
         raise ValueError(f"support.toml: an entry of {name} lacks its family or its reason: {item}")
     globs = {name: _globs(item.get(name, "*")) for name in PATTERNS}
-    entry = Entry(**globs, reason=item["reason"], ulp=item.get("ulp"))
+    note = item.get("note", "")
+    entry = Entry(**globs, reason=item["reason"], ulp=item.get("ulp"), note=note)
     if not any(map(entry.about, device_library.families())):
         raise ValueError(f"support.toml: there is no family {item['family']}")
     return entry

@@ -44,6 +44,8 @@ def run(
 
     codes = (device.api.IndexOp[op], device.api.ScatterMode[mode])
     device.run(case, [table], *codes, table, indices, source, dim)
+    if mode == "assign":
+        device.differs = False  # which of several values stays is promised in one mode only
     return case
 
 

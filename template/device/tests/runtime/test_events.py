@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -82,6 +83,64 @@ def test_a_stream_waits_for_another_devices_event(
     api: ModuleType, second_device: int, make_stream: Callable[..., Any], gate: Any, event: Any
 ) -> None:
     check_order(api, gate, event, make_stream(0), make_stream(second_device))
+
+
+def check_order_of_long_work(
+    api: ModuleType,
+    make_buffer: Callable[..., Any],
+    event: Any,
+    streams: tuple[Any, Any],
+    other: int,
+) -> None:
+    """The same without host functions: what the second stream, one of the device `other`, copies
+    takes the first one long.
+    """
+    size = 2**22
+    first, second = streams
+    source, target = make_buffer(size), make_buffer(64, other)
+    for value in range(200):
+        api.fill_bytes(first, source.address, value, size)
+    api.record(event, first)
+    api.wait(second, event)
+    api.copy_bytes(second, (target.address, other), (source.address, 0), 64)
+    api.synchronize(second)
+    assert set(target.read()) == {199}
+    assert api.is_complete(event)
+    api.synchronize(first)
+
+
+def test_a_stream_waits_for_long_work_before_an_event(
+    api: ModuleType, make_buffer: Callable[..., Any], event: Any, streams: tuple[Any, Any]
+) -> None:
+    check_order_of_long_work(api, make_buffer, event, streams, 0)
+
+
+def test_a_stream_waits_for_long_work_of_another_device(
+    api: ModuleType,
+    second_device: int,
+    make_buffer: Callable[..., Any],
+    make_stream: Callable[..., Any],
+    event: Any,
+) -> None:
+    streams = make_stream(0), make_stream(second_device)
+    check_order_of_long_work(api, make_buffer, event, streams, second_device)
+
+
+def test_who_waits_for_an_event_sees_the_long_work_before_it(
+    api: ModuleType,
+    stream: Any,
+    event: Any,
+    make_buffer: Callable[..., Any],
+    make_pinned: Callable[[int], int],
+) -> None:
+    size = 2**22
+    buffer, address = make_buffer(size), make_pinned(64)
+    for value in range(200):
+        api.fill_bytes(stream, buffer.address, value, size)
+    api.copy_bytes(stream, (address, api.HOST), (buffer.address, 0), 64)
+    api.record(event, stream)
+    api.synchronize(event)
+    assert ctypes.string_at(address, 64) == bytes([199]) * 64
 
 
 def test_wait_sees_the_state_at_the_call_not_later(

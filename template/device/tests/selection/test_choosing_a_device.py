@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,6 +13,7 @@ from pathlib import Path
 import device_library
 import pytest
 
+NAMES = ("fill", "copy")  # of families with more than one test
 Configure = Callable[..., "subprocess.CompletedProcess[str]"]
 PREFIX = device_library.ENV_PREFIX
 
@@ -72,3 +75,21 @@ def test_a_warning_in_a_device_elsewhere_is_an_error_only_on_request(
     )
     assert "of_no_use" in done.stderr
     assert (done.returncode != 0) == fails, done.stderr
+
+
+def test_a_device_that_cannot_be_built_is_told_once(tmp_path: Path) -> None:
+    device = tmp_path / "device-that-is-none"
+    tests = [str(Path(__file__).parents[1] / "kernels" / f"test_{name}.py") for name in NAMES]
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *tests],
+            env={**os.environ, f"{PREFIX}_DEVICE": str(device)},
+            cwd=device_library.DEVICE_ROOT.parent,
+            capture_output=True,
+            text=True,
+        )
+    finally:
+        build = device_library.DEVICE_ROOT.parent / "build" / f"device-testing-{device.name}"
+        shutil.rmtree(build, ignore_errors=True)
+    assert done.returncode == 1
+    assert (done.stdout + done.stderr).count("There is no device in") == 1, done.stdout
