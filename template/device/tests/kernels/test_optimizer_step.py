@@ -174,5 +174,24 @@ def test_nothing_is_written_where_a_gradient_was_not_finite(
         assert array.unchanged()
 
 
+@pytest.mark.parametrize(("op", "params"), SETTINGS[::2], ids=str)
+def test_the_learning_rate_may_lie_on_the_device(
+    device: Device, op: str, params: dict[str, Any]
+) -> None:
+    case = Case("optimizer_step", op, "float32", "contiguous")
+    rate = device.array("float32", (1,))
+    for lr in (0.25, 0.5):
+        rate.set(np.asarray([lr]))
+        by_address = {**params, "lr": 100.0, "lr_address": rate.buffer.address}
+        group = Group(device, case, op, by_address, layouts.contiguous)
+        before = [[oracle.wide(a.values) for a in group.of(i)] for i in range(len(SHAPES))]
+        group.run(device, case)
+        for index, arrays in enumerate(before):
+            parameter, _, *states = group.of(index)
+            expected = step(op, {**params, "lr": lr}, arrays)
+            for got, wanted in zip([parameter, *states], expected, strict=True):
+                check(device, case, got, wanted)
+
+
 def test_every_operation_is_tested(device: Device) -> None:
     assert {op.name for op in device.api.OptimizerOp} == {op for op, _ in SETTINGS}

@@ -102,7 +102,8 @@ def test_errors_stay_within_their_bound(device: Device, name: str, dtype: str, d
     wide = oracle.wide(given)
     expected = OPERATIONS[name](wide, axis=dim)
     size = np.cumsum(np.abs(wide), axis=dim) if name == "sum" else np.abs(expected)
-    steps = 2.0 * shape[dim] * tolerances.unit_roundoff(DTYPES["float64"])
+    calculated_in = "float64" if device.float64_arithmetic else dtype
+    steps = 2.0 * shape[dim] * tolerances.unit_roundoff(DTYPES[calculated_in])
     allowed = tolerances.spacing(expected, DTYPES[dtype]) + steps * size
     device.assert_within(case, out.read(), expected, allowed)
 
@@ -133,7 +134,11 @@ def test_logarithms_of_sums_take_infinities(device: Device, dtype: str) -> None:
     case, out, _, given = run(device, "logsumexp", dtype, values, 1)
     with np.errstate(invalid="ignore"):
         expected = np.logaddexp.accumulate(oracle.wide(given), axis=1)
-    device.assert_close(case, out, expected)
+    if device.float64_arithmetic:
+        device.assert_close(case, out, expected)
+    else:
+        allowed = 4 * tolerances.spacing(np.nan_to_num(expected), DTYPES[dtype])
+        device.assert_within(case, out.read(), expected, allowed)
 
 
 def test_every_operation_is_tested(device: Device) -> None:
