@@ -160,6 +160,27 @@ def test_copies_and_fills_of_a_stream_run_in_order(
     assert second.read(1, 199) == bytes(range(1, 200))
 
 
+@pytest.mark.parametrize("pinned", [False, True], ids=["device", "host"])
+def test_memory_goes_back_when_a_query_says_that_its_use_has_ended(
+    api: ModuleType, make_buffer: Callable[..., Any], stream: Any, pinned: bool
+) -> None:
+    buffer = make_buffer(SIZES[-1])
+    for _ in range(20):
+        address = api.allocate_host(SIZES[-1]) if pinned else api.allocate(0, SIZES[-1])
+        place = (address, api.HOST if pinned else 0)
+        api.fill_bytes(stream, buffer.address, 7, SIZES[-1])
+        api.copy_bytes(stream, place, (buffer.address, 0), SIZES[-1])
+        while not api.is_idle(stream):
+            pass
+        if pinned:
+            assert (at(address, SIZES[-1]) == 7).all()
+            api.deallocate_host(address)
+        else:
+            api.deallocate(0, address)
+        assert api.describe(place[1], address).kind is api.MemoryKind.UNKNOWN
+    api.synchronize(stream)
+
+
 def test_an_address_of_another_device_is_refused(
     api: ModuleType, simulator: ModuleType, second_device: int, stream: Any
 ) -> None:

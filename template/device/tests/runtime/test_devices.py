@@ -15,21 +15,6 @@ def test_there_is_a_device(api: ModuleType) -> None:
     assert api.device_count() >= 1, "no driver, no device, or device_count is not written yet"
 
 
-def test_counting_devices_is_safe_before_fork(run_child: Callable[..., Any]) -> None:
-    code = """
-import os, _device
-before = _device.device_count()
-child = os.fork()
-if child == 0:
-    stream = _device.default_stream(0)
-    _device.synchronize(stream)
-    os._exit(0 if _device.device_count() == before else 1)
-assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-"""
-    done = run_child(code)
-    assert done.returncode == 0, done.stderr
-
-
 def test_properties_are_filled_in(api: ModuleType) -> None:
     for device in range(api.device_count()):
         properties = api.properties(device)

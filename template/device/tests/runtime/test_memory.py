@@ -113,27 +113,6 @@ def test_an_address_of_one_device_says_nothing_of_the_host_and_of_others(
     assert api.describe(0, make_pinned(64)).kind is not api.MemoryKind.HOST_PINNED
 
 
-@pytest.mark.parametrize("pinned", [False, True], ids=["device", "host"])
-def test_memory_goes_back_when_a_query_says_that_its_use_has_ended(
-    api: ModuleType, make_buffer: Callable[..., Any], stream: Any, pinned: bool
-) -> None:
-    buffer = make_buffer(MIB)
-    for _ in range(20):
-        address = api.allocate_host(MIB) if pinned else api.allocate(0, MIB)
-        place = (address, api.HOST if pinned else 0)
-        api.fill_bytes(stream, buffer.address, 7, MIB)
-        api.copy_bytes(stream, place, (buffer.address, 0), MIB)
-        while not api.is_idle(stream):
-            pass
-        if pinned:
-            assert set(at(address, MIB)) == {7}
-            api.deallocate_host(address)
-        else:
-            api.deallocate(0, address)
-        assert api.describe(place[1], address).kind is api.MemoryKind.UNKNOWN
-    api.synchronize(stream)
-
-
 def test_pinned_memory_is_ordinary_memory_to_the_host(make_pinned: Callable[[int], int]) -> None:
     memory = at(make_pinned(4096), 4096)
     expected = pattern(4096)

@@ -146,6 +146,21 @@ def test_more_work_than_a_queue_holds_runs_in_order(
     assert set(buffer.read()) == {29_999 % 251}
 
 
+def test_counting_devices_is_safe_before_fork(run_child: Callable[..., Any]) -> None:
+    code = """
+import os, _device
+before = _device.device_count()
+child = os.fork()
+if child == 0:
+    stream = _device.default_stream(0)
+    _device.synchronize(stream)
+    os._exit(0 if _device.device_count() == before else 1)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+"""
+    done = run_child(code)
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_process_ends_cleanly_with_work_pending(run_child: Callable[..., Any]) -> None:
     code = """
 import _device
