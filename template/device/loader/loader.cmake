@@ -1,6 +1,7 @@
 # Compiles the loader and the layers, which go into everything that calls the device.
 file(GLOB loader_sources CONFIGURE_DEPENDS
-  "${CMAKE_CURRENT_SOURCE_DIR}/loader/*.cpp" "${CMAKE_CURRENT_SOURCE_DIR}/layers/*.cpp")
+  "${CMAKE_CURRENT_SOURCE_DIR}/loader/*.cpp" "${CMAKE_CURRENT_SOURCE_DIR}/layers/*.cpp"
+  "${CMAKE_CURRENT_SOURCE_DIR}/layers/*/*.cpp")
 add_library(${DEVICE_LOADER} STATIC ${loader_sources})
 target_include_directories(${DEVICE_LOADER} PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}")
 target_compile_features(${DEVICE_LOADER} PUBLIC cxx_std_20)

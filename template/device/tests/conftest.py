@@ -66,6 +66,15 @@ def simulator(api: ModuleType) -> Iterator[ModuleType]:
 
 
 @pytest.fixture
+def bare_device(api: ModuleType) -> Iterator[None]:
+    """No layer over the device: for what it says itself to a caller that breaks a promise."""
+    layers = api.layers()
+    api.set_layers([])
+    yield
+    api.set_layers(layers)
+
+
+@pytest.fixture
 def second_device(api: ModuleType) -> int:
     """The index of another device than 0."""
     if api.device_count() < 2:

@@ -62,6 +62,8 @@ assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 500_000
     assert done.returncode == 0, done.stderr
 
 
-def test_a_host_address_given_as_a_device_address_is_refused(api: ModuleType, stream: Any) -> None:
+def test_a_host_address_given_as_a_device_address_is_refused(
+    api: ModuleType, bare_device: None, stream: Any
+) -> None:
     with pytest.raises(api.DeviceError, match="is not an address of a simulated device"):
         api.fill_bytes(stream, 4096, 0, 1)
