@@ -9,6 +9,7 @@ target_compile_options(${DEVICE_LOADER} PRIVATE -Wall -Wextra -Werror)
 # A debug build checks what the device may assume from the start.
 target_compile_definitions(${DEVICE_LOADER} PRIVATE
   DEVICE_ENV_PREFIX="${DEVICE_ENV_PREFIX}"
+  BACKEND_NAME="${DEVICE_BACKEND_NAME}"
   DEVICE_TABLE=${DEVICE_TARGET}_table
   DEFAULT_LAYERS="$<$<CONFIG:Debug>:validate>")
 set_source_files_properties("${CMAKE_CURRENT_SOURCE_DIR}/loader/loader.cpp" PROPERTIES COMPILE_OPTIONS -Wno-address)

@@ -1,0 +1,72 @@
+"""Which layers stand over the device, and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+ASK = "import _device; print(*_device.layers(), sep=',')"
+
+
+@pytest.fixture
+def restored(api: ModuleType) -> Iterator[None]:
+    """What stood over the device stands there again after the test."""
+    before = api.layers()
+    yield
+    api.set_layers(before)
+
+
+@pytest.mark.parametrize("names", ["", "validate", "trace,validate", "validate,trace"])
+def test_the_variable_says_which_and_in_which_order(
+    api: ModuleType, run_child: Callable[..., Any], names: str
+) -> None:
+    done = run_child(ASK, **{f"{api.ENV_PREFIX}_DEVICE_LAYERS": names})
+    assert done.stdout.strip() == names
+
+
+def test_a_name_of_no_layer_is_refused_at_import(
+    api: ModuleType, run_child: Callable[..., Any]
+) -> None:
+    done = run_child("import _device", **{f"{api.ENV_PREFIX}_DEVICE_LAYERS": "validate,nonsense"})
+    assert done.returncode == 1
+    sentence = done.stderr.strip().splitlines()[-1]
+    assert f"{api.ENV_PREFIX}_DEVICE_LAYERS: 'nonsense' is not a device layer; choose" in sentence
+    assert "validate" in sentence.partition("choose from")[2]
+
+
+def test_a_program_sets_them(api: ModuleType, restored: None) -> None:
+    api.set_layers(["validate", "trace", "validate"])
+    assert api.layers() == ["validate", "trace"]
+    with pytest.raises(api.DeviceError, match="'nonsense' is not a device layer; choose from"):
+        api.set_layers(["nonsense"])
+    assert api.layers() == ["validate", "trace"]
+
+
+def test_the_first_layer_sees_what_the_next_refuses(
+    api: ModuleType, run_child: Callable[..., Any]
+) -> None:
+    code = """
+import _device
+try:
+    _device.create_stream(-1, 0)
+except _device.DeviceError:
+    pass
+"""
+    refused = {
+        names: "contract of create_stream"
+        in run_child(code, **{f"{api.ENV_PREFIX}_DEVICE_LAYERS": names}).stderr
+        for names in ("trace,validate", "validate,trace")
+    }
+    assert refused == {"trace,validate": True, "validate,trace": False}
+
+
+def test_without_a_layer_nothing_stands_in_between(api: ModuleType, restored: None) -> None:
+    api.set_layers([])
+    assert api.is_bare()
+    api.set_layers(["validate"])
+    assert not api.is_bare()
+    api.set_layers([])
+    assert api.is_bare()

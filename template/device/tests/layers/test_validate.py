@@ -1,0 +1,337 @@
+"""The layer `validate`: one sentence for each broken promise, none for kept ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+Make = Callable[..., Any]
+
+
+@pytest.fixture(autouse=True)
+def validated(api: ModuleType) -> Iterator[None]:
+    """The layer, over whatever device is tested."""
+    before = api.layers()
+    api.set_layers(["validate"])
+    yield
+    api.set_layers(before)
+
+
+@pytest.fixture
+def refuses(api: ModuleType) -> Callable[..., None]:
+    """Calls a function, which must be refused with a sentence of these parts."""
+
+    def refuse(function: Callable[..., object], *arguments: object, says: str) -> None:
+        with pytest.raises(api.DeviceError, match=says) as caught:
+            function(*arguments)
+        assert caught.value.code is api.ErrorCode.INVALID_ARGUMENT
+
+    return refuse
+
+
+@pytest.fixture
+def views(api: ModuleType, make_buffer: Make) -> Callable[..., Any]:
+    """Views of one buffer of 256 bytes each, float32 unless said otherwise."""
+
+    def make(
+        *sizes: int, strides: tuple[int, ...] | None = None, offset: int = 0, buffer: Any = None
+    ) -> Any:
+        steps = list(strides) if strides is not None else []
+        if strides is None:
+            step = 1
+            for size in reversed(sizes):
+                steps.insert(0, step)
+                step *= size
+        owner = buffer if buffer is not None else make_buffer(256)
+        return owner.view(offset, api.DType.float32, list(sizes), steps)
+
+    return make
+
+
+def needs(api: ModuleType, *families: str) -> None:
+    """Skips the test on a device without these families: there is no call to check."""
+    present = {name for group, name, has in api.functions() if group == "families" and has}
+    if missing := set(families) - present:
+        pytest.skip(f"the device has no {', '.join(sorted(missing))}")
+
+
+# --- Memory ---
+
+
+def test_a_size_of_no_bytes_is_refused(api: ModuleType, refuses: Make, stream: Any) -> None:
+    refuses(api.allocate, 0, 0, says=r"contract of allocate: there are no bytes to allocate")
+    refuses(api.allocate_host, 0, says="no bytes to allocate")
+    address = api.allocate(0, 64)
+    refuses(api.fill_bytes, stream, address, 0, 0, says="no bytes to fill")
+    refuses(api.copy_bytes, stream, (address, 0), (address, 0), 0, says="no bytes to copy")
+    api.deallocate(0, address)
+
+
+def test_a_device_that_does_not_exist_is_named(api: ModuleType, refuses: Make) -> None:
+    count = api.device_count()
+    for device in (-1, count):
+        says = f"there is no device {device}, only {count} from 0 on"
+        refuses(api.allocate, device, 64, says=says)
+        refuses(api.properties, device, says=says)
+        refuses(api.create_stream, device, 0, says=says)
+        refuses(api.create_event, device, False, says=says)
+
+
+def test_use_after_free_says_what_the_memory_was(
+    api: ModuleType, refuses: Make, stream: Any
+) -> None:
+    address = api.allocate(0, 192)
+    api.fill_bytes(stream, address, 0, 192)
+    api.synchronize(stream)
+    api.deallocate(0, address)
+    says = "was given back, an allocation of 192 bytes of device 0"
+    refuses(api.fill_bytes, stream, address + 64, 0, 64, says=says)
+    refuses(api.copy_bytes, stream, (address, 0), (address + 64, 0), 64, says=says)
+
+
+def test_what_reaches_beyond_its_allocation_says_by_how_much(
+    api: ModuleType, refuses: Make, stream: Any
+) -> None:
+    address, host = api.allocate(0, 128), api.allocate_host(64)
+    says = "reaches 32 bytes beyond an allocation of 128 bytes of device 0"
+    refuses(api.fill_bytes, stream, address + 64, 0, 96, says=says)
+    refuses(api.copy_bytes, stream, (host, api.HOST), (address, 0), 128, says="beyond .* the host")
+    api.deallocate(0, address)
+    api.deallocate_host(host)
+
+
+def test_a_second_give_back_does_not_reach_the_device(api: ModuleType, run_child: Make) -> None:
+    code = """
+import _device
+address, host = _device.allocate(0, 64), _device.allocate_host(64)
+_device.deallocate(0, address)
+_device.deallocate(0, address)
+_device.deallocate_host(host)
+_device.deallocate_host(host)
+_device.deallocate(0, _device.allocate(0, 64) + 16)
+_device.deallocate(0, _device.allocate_host(64))
+_device.deallocate_host(_device.allocate(0, 32))
+_device.deallocate(0, 0)
+print("alive")
+"""
+    done = run_child(code, **{f"{api.ENV_PREFIX}_DEVICE_LAYERS": "validate"})
+    assert done.stdout == "alive\n"
+    sentences = [
+        "contract of deallocate: address 0x.* was given back, an allocation of 64 bytes of device 0",
+        "contract of deallocate_host: .* was given back, an allocation of 64 bytes of the host",
+        "16 bytes inside an allocation of 64 bytes of device 0",
+        "is in memory of the host, not of device 0",
+        "is in memory of device 0, not of the host",
+        "contract of deallocate: the address is null",
+    ]
+    lines = done.stderr.splitlines()
+    assert len(lines) == len(sentences)
+    for line, sentence in zip(lines, sentences, strict=True):
+        assert re.search(sentence, line), line
+
+
+def test_memory_of_another_device_is_refused(
+    api: ModuleType, refuses: Make, second_device: int, stream: Any
+) -> None:
+    address = api.allocate(second_device, 64)
+    says = f"is in memory of device {second_device}, not of device 0"
+    refuses(api.fill_bytes, stream, address, 0, 64, says=says)
+    mine = api.allocate(0, 64)
+    refuses(api.copy_bytes, stream, (mine, 0), (address, 0), 64, says=f"from {hex(address)} {says}")
+    wrong = "the stream is of device 0, but the copy goes from"
+    to, source = (address, second_device), (address, second_device)
+    refuses(api.copy_bytes, stream, to, source, 64, says=wrong)
+    api.deallocate(0, mine)
+    api.deallocate(second_device, address)
+
+
+def test_a_copy_whose_sides_overlap_is_refused(api: ModuleType, refuses: Make, stream: Any) -> None:
+    address = api.allocate(0, 128)
+    says = "to and from share 48 of the 64 bytes"
+    refuses(api.copy_bytes, stream, (address, 0), (address + 16, 0), 64, says=says)
+    api.copy_bytes(stream, (address, 0), (address + 64, 0), 64)
+    api.synchronize(stream)
+    api.deallocate(0, address)
+
+
+# --- Streams and events ---
+
+
+def test_a_destroyed_stream_is_named(api: ModuleType, refuses: Make) -> None:
+    stream = api.create_stream(0, 0)
+    event = api.create_event(0, False)
+    api.destroy_stream(stream)
+    for call in (
+        lambda: api.query_stream(stream),
+        lambda: api.synchronize(stream),
+        lambda: api.record(event, stream),
+    ):
+        refuses(call, says="stream 0x[0-9a-f]+ was destroyed")
+    api.destroy_event(event)
+
+
+def test_a_destroyed_event_is_named(api: ModuleType, refuses: Make, stream: Any) -> None:
+    event = api.create_event(0, False)
+    api.destroy_event(event)
+    says = "event 0x[0-9a-f]+ was destroyed"
+    refuses(api.record, event, stream, says=says)
+    refuses(api.wait, stream, event, says=says)
+    refuses(api.query_event, event, says=says)
+
+
+def test_what_is_destroyed_twice_does_not_reach_the_device(
+    api: ModuleType, run_child: Make
+) -> None:
+    code = """
+import _device
+stream, event = _device.create_stream(0, 0), _device.create_event(0, False)
+for _ in range(2):
+    _device.destroy_stream(stream)
+    _device.destroy_event(event)
+_device.destroy_stream(_device.default_stream(0))
+_device.synchronize(_device.default_stream(0))
+print("alive")
+"""
+    done = run_child(code, **{f"{api.ENV_PREFIX}_DEVICE_LAYERS": "validate"})
+    assert done.stdout == "alive\n"
+    first, second, third = done.stderr.splitlines()
+    assert "contract of destroy_stream: stream" in first
+    assert "was destroyed" in first
+    assert "contract of destroy_event: event" in second
+    assert "the default stream is the library's" in third
+
+
+def test_an_event_is_recorded_on_streams_of_its_device(
+    api: ModuleType, refuses: Make, second_device: int, stream: Any, make_event: Make
+) -> None:
+    event = make_event(second_device)
+    says = f"the event is of device {second_device}, the stream of device 0"
+    refuses(api.record, event, stream, says=says)
+
+
+def test_elapsed_time_is_of_two_timed_events_of_a_device(
+    api: ModuleType, refuses: Make, stream: Any, make_event: Make
+) -> None:
+    timed, untimed = make_event(timing=True), make_event()
+    for event in (timed, untimed):
+        api.record(event, stream)
+        api.synchronize(event)
+    refuses(api.elapsed_ms, untimed, timed, says="start was created without timing")
+    refuses(api.elapsed_ms, timed, untimed, says="end was created without timing")
+    if api.device_count() > 1:
+        says = "start is of device 0, end of device 1"
+        refuses(api.elapsed_ms, timed, make_event(1, timing=True), says=says)
+
+
+# --- Launches ---
+
+
+def test_a_launch_names_the_argument_and_its_view(
+    api: ModuleType, refuses: Make, views: Make, stream: Any, make_buffer: Make
+) -> None:
+    needs(api, "unary", "fill")
+    out, operation, params = views(8), api.UnaryOp.neg, api.UnaryParams()
+    says = r"in, float32 \(4\), is not of the sizes of out, float32 \(8\), in unary\(kNeg, "
+    refuses(api.unary, stream, operation, out, views(4), params, says=says)
+    buffer = make_buffer(256)
+    first, behind = views(8, buffer=buffer), views(8, buffer=buffer, offset=16)
+    says = "in, .* overlaps a part of out"
+    refuses(api.unary, stream, operation, first, behind, params, says=says)
+    refuses(api.fill, stream, views(8, strides=(0,)), 1, says=r"strides \(0\), overlaps itself")
+    thrice = views(3, 3, strides=(1, 1))
+    refuses(api.fill, stream, thrice, 1, says="out, .* overlaps itself")
+    refuses(api.fill, stream, views(0), 1, says=r"out, float32 \(0\), is empty")
+
+
+def test_an_address_that_work_reads_later_is_checked(
+    api: ModuleType, refuses: Make, views: Make, stream: Any
+) -> None:
+    needs(api, "random")
+    address = api.allocate(0, 8)
+    short, gone = api.PhiloxState(1, 0, address), "was given back, an allocation of 8 bytes"
+    arguments = (stream, api.RandomOp.uniform, views(8), short, 0.0, 1.0)
+    refuses(api.random, *arguments, says="philox.address 0x.* reaches 8 bytes beyond")
+    api.deallocate(0, address)
+    refuses(api.random, *arguments, says=gone)
+
+
+def test_a_launch_on_another_devices_memory_is_refused(
+    api: ModuleType, refuses: Make, second_device: int, views: Make, stream: Any, make_buffer: Make
+) -> None:
+    needs(api, "fill")
+    view = views(8, buffer=make_buffer(64, second_device))
+    says = f"out, .* is in memory of device {second_device}, not of device 0"
+    refuses(api.fill, stream, view, 1, says=says)
+
+
+def test_outputs_do_not_overlap_each_other(
+    api: ModuleType, refuses: Make, stream: Any, make_buffer: Make
+) -> None:
+    needs(api, "arg_reduce")
+    buffer, source = make_buffer(256), make_buffer(256)
+    values = buffer.view(0, api.DType.float32, [1], [1])
+    indices = buffer.view(0, api.DType.int64, [1], [1])
+    table = source.view(0, api.DType.float32, [8], [1])
+    extreme, says = api.ArgReduceOp.max, r"overlaps (values|indices), "
+    refuses(api.arg_reduce, stream, extreme, values, indices, table, 0, says=says)
+    apart = buffer.view(64, api.DType.int64, [1], [1])
+    refuses(api.arg_reduce, stream, extreme, values, apart, table, 1, says="no such dimension")
+
+
+def test_the_bias_of_a_matmul_may_be_its_output(
+    api: ModuleType, refuses: Make, views: Make, stream: Any, make_buffer: Make
+) -> None:
+    needs(api, "matmul")
+    buffer = make_buffer(256)
+    out, a, b = views(1, 4, 4, buffer=buffer), views(1, 4, 2), views(1, 2, 4)
+    api.matmul(stream, out, a, b, out, 1, 1)
+    behind = views(1, 4, 4, buffer=buffer, offset=16)
+    refuses(api.matmul, stream, out, a, b, behind, 1, 1, says="bias overlaps a part of out")
+    api.synchronize(stream)
+
+
+# --- Kept promises ---
+
+
+def test_nothing_is_said_of_a_correct_program(api: ModuleType, run_child: Make) -> None:
+    code = """
+import _device as d
+stream, event = d.create_stream(0, 0), d.create_event(0, False)
+address, host = d.allocate(0, 256), d.allocate_host(256)
+d.fill_bytes(stream, address, 7, 256)
+d.copy_bytes(stream, (host, d.HOST), (address, 0), 256)
+d.record(event, stream)
+d.wait(d.default_stream(0), event)
+d.synchronize(event)
+buffer = d.Buffer(0, 64)
+d.fill(stream, buffer.view(0, d.DType.float32, [4, 4], [4, 1]), 2.0)
+d.synchronize(stream)
+assert len(buffer.read()) == 64
+assert d.query_event(event) is d.Progress.DONE
+del buffer
+d.deallocate(0, address)
+d.deallocate_host(host)
+d.destroy_event(event)
+d.destroy_stream(stream)
+again = d.create_stream(0, 0)
+d.synchronize(again)
+d.destroy_stream(again)
+"""
+    done = run_child(code, **{f"{api.ENV_PREFIX}_DEVICE_LAYERS": "validate"})
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_memory_from_before_the_layer_is_the_devices_to_know(
+    api: ModuleType, refuses: Make, stream: Any
+) -> None:
+    api.set_layers([])
+    address = api.allocate(0, 64)
+    api.set_layers(["validate"])
+    api.fill_bytes(stream, address, 1, 64)
+    refuses(api.fill_bytes, stream, address, 1, 65, says="reaches 1 bytes beyond an allocation")
+    api.synchronize(stream)
+    api.deallocate(0, address)
