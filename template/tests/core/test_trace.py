@@ -53,7 +53,7 @@ def test_ops_names_overload_path_device_and_stream() -> None:
 def test_unknown_category_is_named() -> None:
     text = "\n".join(trace("ops,everything"))
     assert "'everything'" in text
-    assert "ops, memory, copies" in text
+    assert "ops, memory, copies, launches, device" in text
 
 
 def test_memory_prints_allocations_and_frees_with_bytes() -> None:
@@ -66,3 +66,17 @@ def test_memory_prints_allocations_and_frees_with_bytes() -> None:
 def test_copies_print_bytes_and_direction() -> None:
     lines = trace("memory,copies")
     assert any(f"{DEVICE}:0 -> cpu" in line and "4000 bytes" in line for line in lines)
+
+
+def test_launches_print_family_operator_and_answer() -> None:
+    lines = trace("launches,copies")
+    add = next(line for line in lines if "binary(kAdd, float32 (1000), " in line)
+    assert "aten::add.Tensor" in add
+    assert f"{DEVICE}:0  default stream" in add
+    assert "  done" in add or "  declined: " in add
+    assert any("binary(kMul, " in line and "stream 0x" in line for line in lines)
+    assert not any(line.startswith((f"[{DEVICE} op]", f"[{DEVICE} memory]")) for line in lines)
+
+
+def test_device_prints_the_streams_that_are_made() -> None:
+    assert any(re.search(r"create_stream\(\d+, .*-> stream 0x", line) for line in trace("device"))
