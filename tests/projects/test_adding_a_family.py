@@ -15,7 +15,7 @@ pytestmark = pytest.mark.xdist_group("build")
 DECLARATION = """
 // out is in, with the rows from `first` on negated. Both float32, of rank 2 and the same sizes.
 Answer negate_rows(const Launch& launch, const TensorView& out, const TensorView& in, int64_t first);
-"""
+"""  # noqa: E501
 KERNEL = """
 #include "simulator/kernels/submit_kernel.h"
 
