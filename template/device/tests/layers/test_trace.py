@@ -89,7 +89,7 @@ def test_all_that_the_device_is_asked_to_do(
     assert one(lines, "record(event")
     assert one(lines, "synchronize_stream(")
     address = one(lines, "] allocate(0, 256)").rpartition("-> ")[2]
-    assert one(lines, f"] deallocate(0, {address})")
+    assert any(f"] deallocate(0, {address})" in line for line in lines)
     assert "  failed: " in one(lines, f"allocate(0, {1 << 60})")
     assert not any("query_stream" in line or "describe" in line for line in lines)
 

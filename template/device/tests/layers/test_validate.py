@@ -235,16 +235,16 @@ def test_a_launch_names_the_argument_and_its_view(
 ) -> None:
     needs(api, "unary", "fill")
     out, operation, params = views(8), api.UnaryOp.neg, api.UnaryParams()
-    says = r"in, float32 \(4\), is not of the sizes of out, float32 \(8\), in unary\(kNeg, "
+    says = r"in float32 \(4\) is not of the sizes of out float32 \(8\), in unary\(kNeg, "
     refuses(api.unary, stream, operation, out, views(4), params, says=says)
     buffer = make_buffer(256)
     first, behind = views(8, buffer=buffer), views(8, buffer=buffer, offset=16)
-    says = "in, .* overlaps a part of out"
+    says = "in .* overlaps a part of out"
     refuses(api.unary, stream, operation, first, behind, params, says=says)
-    refuses(api.fill, stream, views(8, strides=(0,)), 1, says=r"strides \(0\), overlaps itself")
+    refuses(api.fill, stream, views(8, strides=(0,)), 1, says=r"strides \(0\) overlaps itself")
     thrice = views(3, 3, strides=(1, 1))
-    refuses(api.fill, stream, thrice, 1, says="out, .* overlaps itself")
-    refuses(api.fill, stream, views(0), 1, says=r"out, float32 \(0\), is empty")
+    refuses(api.fill, stream, thrice, 1, says="out .* overlaps itself")
+    refuses(api.fill, stream, views(0), 1, says=r"out float32 \(0\) is empty")
 
 
 def test_an_address_that_work_reads_later_is_checked(
@@ -264,7 +264,7 @@ def test_a_launch_on_another_devices_memory_is_refused(
 ) -> None:
     needs(api, "fill")
     view = views(8, buffer=make_buffer(64, second_device))
-    says = f"out, .* is in memory of device {second_device}, not of device 0"
+    says = f"out .* is in memory of device {second_device}, not of device 0"
     refuses(api.fill, stream, view, 1, says=says)
 
 
@@ -276,7 +276,7 @@ def test_outputs_do_not_overlap_each_other(
     values = buffer.view(0, api.DType.float32, [1], [1])
     indices = buffer.view(0, api.DType.int64, [1], [1])
     table = source.view(0, api.DType.float32, [8], [1])
-    extreme, says = api.ArgReduceOp.max, r"overlaps (values|indices), "
+    extreme, says = api.ArgReduceOp.max, r"overlaps (values|indices) "
     refuses(api.arg_reduce, stream, extreme, values, indices, table, 0, says=says)
     apart = buffer.view(64, api.DType.int64, [1], [1])
     refuses(api.arg_reduce, stream, extreme, values, apart, table, 1, says="no such dimension")
@@ -332,6 +332,7 @@ def test_memory_from_before_the_layer_is_the_devices_to_know(
     address = api.allocate(0, 64)
     api.set_layers(["validate"])
     api.fill_bytes(stream, address, 1, 64)
-    refuses(api.fill_bytes, stream, address, 1, 65, says="reaches 1 bytes beyond an allocation")
+    beyond = api.describe(0, address).bytes + 1
+    refuses(api.fill_bytes, stream, address, 1, beyond, says="reaches 1 bytes beyond an allocation")
     api.synchronize(stream)
     api.deallocate(0, address)
