@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import pickle
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -11,6 +15,7 @@ from . import _C
 from .devices import DeviceLike, device_index
 
 __all__ = [
+    "MemPool",
     "OutOfMemoryError",
     "device_memory_used",
     "empty_cache",
@@ -29,27 +34,37 @@ __all__ = [
     "reset_accumulated_memory_stats",
     "reset_peak_memory_stats",
     "set_per_process_memory_fraction",
+    "use_mem_pool",
 ]
 
 OutOfMemoryError = torch.OutOfMemoryError
 """What is raised where a device has no more memory."""
 
 
+# --- Figures ---
+
+
 def memory_stats(device: DeviceLike = None) -> dict[str, Any]:
-    """Return the allocator's counters; the keys are those of ``torch.accelerator.memory_stats``."""
-    return dict(torch.accelerator.memory_stats(device_index(device)))
+    """Return the allocator's counters, with the keys of ``torch.cuda.memory_stats``.
+
+    Empty before the first use of a device.
+    """
+    return dict(sorted(_flat(memory_stats_as_nested_dict(device))))
+
+
+def _flat(nested: dict[Any, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in nested.items():
+        # A private pool's id is a tuple.
+        name = key if isinstance(key, str) else "_".join(map(str, key))
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
 
 
 def memory_stats_as_nested_dict(device: DeviceLike = None) -> dict[str, Any]:
     """Return :func:`memory_stats` with a dictionary for each part of a key."""
-    nested: dict[str, Any] = {}
-    for key, value in memory_stats(device).items():
-        *parts, last = key.split(".")
-        place = nested
-        for part in parts:
-            place = place.setdefault(part, {})
-        place[last] = value
-    return nested
+    return _C.memory_stats(device_index(device)) if _C.is_initialized() else {}
 
 
 def memory_allocated(device: DeviceLike = None) -> int:
@@ -114,59 +129,6 @@ def get_allocator_backend() -> str:
     return "native"
 
 
-def memory_snapshot(
-    mempool_id: tuple[int, int] | None = None, include_traces: bool = True
-) -> list[dict[str, Any]]:
-    """Return what the allocator has from all devices, as ``torch.cuda.memory_snapshot`` does.
-
-    Each segment is one block, since memory is handed out as it came from the device. The tools of
-    ``torch.cuda._memory_viz`` read ``{"segments": memory_snapshot()}``.
-
-    Args:
-        mempool_id: a memory pool; there is only the common one, (0, 0).
-        include_traces: taken for the sake of ``torch.cuda``; segments hold no traces.
-    """
-    if mempool_id not in (None, _POOL):
-        return []
-    return [
-        _segment(device, *piece)
-        for device in range(_C.device_count())
-        for piece in _C.memory_snapshot(device)
-    ]
-
-
-_POOL = (0, 0)
-_STATES = ("active_allocated", "active_awaiting_free", "inactive")  # of MemoryPiece::State
-_LARGE = 2**20
-
-
-def _segment(
-    device: int, address: int, size: int, requested: int, stream: int, state: int
-) -> dict[str, Any]:
-    allocated, active = state == 0, state < 2
-    block = {
-        "address": address,
-        "size": size,
-        "requested_size": requested if active else 0,
-        "state": _STATES[state],
-        "frames": [],
-    }
-    return {
-        "device": device,
-        "address": address,
-        "total_size": size,
-        "allocated_size": size if allocated else 0,
-        "active_size": size if active else 0,
-        "requested_size": requested if active else 0,
-        "stream": stream,
-        "segment_type": "small" if size <= _LARGE else "large",
-        "segment_pool_id": _POOL,
-        "is_expandable": False,
-        "frames": [],
-        "blocks": [block],
-    }
-
-
 def empty_cache() -> None:
     """Give memory that the allocator keeps for reuse back to the devices."""
     torch.accelerator.empty_cache()
@@ -192,24 +154,42 @@ def memory_summary(device: DeviceLike = None, abbreviated: bool = False) -> str:
 
     Args:
         device: which device.
-        abbreviated: leave out the running totals.
+        abbreviated: leave out what each figure is for large and small blocks.
     """
     index = device_index(device)
     stats = memory_stats(index)
-    columns = ["current", "peak"] if abbreviated else ["current", "peak", "allocated", "freed"]
     rows: list[tuple[str, str, Callable[[int], str]]] = [
-        ("tensors", "allocated_bytes", _size),
-        ("reserved", "reserved_bytes", _size),
+        ("allocated memory", "allocated_bytes", _size),
+        ("active memory", "active_bytes", _size),
+        ("requested memory", "requested_bytes", _size),
+        ("reserved memory", "reserved_bytes", _size),
+        ("free parts of segments", "inactive_split_bytes", _size),
         ("allocations", "allocation", str),
+        ("active allocations", "active", str),
         ("segments", "segment", str),
+        ("free parts of segments", "inactive_split", str),
     ]
-    lines = [f"memory of device {index}".ljust(24) + "".join(f"{name:>14}" for name in columns)]
+    kinds = {"all": "", "large_pool": "  of large blocks", "small_pool": "  of small blocks"}
+    lines = [_summary_row(f"memory of device {index}", _COLUMNS)]
     for title, key, form in rows:
-        values = (form(stats.get(f"{key}.all.{column}", 0)) for column in columns)
-        lines.append(title.ljust(24) + "".join(f"{value:>14}" for value in values))
-    lines.append("out of memory".ljust(24) + f"{stats.get('num_ooms', 0):>14}")
-    lines.append("retries after a flush".ljust(24) + f"{stats.get('num_alloc_retries', 0):>14}")
+        for kind, name in kinds.items():
+            if not abbreviated or kind == "all":
+                figures = [stats.get(f"{key}.{kind}.{column}", 0) for column in _COLUMNS]
+                lines.append(_summary_row(name or title, map(form, figures)))
+    for title in ("oversize_allocations", "oversize_segments"):
+        figures = [stats.get(f"{title}.{column}", 0) for column in _COLUMNS]
+        lines.append(_summary_row(title.replace("_", " "), map(str, figures)))
+    lines.append(_summary_row("out of memory", [str(stats.get("num_ooms", 0))]))
+    retries = str(stats.get("num_alloc_retries", 0))
+    lines.append(_summary_row("retries after a flush", [retries]))
     return "\n".join(lines) + "\n"
+
+
+_COLUMNS = ("current", "peak", "allocated", "freed")
+
+
+def _summary_row(title: str, values: Iterable[str]) -> str:
+    return title.ljust(26) + "".join(f"{value:>14}" for value in values)
 
 
 def _size(count: int) -> str:
@@ -217,3 +197,138 @@ def _size(count: int) -> str:
         if count >= bytes_per_unit:
             return f"{count / bytes_per_unit:.2f} {unit}"
     return f"{count} B"
+
+
+# --- Snapshots and history, for the tools of torch.cuda._memory_viz ---
+
+
+def memory_snapshot(
+    mempool_id: tuple[int, int] | None = None, include_traces: bool = True
+) -> list[dict[str, Any]]:
+    """Return the segments that the allocator has from all devices, and the blocks that they hold.
+
+    Args:
+        mempool_id: only those of a private pool, :attr:`MemPool.id`; (0, 0) is all of them.
+        include_traces: taken for the sake of ``torch.cuda``; segments hold no traces.
+    """
+    segments: list[dict[str, Any]] = _C.memory_snapshot(False)["segments"]
+    if mempool_id in (None, (0, 0)):
+        return segments
+    return [segment for segment in segments if segment["segment_pool_id"] == mempool_id]
+
+
+def _record_memory_history(
+    enabled: str | None = "all",
+    context: str | None = "all",
+    stacks: str = "all",
+    max_entries: int = sys.maxsize,
+    device: DeviceLike = None,
+    clear_history: bool = False,
+    compile_context: bool = False,
+    global_record_annotations: bool = False,
+    skip_actions: Sequence[str] | None = None,
+) -> None:
+    """Record who allocates memory, as ``torch.cuda.memory._record_memory_history`` does.
+
+    Args:
+        enabled: ``"state"`` remembers who allocated the memory that there is, ``"all"`` every
+            allocation and release, and ``None`` ends the recording and forgets it.
+        context: whose call stacks are kept: of the memory that there is (``"state"``), of the
+            recorded allocations as well (``"alloc"``), of the releases as well (``"all"``), or of
+            nothing (``None``).
+        stacks: ``"python"`` for frames of Python and TorchScript, ``"all"`` for those of C++ too,
+            whose names take long to find when a snapshot is taken.
+        max_entries: how many events of each device are kept, the last ones.
+        device: taken for the sake of ``torch.cuda``; all devices are recorded.
+        clear_history: forget what was recorded before.
+        compile_context: not supported, only ``False``.
+        global_record_annotations: not supported, only ``False``.
+        skip_actions: events that are not recorded, by the names that a snapshot has for them.
+
+    Raises:
+        ValueError: an argument is none of its choices.
+        NotImplementedError: an argument asks for what is not supported.
+    """
+    _check_choice("enabled", enabled, (None, "state", "all"))
+    _check_choice("context", context, _CONTEXTS)
+    _check_choice("stacks", stacks, ("python", "all"))
+    if compile_context or global_record_annotations:
+        raise NotImplementedError(
+            "compile_context and global_record_annotations are not supported: leave them False"
+        )
+    _C.record_memory_history(
+        enabled is not None,
+        _CONTEXTS.index(context),
+        stacks == "all",
+        max_entries if enabled == "all" else 1,
+        list(skip_actions or ()),
+        clear_history,
+    )
+
+
+_CONTEXTS = (None, "state", "alloc", "all")  # in the order of StacksOf
+
+
+def _check_choice(name: str, value: object, choices: tuple[object, ...]) -> None:
+    if not any(value is choice or value == choice for choice in choices):
+        listed = ", ".join(map(repr, choices))
+        raise ValueError(f"{name} must be one of {listed}, got {value!r}")
+
+
+def _snapshot(device: DeviceLike = None) -> dict[str, Any]:
+    """Return what the allocator has and did, as ``torch.cuda.memory._snapshot`` does.
+
+    The tools of ``torch.cuda._memory_viz`` and pytorch.org/memory_viz read it.
+
+    Args:
+        device: taken for the sake of ``torch.cuda``; a snapshot is of all devices.
+    """
+    return _C.memory_snapshot(True)
+
+
+def _dump_snapshot(filename: str | Path = "dump_snapshot.pickle") -> None:
+    """Write :func:`_snapshot` to a file for pytorch.org/memory_viz."""
+    Path(filename).write_bytes(pickle.dumps(_snapshot()))
+
+
+# --- Private pools ---
+
+
+class MemPool:
+    """Memory of the current device that is kept apart from other memory.
+
+    What is allocated within :func:`use_mem_pool` comes from it. When neither this object nor
+    :func:`use_mem_pool` holds the pool, its memory goes back to the device once it is free.
+    """
+
+    def __init__(self) -> None:
+        self._pool = _C.MemPool(device_index(None))
+
+    @property
+    def id(self) -> tuple[int, int]:
+        """What names the pool in figures and snapshots."""
+        return self._pool.id
+
+    def use_count(self) -> int:
+        """Return how many hold the pool: this object, and each :func:`use_mem_pool`."""
+        return self._pool.use_count()
+
+    def snapshot(self, include_traces: bool = True) -> list[dict[str, Any]]:
+        """Return :func:`memory_snapshot` of this pool."""
+        return memory_snapshot(self.id, include_traces)
+
+
+@contextmanager
+def use_mem_pool(pool: MemPool, device: DeviceLike = None) -> Iterator[None]:
+    """Let what this thread allocates meanwhile on a device come from a pool.
+
+    Args:
+        pool: where from.
+        device: which device's allocations; other devices' are as always.
+    """
+    index = device_index(device)
+    _C.begin_allocate_to_pool(index, pool.id)
+    try:
+        yield
+    finally:
+        _C.end_allocate_to_pool(index, pool.id)
