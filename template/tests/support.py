@@ -58,6 +58,15 @@ def needs(*dtypes: torch.dtype) -> pytest.MarkDecorator:
     return pytest.mark.skipif(bool(missing), reason=f"generated without {', '.join(missing)}")
 
 
+MIB = 2**20
+
+
+def take(size: int, device: str = DEVICE) -> torch.Tensor:
+    """Return a tensor of ``size`` bytes of device memory, of whatever dtype there is."""
+    dtype = supported()[0]
+    return torch.empty(size // dtype.itemsize, dtype=dtype, device=device)
+
+
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 

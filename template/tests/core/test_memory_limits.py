@@ -1,0 +1,244 @@
+"""Running out of memory, the share of a process, and the settings of PYTORCH_ALLOC_CONF."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from backend import DEVICE, backend
+from support import MIB, needs, needs_two_devices, run_python, take
+
+
+@pytest.fixture(autouse=True)
+def empty_cache() -> None:
+    gc.collect()
+    backend.synchronize()
+    backend.empty_cache()
+
+
+@needs(torch.float32)
+def test_running_out_of_memory_raises_with_figures() -> None:
+    _, total = backend.mem_get_info()
+    ooms = backend.memory_stats()["num_ooms"]
+    with pytest.raises(torch.OutOfMemoryError) as error:
+        take(2 * total)
+    message = str(error.value)
+    assert message.startswith(f"{DEVICE} out of memory. Tried to allocate {2 * total // MIB}")
+    assert f"{DEVICE}:0" in message
+    for figure in (2 * total, total):
+        assert f"{figure // MIB}" in message
+    assert backend.memory_stats()["num_ooms"] == ooms + 1
+    assert torch.ones(2, device=DEVICE).sum().item() == 2
+
+
+def test_cache_is_emptied_before_memory_runs_out() -> None:
+    free, _ = backend.mem_get_info()
+    retries = backend.memory_stats()["num_alloc_retries"]
+    first = take(int(free * 0.5))
+    del first
+    second = take(int(free * 0.75))
+    assert backend.memory_stats()["num_alloc_retries"] == retries + 1
+    del second
+    backend.empty_cache()
+
+
+def test_a_request_that_fails_leaves_what_there_is() -> None:
+    kept = take(3 * MIB)
+    figures = backend.memory_stats()
+    with pytest.raises(torch.OutOfMemoryError):
+        take(2 * backend.mem_get_info()[1])
+    after = backend.memory_stats()
+    for name in ("allocated_bytes", "active_bytes", "reserved_bytes", "allocation", "segment"):
+        assert after[f"{name}.all.current"] == figures[f"{name}.all.current"], name
+    assert kept.nbytes == 3 * MIB
+
+
+# --- The share of a process ---
+
+
+@pytest.fixture
+def share() -> Iterator[float]:
+    """Let this process take a tenth of device 0."""
+    backend.set_per_process_memory_fraction(0.1, 0)
+    yield 0.1
+    backend.set_per_process_memory_fraction(1.0, 0)
+
+
+def test_a_process_takes_no_more_than_its_share(share: float) -> None:
+    total = backend.mem_get_info()[1]
+    assert backend.get_per_process_memory_fraction() == share
+    with pytest.raises(torch.OutOfMemoryError, match="set_per_process_memory_fraction allows"):
+        take(int(total * 0.11))
+    first = take(int(total * 0.06))
+    with pytest.raises(torch.OutOfMemoryError):
+        take(int(total * 0.06))
+    del first
+    # What is kept for reuse is given back first.
+    assert take(int(total * 0.08)).nbytes > 0
+    backend.set_per_process_memory_fraction(1.0)
+    assert take(int(total * 0.11)).nbytes > 0
+
+
+@needs_two_devices
+def test_the_share_is_of_one_device(share: float) -> None:
+    assert backend.get_per_process_memory_fraction(1) == 1
+    assert take(int(backend.mem_get_info(1)[1] * 0.11), f"{DEVICE}:1").nbytes > 0
+
+
+def test_a_share_of_nothing_leaves_what_there_is() -> None:
+    tensor = take(MIB)
+    rejections = backend.memory_stats()["num_oom_rejections"]
+    backend.set_per_process_memory_fraction(0.0)
+    try:
+        with pytest.raises(torch.OutOfMemoryError):
+            take(30 * MIB)
+        assert backend.memory_stats()["num_oom_rejections"] == rejections + 1
+        assert backend.memory_allocated() >= tensor.nbytes
+    finally:
+        backend.set_per_process_memory_fraction(1.0)
+
+
+@pytest.mark.parametrize(
+    ("fraction", "error"), [(-0.1, ValueError), (1.5, ValueError), (1, TypeError), ("1", TypeError)]
+)
+def test_a_share_that_is_none_is_refused(fraction: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match="fraction must be"):
+        backend.set_per_process_memory_fraction(fraction)
+    assert backend.get_per_process_memory_fraction() == 1
+
+
+# --- Settings: PyTorch reads them once, so each set has a process of its own ---
+
+PRELUDE = f"""
+import gc, torch
+backend = torch.{DEVICE}
+MIB = 2**20
+
+def take(size):
+    return torch.empty(size // 4, device="{DEVICE}")
+
+def figure(name):
+    return backend.memory_stats()[name]
+"""
+
+
+def run_with(settings: str, code: str) -> None:
+    """Run ``code`` after the prelude with PYTORCH_ALLOC_CONF."""
+    run_python(PRELUDE + code, {"PYTORCH_ALLOC_CONF": settings})
+
+
+@needs(torch.float32)
+def test_without_settings_a_large_free_block_is_split() -> None:
+    run_with(
+        "",
+        """
+first = take(100 * MIB)
+address = first.data_ptr()
+del first
+parts = [take(40 * MIB), take(40 * MIB)]
+assert [part.data_ptr() - address for part in parts] == [0, 40 * MIB]
+assert figure("max_split_size") == -1
+assert figure("inactive_split_bytes.large_pool.current") == 20 * MIB
+""",
+    )
+
+
+@needs(torch.float32)
+def test_max_split_size_keeps_large_blocks_whole() -> None:
+    run_with(
+        "max_split_size_mb:50",
+        """
+first = take(100 * MIB)
+address = first.data_ptr()
+assert figure("oversize_allocations.current") == figure("oversize_segments.current") == 1
+del first
+small = take(40 * MIB)
+assert figure("segment.all.current") == 2, "a small request must not break up the block"
+near = take(90 * MIB)
+assert near.data_ptr() == address, "one of nearly the size may have it"
+assert figure("inactive_split.all.current") == 0
+assert figure("max_split_size") == 50 * MIB
+""",
+    )
+
+
+@needs(torch.float32)
+def test_oversize_blocks_are_given_back_before_the_whole_cache() -> None:
+    run_with(
+        "max_split_size_mb:50",
+        """
+total = backend.mem_get_info()[1]
+backend.set_per_process_memory_fraction(400 * MIB / total)
+kept = take(30 * MIB)
+del kept
+large = [take(100 * MIB), take(100 * MIB), take(150 * MIB)]
+del large[:2]
+again = take(160 * MIB)
+assert figure("num_alloc_retries") == 0
+assert figure("num_device_free") == 2
+""",
+    )
+
+
+@needs(torch.float32)
+def test_garbage_is_collected_above_the_threshold() -> None:
+    run_with(
+        "garbage_collection_threshold:0.5",
+        """
+total = backend.mem_get_info()[1]
+backend.set_per_process_memory_fraction(400 * MIB / total)
+old = take(100 * MIB)
+address = old.data_ptr()
+del old
+for _ in range(10):
+    recent = take(120 * MIB)
+    del recent
+assert figure("num_device_free") == 0
+held = take(140 * MIB)
+assert figure("num_device_free") == 1 and figure("num_alloc_retries") == 0
+assert address not in [segment["address"] for segment in backend.memory_snapshot()]
+""",
+    )
+
+
+@needs(torch.float32)
+def test_sizes_are_rounded_to_divisions_of_powers_of_2() -> None:
+    run_with(
+        "roundup_power2_divisions:4",
+        """
+tensor = take(5 * MIB + 4)
+assert figure("allocated_bytes.all.current") == 6 * MIB
+assert figure("requested_bytes.all.current") == 5 * MIB + 4
+""",
+    )
+
+
+@needs(torch.float32)
+def test_expandable_segments_are_refused_in_a_sentence() -> None:
+    run_with(
+        "expandable_segments:True",
+        """
+try:
+    take(MIB)
+except ValueError as error:
+    assert "expandable_segments" in str(error) and "PYTORCH_ALLOC_CONF" in str(error), error
+else:
+    raise AssertionError("not refused")
+assert figure("reserved_bytes.all.current") == 0
+""",
+    )
+
+
+@needs(torch.float32)
+def test_settings_may_change_while_the_process_runs() -> None:
+    run_with(
+        "",
+        """
+torch._C._accelerator_setAllocatorSettings("roundup_power2_divisions:4")
+tensor = take(5 * MIB + 4)
+assert figure("allocated_bytes.all.current") == 6 * MIB
+""",
+    )

@@ -1,0 +1,253 @@
+"""Memory that several streams and threads use, and forked children inherit."""
+
+from __future__ import annotations
+
+import os
+import queue
+import random
+import threading
+
+import pytest
+import torch
+from backend import DEVICE, backend
+from support import MIB, needs, pick_by_index, run_python, take
+
+
+def keep_busy(stream: torch.Stream) -> None:
+    """Enqueue work that takes a while."""
+    with backend.stream(stream):
+        ones = torch.ones(512, 512, device=DEVICE)
+        for _ in range(6):
+            ones @ ones
+
+
+def state_at(address: int) -> str:
+    """Return the state of the block that begins at an address."""
+    (state,) = {
+        block["state"]
+        for segment in backend.memory_snapshot()
+        for block in segment["blocks"]
+        if block["address"] == address
+    }
+    return str(state)
+
+
+@needs(torch.float32)
+def test_memory_that_another_stream_uses_is_kept_until_that_stream_is_done() -> None:
+    stream = backend.Stream()
+    waited = 0
+    for _ in range(10):
+        tensor = take(3 * MIB)
+        address = tensor.data_ptr()
+        keep_busy(stream)
+        tensor.record_stream(stream)
+        active = backend.memory_stats()["active_bytes.all.current"]
+        allocated = backend.memory_allocated()
+        del tensor
+        assert backend.memory_allocated() == allocated - 3 * MIB
+        other = take(3 * MIB)
+        state = state_at(address)
+        if not stream.query():
+            waited += 1
+            assert state == "active_pending_free"
+            assert other.data_ptr() != address
+            assert backend.memory_stats()["active_bytes.all.current"] == active + 3 * MIB
+        stream.synchronize()
+        del other
+        take(8)  # looks for what is done
+        assert state_at(address) == "inactive"
+    assert waited > 0, "the stream was never busy"
+
+
+@needs(torch.float32)
+def test_memory_waits_for_each_of_several_streams() -> None:
+    streams = [backend.Stream() for _ in range(3)]
+    tensor = take(3 * MIB)
+    address = tensor.data_ptr()
+    for stream in streams:
+        keep_busy(stream)
+        tensor.record_stream(stream)
+        tensor.record_stream(stream)
+    tensor.record_stream(backend.current_stream())
+    del tensor
+    for stream in streams:
+        other = take(8)
+        if not stream.query():
+            assert state_at(address) == "active_pending_free"
+        stream.synchronize()
+        del other
+    take(8)
+    assert state_at(address) == "inactive"
+
+
+@needs(torch.float32)
+def test_a_busy_stream_does_not_keep_what_waits_for_another() -> None:
+    busy, idle = backend.Stream(), backend.Stream()
+    first, second = take(3 * MIB), take(3 * MIB)
+    place = second.data_ptr()
+    for _ in range(4):
+        keep_busy(busy)
+    first.record_stream(busy)
+    second.record_stream(idle)
+    del first, second
+    idle.synchronize()
+    take(8)
+    assert state_at(place) == "inactive"
+    busy.synchronize()
+
+
+def test_streams_do_not_share_free_memory() -> None:
+    stream = backend.Stream()
+    tensor = take(3 * MIB)
+    address = tensor.data_ptr()
+    del tensor
+    with backend.stream(stream):
+        assert take(3 * MIB).data_ptr() != address
+    assert take(3 * MIB).data_ptr() == address
+
+
+@needs(torch.float32)
+def test_emptying_the_cache_leaves_what_is_in_use() -> None:
+    stream = backend.Stream()
+    for _ in range(5):
+        data = torch.full((512, 512), 3.0, device=DEVICE)
+        stream.wait_stream(backend.current_stream())
+        with backend.stream(stream):
+            for _ in range(4):
+                data @ data
+            result = data * 2
+        data.record_stream(stream)
+        del data
+        backend.empty_cache()
+        torch.full((512, 512), -1.0, device=DEVICE)
+        stream.synchronize()
+        assert result.cpu().eq(6).all()
+
+
+@pytest.mark.native(like=pick_by_index)
+@needs(torch.float32, torch.int64)
+def test_memory_that_failed_work_used_comes_back_and_whoever_takes_it_hears_nothing() -> None:
+    run_python(
+        f"""
+        import torch
+        backend = torch.{DEVICE}
+        streams = [backend.Stream() for _ in range(3)]
+        torch.ones(1, device="{DEVICE}")
+        backend.synchronize()
+
+        def fail(stream):
+            with backend.stream(stream):
+                values, index = torch.ones(5, device="{DEVICE}"), torch.tensor([7], device="{DEVICE}")
+                values[index]
+
+        def told():
+            count = 0
+            for stream in streams:
+                try:
+                    stream.synchronize()
+                except RuntimeError as error:
+                    assert "index 7" in str(error), error
+                    count += 1
+            return count
+
+        before = backend.memory_stats()
+        for empty_cache in (False, True):
+            for _ in range(5):
+                blocks = [torch.empty(2**18, device="{DEVICE}") for _ in range(4)]
+                for block in blocks:
+                    for stream in streams:
+                        block.record_stream(stream)
+                for stream in streams:
+                    fail(stream)
+                del block, blocks
+                while not all(stream.query() for stream in streams):
+                    pass
+                if empty_cache:
+                    backend.empty_cache()
+                for _ in range(10):
+                    torch.empty(2**18, device="{DEVICE}")
+                assert told() == 3
+        torch.empty(1, device="{DEVICE}")
+        after = backend.memory_stats()
+        for figure in ("allocation", "active", "allocated_bytes", "active_bytes"):
+            assert after[f"{{figure}}.all.current"] == before[f"{{figure}}.all.current"], figure
+        """
+    )
+
+
+# --- Threads ---
+
+
+def test_threads_give_back_what_others_took() -> None:
+    """Each thread takes and gives back on streams of its own, and hands a part to the next one."""
+    threads, rounds = 8, 1500
+    before = backend.memory_stats()
+    handed = [queue.SimpleQueue[torch.Tensor]() for _ in range(threads)]
+    failures: list[BaseException] = []
+
+    def work(number: int) -> None:
+        try:
+            draws = random.Random(number)
+            kept: dict[int, torch.Tensor] = {}
+            stream = backend.Stream()
+            with backend.stream(stream if number % 2 else backend.current_stream()):
+                for step in range(rounds):
+                    size = draws.choice((8, 512, 4000, 100_000, MIB, 3 * MIB))
+                    tensor = take(size)
+                    if step % 7 == 0:
+                        tensor.record_stream(stream)
+                    kept[draws.randrange(6)] = tensor
+                    if step % 5 == 0:
+                        handed[(number + 1) % threads].put(tensor)
+                    if step % 400 == 0:
+                        backend.empty_cache()
+                        backend.memory_snapshot()
+                    while not handed[number].empty():
+                        handed[number].get()
+        except BaseException as error:
+            failures.append(error)
+
+    workers = [threading.Thread(target=work, args=(number,)) for number in range(threads)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not failures
+    handed.clear()
+    backend.synchronize()
+    backend.empty_cache()
+    after = backend.memory_stats()
+    for name in ("allocation", "allocated_bytes", "active_bytes", "requested_bytes"):
+        assert after[f"{name}.all.current"] == before[f"{name}.all.current"], name
+    assert after["allocation.all.allocated"] >= threads * rounds
+
+
+# --- Forked children ---
+
+
+@needs(torch.float32)
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+def test_forked_child_leaves_memory_that_streams_wait_for_alone() -> None:
+    run_python(
+        f"""
+        import os, torch, warnings
+        warnings.simplefilter("ignore")
+        backend = torch.{DEVICE}
+        stream = backend.Stream()
+        tensors = [torch.empty(1000, device="{DEVICE}") for _ in range(3)]
+        pool = backend.MemPool()
+        with backend.use_mem_pool(pool):
+            tensors.append(torch.empty(1000, device="{DEVICE}"))
+        for tensor in tensors:
+            tensor.record_stream(stream)
+        del tensors[0]
+        child = os.fork()
+        if child == 0:
+            tensors.clear()
+            del tensor, pool
+            backend.empty_cache()
+            assert backend.memory_snapshot() == []
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        """
+    )
