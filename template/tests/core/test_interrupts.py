@@ -68,9 +68,11 @@ def test_other_threads_run_while_one_waits() -> None:
     counting = """
 import torch, threading, time
 backend = torch.DEVICE
+free = torch.empty(1 << 24, device="DEVICE")
 x = torch.eye(1024, device="DEVICE")
 for _ in range(20):
     x = x @ x
+del free  # a segment that goes back once the work is done
 ticks, done = 0, False
 
 def count():
