@@ -33,7 +33,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Collects the support matrix."""
+    config.addinivalue_line("markers", "full: slow cases that a nightly run takes")
     config.pluginmanager.register(Report(config))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Without -m, the slow cases stay out."""
+    if config.getoption("-m"):
+        return
+    slow = [item for item in items if item.get_closest_marker("full")]
+    if slow:
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if not item.get_closest_marker("full")]
 
 
 @pytest.fixture(scope="session")

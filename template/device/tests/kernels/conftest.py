@@ -11,20 +11,6 @@ from kernels.harness import FREE, Device
 from kernels.support import Support
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "full: slow cases that a nightly run takes")
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Without -m, the slow cases stay out."""
-    if config.getoption("-m"):
-        return
-    slow = [item for item in items if item.get_closest_marker("full")]
-    if slow:
-        config.hook.pytest_deselected(items=slow)
-        items[:] = [item for item in items if not item.get_closest_marker("full")]
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
     """Runs a test again, for the results of the other mode, if those differ."""

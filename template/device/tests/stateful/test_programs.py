@@ -1,0 +1,477 @@
+"""Random programs of two devices, with failures, against a model of their bytes and of who is told what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import device_library
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+from stateful.model import LOST, Event, Failure, Fault, Model, Stream
+
+SIZE = 64
+INDEX = st.integers(0, 11)
+VALUE = st.integers(0, 255)
+CALLS = st.sampled_from(["allocate", "allocate_host", "copy", "launch", "event"])
+HAVE_WORK = ("copy", "launch", "event")
+
+
+class Block:
+    """Some bytes, what they are once all work is done, and whose work used them last."""
+
+    def __init__(self, address: int, device: int, buffer: Any = None) -> None:
+        self.address, self.device, self.buffer = address, device, buffer
+        self.expected: npt.NDArray[np.uint8] | None = None  # null: anything
+        self.stream: Stream | None = None
+
+
+class Programs(RuleBasedStateMachine):
+    """One step is one call, and the waits that put it in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.api = device_library.load()
+        self.layers = self.api.layers()
+        self.api.set_layers(["faults", *(name for name in self.layers if name != "faults")])
+        self.devices = min(2, self.api.device_count())
+        self.model = Model()
+        self.blocks: list[Block] = []
+        self.streams: list[Stream] = []
+        self.events: list[Event] = []
+
+    @initialize()
+    def begin(self) -> None:
+        for device in range(self.devices):
+            for _ in range(2):
+                buffer = self.api.Buffer(device, SIZE)
+                self.blocks.append(Block(buffer.address, device, buffer))
+                self.streams.append(Stream(self.api.create_stream(device, 0), device))
+            self.events.append(Event(self.api.create_event(device, False), device))
+        self.blocks.append(Block(self.api.allocate_host(SIZE), self.api.HOST))
+
+    def teardown(self) -> None:
+        self.api.faults.clear()
+        for stream in self.streams:
+            self.api.destroy_stream(stream.handle)
+        for event in self.events:
+            self.api.destroy_event(event.handle)
+        for block in self.blocks:
+            assert block.buffer is None or block.buffer.guards_intact()
+            self.give_back(block)
+        self.api.set_layers(self.layers)
+
+    # --- Calls, with what the model says of them ---
+
+    def throws(self, call: Callable[[], object], code: str) -> Any:
+        """The error of a call that must throw."""
+        with pytest.raises((self.api.DeviceError, MemoryError)) as caught:
+            call()
+        error: Any = caught.value
+        assert error.code is self.api.ErrorCode[code.upper()]
+        return error
+
+    def attempt(
+        self,
+        kind: str,
+        call: Callable[[], object],
+        device: int,
+        others: tuple[int, ...] = (),
+        work: tuple[Stream, str] | None = None,
+    ) -> bool:
+        """Makes a call that may be the one that fails. True if it did what it was asked to."""
+        if self.model.lost.keys() & {device, *others}:
+            self.throws(call, LOST)
+            return False
+        fault = self.model.strike(kind, work is not None)
+        if fault is not None and not fault.later:
+            error = self.throws(call, fault.code)
+            assert (error.device, error.operation) == (self.api.HOST, None)
+            if fault.code == LOST and device != self.api.HOST:
+                self.model.lost.setdefault(device, Failure(LOST, "", self.api.HOST, None, 0))
+            return False
+        call()
+        if fault is None or work is None:
+            return True
+        stream, operation = work
+        origin = (fault.code, operation, stream.device, stream.handle)
+        stream.failures.append(Failure(*origin, fault.overlooked))
+        return kind == "event"
+
+    def record(self, event: Event, stream: Stream) -> bool:
+        def call() -> None:
+            self.api.record(event.handle, stream.handle)
+
+        done = self.attempt("event", call, stream.device, work=(stream, "record"))
+        if done:
+            self.model.record(event, stream)
+        return done
+
+    def wait(self, stream: Stream, event: Event) -> bool:
+        def call() -> None:
+            self.api.wait(stream.handle, event.handle)
+
+        if stream.device in self.model.lost:
+            self.throws(call, LOST)
+            return False
+        call()
+        self.model.wait(stream, event)
+        return True
+
+    def follow(self, stream: Stream, *blocks: Block) -> bool:
+        """Puts what the stream does next behind all that uses the blocks; False if that fails."""
+        for block in blocks:
+            last = block.stream
+            if last is None or last is stream or last.handle is None:
+                continue
+            event = next(event for event in self.events if event.device == last.device)
+            if not (self.record(event, last) and self.wait(stream, event)):
+                return False
+        return True
+
+    def use(self, stream: Stream, *blocks: Block) -> None:
+        for block in blocks:
+            block.stream = stream
+
+    def settle(self, stream: Stream) -> None:
+        """Waits for a stream's work without being told of failures."""
+        if stream.device in self.model.lost:  # queries say at once that its work has failed
+            self.throws(lambda: self.api.synchronize_stream(stream.handle), LOST)
+            return
+        failed = self.ask(lambda: self.api.query_stream(stream.handle))
+        assert failed is self.model.query(stream)
+
+    def ask(self, query: Callable[[], object]) -> bool:
+        while (progress := query()) is self.api.Progress.PENDING:
+            pass
+        return progress is self.api.Progress.FAILED
+
+    def compare(self, error: Any, expected: Failure | None) -> None:
+        if expected is None:
+            assert error is None, error
+            return
+        assert error is not None, f"nobody is told of {expected}"
+        code, operation, device, stream = expected.origin
+        assert error.code is self.api.ErrorCode[code.upper()]
+        if operation:
+            assert (error.operation, error.device) == (operation, device)
+            assert error.stream == stream
+
+    def synchronize(self, call: Callable[[], object], point: Stream | None) -> None:
+        error = None
+        try:
+            call()
+        except (self.api.DeviceError, MemoryError) as caught:
+            error = caught
+        self.compare(error, None if point is None else self.model.synchronize(point))
+
+    def give_back(self, block: Block) -> None:
+        if block.buffer is not None:
+            block.buffer = None
+        elif block.device == self.api.HOST:
+            self.api.deallocate_host(block.address)
+        else:
+            self.api.deallocate(block.device, block.address)
+
+    def pick(self, items: list[Any], index: int) -> Any:
+        return items[index % len(items)]
+
+    # --- Memory ---
+
+    @precondition(lambda self: len(self.blocks) < 12)
+    @rule(device=st.integers(0, 1))
+    def allocate(self, device: int) -> None:
+        device %= self.devices
+        made: list[int] = []
+        if self.attempt("allocate", lambda: made.append(self.api.allocate(device, SIZE)), device):
+            self.blocks.append(Block(made[0], device))
+
+    @precondition(lambda self: len(self.blocks) < 12)
+    @rule()
+    def allocate_host(self) -> None:
+        made: list[int] = []
+        host = self.api.HOST
+        if self.attempt("allocate_host", lambda: made.append(self.api.allocate_host(SIZE)), host):
+            self.blocks.append(Block(made[0], host))
+
+    @rule(index=INDEX)
+    def free(self, index: int) -> None:
+        extra = [block for block in self.blocks[1:] if block.buffer is None]
+        if len(extra) < 2:
+            return
+        block = self.pick(extra, index)
+        if block.stream is not None and block.stream.handle is not None:
+            self.settle(block.stream)
+        self.blocks.remove(block)
+        self.give_back(block)
+
+    # --- Data ---
+
+    @rule(index=INDEX, to=INDEX, value=VALUE)
+    def fill_bytes(self, index: int, to: int, value: int) -> None:
+        blocks = [block for block in self.blocks if block.device != self.api.HOST]
+        block = self.pick(blocks, to)
+        streams = [stream for stream in self.streams if stream.device == block.device]
+        stream = self.pick(streams, index)
+        if not self.follow(stream, block):
+            return
+
+        def call() -> None:
+            self.api.fill_bytes(stream.handle, block.address, value, SIZE)
+
+        if self.attempt("launch", call, stream.device, work=(stream, "fill_bytes")):
+            block.expected = np.full(SIZE, value, np.uint8)
+        self.use(stream, block)
+
+    @rule(index=INDEX, to=INDEX, source=INDEX)
+    def copy(self, index: int, to: int, source: int) -> None:
+        there, here = self.pick(self.blocks, to), self.pick(self.blocks, source)
+        devices = {there.device, here.device} - {self.api.HOST}
+        streams = [stream for stream in self.streams if stream.device in devices]
+        if there is here or not streams:
+            return
+        stream = self.pick(streams, index)
+        if not self.follow(stream, there, here):
+            return
+
+        def call() -> None:
+            places = (there.address, there.device), (here.address, here.device)
+            self.api.copy_bytes(stream.handle, *places, SIZE)
+
+        others = tuple(devices)
+        if self.attempt("copy", call, stream.device, others, (stream, "copy_bytes")):
+            there.expected = here.expected
+        self.use(stream, there, here)
+
+    @rule(to=INDEX, value=st.binary(min_size=SIZE, max_size=SIZE), index=INDEX)
+    def write(self, to: int, value: bytes, index: int) -> None:
+        """From pageable memory, which is the caller's again on return."""
+        blocks = [block for block in self.blocks if block.device != self.api.HOST]
+        block = self.pick(blocks, to)
+        streams = [stream for stream in self.streams if stream.device == block.device]
+        stream = self.pick(streams, index)
+        if not self.follow(stream, block):
+            return
+        source = np.frombuffer(value, np.uint8).copy()
+
+        def call() -> None:
+            place = (source.ctypes.data, self.api.HOST)
+            self.api.copy_bytes(stream.handle, (block.address, block.device), place, SIZE)
+
+        if self.attempt("copy", call, stream.device, work=(stream, "copy_bytes")):
+            block.expected = source.copy()
+        source[:] = 0
+        self.use(stream, block)
+
+    @rule(source=INDEX, index=INDEX)
+    def read(self, source: int, index: int) -> None:
+        """To pageable memory, which has the bytes on return."""
+        blocks = [block for block in self.blocks if block.device != self.api.HOST]
+        block = self.pick(blocks, source)
+        streams = [stream for stream in self.streams if stream.device == block.device]
+        stream = self.pick(streams, index)
+        if not self.follow(stream, block):
+            return
+        target = np.zeros(SIZE, np.uint8)
+
+        def call() -> None:
+            place = (target.ctypes.data, self.api.HOST)
+            self.api.copy_bytes(stream.handle, place, (block.address, block.device), SIZE)
+
+        done = self.attempt("copy", call, stream.device, work=(stream, "copy_bytes"))
+        self.use(stream, block)
+        if done and block.expected is not None:
+            assert target.tolist() == block.expected.tolist()
+        elif not done:
+            assert not target.any()
+
+    @rule(index=INDEX, out=INDEX, a=INDEX, b=INDEX, alpha=st.integers(-3, 3))
+    def add(self, index: int, out: int, a: int, b: int, alpha: int) -> None:
+        stream = self.pick(self.streams, index)
+        blocks = [block for block in self.blocks if block.buffer and block.device == stream.device]
+        three = [self.pick(blocks, number) for number in (out, a, b)]
+        if not self.follow(stream, *three):
+            return
+        dtype, add = self.api.DType.int64, self.api.BinaryOp.add
+        views = [block.buffer.view(0, dtype, [8], [1]) for block in three]
+        reasons: list[str | None] = []
+
+        def call() -> None:
+            params = self.api.BinaryParams(alpha=alpha)
+            reasons.append(self.api.binary(stream.handle, add, *views, params))
+
+        # What is declined is no launch, and does not count.
+        if self.api.binary(stream.handle, add, *views, self.api.BinaryParams(), probe=True):
+            return
+        work = (stream, "the operation under test")
+        if self.attempt("launch", call, stream.device, work=work):
+            assert reasons == [None]
+            x, y = (block.expected for block in three[1:])
+            known = x is not None and y is not None
+            three[0].expected = (
+                (x.view(np.int64) + np.int64(alpha) * y.view(np.int64)).view(np.uint8)
+                if known
+                else None
+            )
+        self.use(stream, *three)
+
+    # --- Streams and events ---
+
+    @precondition(lambda self: len(self.streams) < 8)
+    @rule(device=st.integers(0, 1))
+    def create_stream(self, device: int) -> None:
+        device %= self.devices
+        if device in self.model.lost:
+            self.throws(lambda: self.api.create_stream(device, 0), LOST)
+        else:
+            self.streams.append(Stream(self.api.create_stream(device, 0), device))
+
+    @rule(index=INDEX)
+    def destroy_stream(self, index: int) -> None:
+        """Of a stream whose failures are known: others are left to the device, see test_errors."""
+        stream = self.pick(self.streams, index)
+        if sum(other.device == stream.device for other in self.streams) < 3:
+            return
+        if any(not failure.reported for failure in stream.failures):
+            return
+        self.api.destroy_stream(stream.handle)
+        self.streams.remove(stream)
+        for block in self.blocks:
+            if block.stream is stream:
+                block.stream = None
+
+    @precondition(lambda self: len(self.events) < 8)
+    @rule(device=st.integers(0, 1))
+    def create_event(self, device: int) -> None:
+        device %= self.devices
+        made: list[Any] = []
+        if self.attempt("event", lambda: made.append(self.api.create_event(device, False)), device):
+            self.events.append(Event(made[0], device))
+
+    @rule(index=INDEX)
+    def destroy_event(self, index: int) -> None:
+        if len(self.events) > self.devices:
+            event = self.events.pop(self.devices + index % (len(self.events) - self.devices))
+            self.api.destroy_event(event.handle)
+
+    @rule(index=INDEX, which=INDEX)
+    def record_event(self, index: int, which: int) -> None:
+        stream = self.pick(self.streams, index)
+        self.record(self.pick([e for e in self.events if e.device == stream.device], which), stream)
+
+    @rule(index=INDEX, which=INDEX)
+    def wait_event(self, index: int, which: int) -> None:
+        self.wait(self.pick(self.streams, index), self.pick(self.events, which))
+
+    @rule(index=INDEX)
+    def query_stream(self, index: int) -> None:
+        stream = self.pick(self.streams, index)
+        failed = self.ask(lambda: self.api.query_stream(stream.handle))
+        assert failed is self.model.query(stream)
+
+    @rule(which=INDEX)
+    def query_event(self, which: int) -> None:
+        event = self.pick(self.events, which)
+        failed = self.ask(lambda: self.api.query_event(event.handle))
+        assert failed is (event.mark is not None and self.model.query(event.mark))
+
+    @rule(index=INDEX)
+    def synchronize_stream(self, index: int) -> None:
+        stream = self.pick(self.streams, index)
+        self.synchronize(lambda: self.api.synchronize_stream(stream.handle), stream)
+
+    @rule(which=INDEX)
+    def synchronize_event(self, which: int) -> None:
+        event = self.pick(self.events, which)
+        self.synchronize(lambda: self.api.synchronize_event(event.handle), event.mark)
+
+    @rule(device=st.integers(0, 1))
+    def synchronize_device(self, device: int) -> None:
+        """Where at most one stream has something to say: which of several does first is open."""
+        device %= self.devices
+        streams = [stream for stream in self.streams if stream.device == device]
+        with_failures = [s for s in streams if any(not f.reported for f in s.failures)]
+        if len(with_failures) > 1 and device not in self.model.lost:
+            return
+        point = (with_failures or streams)[0]
+        self.synchronize(lambda: self.api.synchronize_device(device), point)
+
+    # --- Faults ---
+
+    @rule(
+        call=CALLS,
+        nth=st.integers(1, 3),
+        code=st.sampled_from(["internal", "unsupported", "invalid_argument", LOST]),
+        later=st.booleans(),
+        overlooked=st.integers(0, 2),
+    )
+    def inject(self, call: str, nth: int, code: str, later: bool, overlooked: int) -> None:
+        later = later and call in HAVE_WORK
+        overlooked = overlooked if later else 0
+        self.api.faults.inject(call, nth, code, later, overlooked)
+        self.model.armed[call] = Fault(nth, code, later, overlooked)
+
+    @rule(
+        call=st.sampled_from(HAVE_WORK),
+        code=st.sampled_from(["internal", "unsupported", LOST]),
+        overlooked=st.sampled_from([0, 0, 0, 1]),
+    )
+    def inject_later(self, call: str, code: str, overlooked: int) -> None:
+        """What happens least often by chance: work that fails soon."""
+        self.inject(call=call, nth=1, code=code, later=True, overlooked=overlooked)
+
+    @rule(most=st.integers(0, 200), seed=st.integers(0, 9))
+    def set_delay(self, most: int, seed: int) -> None:
+        self.api.faults.set_delay(0, most, seed)
+
+    @precondition(lambda self: self.model.lost)
+    @rule()
+    def recover(self) -> None:
+        """Lost devices come back, and all failures are forgotten."""
+        self.api.faults.clear()
+        self.model = Model()
+        for stream in self.streams:
+            self.api.synchronize_stream(stream.handle)
+            stream.failures.clear()
+        for event in self.events:
+            event.mark = None
+
+    @invariant()
+    def facts_are_known_of_every_device(self) -> None:
+        for block in self.blocks[:2]:
+            assert self.api.describe(block.device, block.address).device == block.device
+
+
+def run(programs: int) -> None:
+    """Programs of nearly 50 steps each, always the same ones."""
+    run_state_machine_as_test(
+        Programs,
+        settings=settings(
+            max_examples=programs,
+            stateful_step_count=50,
+            derandomize=True,
+            database=None,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+
+
+def test_ten_thousand_steps() -> None:
+    run(220)
+
+
+@pytest.mark.full
+def test_a_hundred_thousand_steps() -> None:
+    run(2200)
