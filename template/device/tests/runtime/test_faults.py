@@ -1,0 +1,172 @@
+"""Failures of events, those found late, late completion, and both kinds of failures together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def buffer(make_buffer: Callable[..., Any]) -> Any:
+    """64 bytes of device 0."""
+    return make_buffer(64)
+
+
+def fill(api: ModuleType, stream: Any, buffer: Any, value: int = 1) -> None:
+    api.fill_bytes(stream, buffer.address, value, buffer.bytes)
+
+
+@pytest.mark.parametrize("call", ["create_event", "record"])
+def test_a_failed_event_is_thrown_at_once(
+    api: ModuleType,
+    faults: ModuleType,
+    make_event: Callable[..., Any],
+    stream: Any,
+    buffer: Any,
+    call: str,
+) -> None:
+    event = make_event()
+    fill(api, stream, buffer)
+    faults.inject("event")
+    with pytest.raises(api.DeviceError, match="injected failure of this event"):
+        make_event() if call == "create_event" else api.record(event, stream)
+    assert api.query_event(event) is api.Progress.DONE
+    api.record(event, stream)
+    api.synchronize(event)
+
+
+def test_a_recording_that_fails_later_fails_its_event(
+    api: ModuleType, faults: ModuleType, make_event: Callable[..., Any], stream: Any
+) -> None:
+    faults.inject("event", later=True)
+    event = make_event()
+    api.record(event, stream)
+    with pytest.raises(api.DeviceError) as caught:
+        api.synchronize(event)
+    assert caught.value.operation == "record"
+    api.synchronize(stream)
+
+
+def test_a_failure_that_is_found_late_is_thrown_by_a_later_synchronisation(
+    api: ModuleType, faults: ModuleType, stream: Any, buffer: Any
+) -> None:
+    faults.inject("launch", later=True, overlooked=2)
+    fill(api, stream, buffer)
+    for _ in range(2):
+        assert api.query_stream(stream) is not api.Progress.FAILED
+        api.synchronize(stream)
+    assert api.query_stream(stream) is api.Progress.FAILED
+    with pytest.raises(api.DeviceError):
+        api.synchronize(stream)
+    api.synchronize(stream)
+
+
+def test_what_ends_late_is_pending_until_then(
+    api: ModuleType,
+    faults: ModuleType,
+    make_event: Callable[..., Any],
+    make_stream: Callable[..., Any],
+    buffer: Any,
+) -> None:
+    stream, waiting, event = make_stream(), make_stream(), make_event()
+    hour = 3_600_000_000
+    faults.set_delay(hour, hour)
+    fill(api, stream, buffer)
+    api.record(event, stream)
+    api.wait(waiting, event)
+    for progress in (*map(api.query_stream, (stream, waiting)), api.query_event(event)):
+        assert progress is api.Progress.PENDING
+    faults.clear()
+    api.synchronize(0)
+
+
+def test_a_synchronisation_waits_for_what_ends_late(
+    api: ModuleType, faults: ModuleType, stream: Any, buffer: Any
+) -> None:
+    faults.set_delay(1000, 5000, seed=1)
+    for _ in range(5):
+        fill(api, stream, buffer)
+        api.synchronize(stream)
+        assert api.query_stream(stream) is api.Progress.DONE
+
+
+def test_a_declined_launch_is_not_counted(
+    api: ModuleType, faults: ModuleType, stream: Any, buffer: Any
+) -> None:
+    out = buffer.view(0, api.DType.float32, [4], [1])
+    indices = buffer.view(16, api.DType.int64, [4], [1])
+    faults.inject("launch")
+    assert api.top_k(stream, indices, out, out, 0, True, True) is not None  # float32 as indices
+    with pytest.raises(api.DeviceError):
+        fill(api, stream, buffer)
+
+
+@pytest.fixture
+def failing_check(api: ModuleType, make_buffer: Callable[..., Any]) -> Callable[[Any], None]:
+    """Makes work of the device itself fail on a stream."""
+    if not api.properties(0).reports_errors:
+        pytest.skip("the device reports no failures of kernels")
+    no = make_buffer(64)
+    no.write(bytes(64))
+    view = no.view(0, api.DType.uint8, [1], [1])
+
+    def fail(stream: Any) -> None:
+        if api.check(stream, view, "it is not so") is not None:
+            pytest.skip("the device has no kernel that checks")
+
+    return fail
+
+
+def test_the_devices_own_failure_and_an_injected_one_are_one_failure_of_a_wait(
+    api: ModuleType,
+    faults: ModuleType,
+    failing_check: Callable[[Any], None],
+    stream: Any,
+    buffer: Any,
+) -> None:
+    faults.inject("launch", later=True)
+    fill(api, stream, buffer)
+    failing_check(stream)
+    with pytest.raises(api.DeviceError, match="it is not so"):
+        api.synchronize(stream)
+    api.synchronize(stream)
+    api.synchronize(0)
+
+
+def test_the_devices_own_failure_leaves_those_of_other_streams(
+    api: ModuleType,
+    faults: ModuleType,
+    failing_check: Callable[[Any], None],
+    make_stream: Callable[..., Any],
+    buffer: Any,
+) -> None:
+    first, second = make_stream(), make_stream()
+    faults.inject("launch", later=True)
+    fill(api, second, buffer)
+    failing_check(first)
+    with pytest.raises(api.DeviceError, match="it is not so"):
+        api.synchronize(0)
+    with pytest.raises(api.DeviceError, match="injected"):
+        api.synchronize(0)
+    api.synchronize(0)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"call": "allocate", "later": True},
+        {"call": "launch", "nth": 0},
+        {"call": "launch", "overlooked": 1},
+        {"call": "lunch"},
+        {"call": "launch", "code": "tired"},
+    ],
+)
+def test_a_fault_that_makes_no_sense_is_refused(
+    api: ModuleType, faults: ModuleType, fault: dict[str, Any]
+) -> None:
+    with pytest.raises(api.DeviceError) as caught:
+        faults.inject(**fault)
+    assert caught.value.code is api.ErrorCode.INVALID_ARGUMENT

@@ -1,0 +1,128 @@
+"""A lost device: it stays lost, takes back what it gave, and the others go on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def buffer(make_buffer: Callable[..., Any]) -> Any:
+    """64 bytes of device 0."""
+    return make_buffer(64)
+
+
+def fill(api: ModuleType, stream: Any, buffer: Any, value: int = 1) -> None:
+    api.fill_bytes(stream, buffer.address, value, buffer.bytes)
+
+
+def lose(api: ModuleType, faults: ModuleType, stream: Any, buffer: Any) -> None:
+    """Lets the stream's device be found lost."""
+    faults.inject("launch", code="device_lost", later=True)
+    fill(api, stream, buffer)
+    with pytest.raises(api.DeviceError) as caught:
+        api.synchronize(stream)
+    assert caught.value.code is api.ErrorCode.DEVICE_LOST
+
+
+def test_a_lost_device_stays_lost(
+    api: ModuleType,
+    faults: ModuleType,
+    make_event: Callable[..., Any],
+    make_stream: Callable[..., Any],
+    buffer: Any,
+) -> None:
+    stream, other, event = make_stream(), make_stream(), make_event()
+    api.record(event, other)
+    lose(api, faults, stream, buffer)
+    for _ in range(2):
+        for every in (stream, other, event, 0):
+            with pytest.raises(api.DeviceError) as caught:
+                api.synchronize(every)
+            assert caught.value.code is api.ErrorCode.DEVICE_LOST
+            assert (caught.value.device, caught.value.stream) == (0, stream)
+        for progress in (*map(api.query_stream, (stream, other)), api.query_event(event)):
+            assert progress is api.Progress.FAILED
+
+
+CALLS: dict[str, Callable[[ModuleType, Any, Any, Any], object]] = {
+    "allocate": lambda api, stream, event, buffer: api.allocate(0, 64),
+    "memory_info": lambda api, stream, event, buffer: api.memory_info(0),
+    "create_stream": lambda api, stream, event, buffer: api.create_stream(0, 0),
+    "create_event": lambda api, stream, event, buffer: api.create_event(0, False),
+    "record": lambda api, stream, event, buffer: api.record(event, stream),
+    "wait": lambda api, stream, event, buffer: api.wait(stream, event),
+    "fill_bytes": lambda api, stream, event, buffer: fill(api, stream, buffer),
+    "copy_bytes": lambda api, stream, event, buffer: api.copy_bytes(
+        stream, (buffer.address, 0), (buffer.address + 32, 0), 32
+    ),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_every_call_for_a_lost_device_throws(
+    api: ModuleType,
+    faults: ModuleType,
+    make_event: Callable[..., Any],
+    stream: Any,
+    buffer: Any,
+    call: str,
+) -> None:
+    event = make_event()
+    lose(api, faults, stream, buffer)
+    for _ in range(2):
+        with pytest.raises(api.DeviceError) as caught:
+            CALLS[call](api, stream, event, buffer)
+        assert caught.value.code is api.ErrorCode.DEVICE_LOST
+
+
+def test_a_call_may_find_the_device_lost_itself(
+    api: ModuleType, faults: ModuleType, stream: Any
+) -> None:
+    faults.inject("allocate", code="device_lost")
+    with pytest.raises(api.DeviceError):
+        api.allocate(0, 64)
+    assert api.query_stream(stream) is api.Progress.FAILED
+
+
+def test_a_lost_device_is_asked_for_facts_and_takes_back(
+    api: ModuleType, faults: ModuleType, make_buffer: Callable[..., Any]
+) -> None:
+    address, buffer = api.allocate(0, 4096), make_buffer(64)
+    stream, event = api.create_stream(0, 0), api.create_event(0, False)
+    lose(api, faults, stream, buffer)
+    assert api.properties(0).total_memory > 0
+    assert api.describe(0, address).base == address
+    api.deallocate(0, address)
+    api.destroy_event(event)
+    api.destroy_stream(stream)
+    assert api.describe(0, address).kind is api.MemoryKind.UNKNOWN
+
+
+def test_the_other_device_goes_on_when_one_is_lost(
+    api: ModuleType,
+    faults: ModuleType,
+    second_device: int,
+    make_event: Callable[..., Any],
+    make_stream: Callable[..., Any],
+    make_buffer: Callable[..., Any],
+    stream: Any,
+    buffer: Any,
+) -> None:
+    far, there, event = make_stream(second_device), make_buffer(64, second_device), make_event()
+    api.record(event, stream)
+    lose(api, faults, stream, buffer)
+    fill(api, far, there, 7)
+    api.synchronize(far)
+    assert set(there.read()) == {7}
+    # What the lost device was to do for the other one has failed, once.
+    api.wait(far, event)
+    with pytest.raises(api.DeviceError) as caught:
+        api.synchronize(far)
+    assert (caught.value.code, caught.value.device) == (api.ErrorCode.DEVICE_LOST, 0)
+    fill(api, far, there, 8)
+    api.synchronize(second_device)
+    assert set(there.read()) == {8}
