@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import random
 from collections.abc import Callable
@@ -12,6 +13,12 @@ import pytest
 from host_memory import at, pattern
 
 MIB = 1 << 20
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_given_back_meanwhile() -> None:
+    """Buffers that earlier tests left in cycles, such as tracebacks, are collected first."""
+    gc.collect()
 
 
 def test_allocations_are_aligned_and_apart(api: ModuleType) -> None:
