@@ -226,13 +226,13 @@ def test_what_was_recorded_before_a_wait_does_not_inherit(
     make_event: Callable[..., Any],
     make_stream: Callable[..., Any],
     stream: Any,
-    buffer: Any,
+    make_buffer: Callable[..., Any],
 ) -> None:
     failed, before, waiting = make_event(), make_event(), make_stream()
     faults.inject("launch", later=True)
-    fill(api, stream, buffer)
+    fill(api, stream, make_buffer(64))
     api.record(failed, stream)
-    fill(api, waiting, buffer)
+    fill(api, waiting, make_buffer(64))
     api.record(before, waiting)
     api.wait(waiting, failed)
     api.synchronize(before)
@@ -265,12 +265,12 @@ def test_the_errors_of_two_streams_are_both_thrown_by_their_device(
     api: ModuleType,
     faults: ModuleType,
     make_stream: Callable[..., Any],
-    buffer: Any,
+    make_buffer: Callable[..., Any],
 ) -> None:
     streams = [make_stream(), make_stream()]
     for stream in streams:
         faults.inject("launch", later=True)
-        fill(api, stream, buffer)
+        fill(api, stream, make_buffer(64))
     thrown = []
     for _ in streams:
         with pytest.raises(api.DeviceError) as caught:

@@ -1,0 +1,293 @@
+"""The layer `streams`: it reports uses of memory that nothing orders, and no others."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+NOTHING_ORDERS = "nothing orders the two"
+
+
+@pytest.fixture(autouse=True)
+def watched(api: ModuleType) -> Iterator[None]:
+    """The layer is in force during the test."""
+    before = api.layers()
+    api.set_layers(["streams"])
+    yield
+    api.set_layers(before)
+
+
+@pytest.fixture
+def streams(make_stream: Callable[..., Any]) -> tuple[Any, Any]:
+    """Two streams of device 0."""
+    return make_stream(), make_stream()
+
+
+@pytest.fixture
+def buffer(make_buffer: Callable[..., Any]) -> Any:
+    """256 bytes of device 0."""
+    return make_buffer(256)
+
+
+def whole(api: ModuleType, buffer: Any) -> Any:
+    return buffer.view(0, api.DType.float32, [buffer.bytes // 4], [1])
+
+
+def fill(api: ModuleType, stream: Any, view: Any) -> None:
+    if api.fill(stream, view, 1.0) is not None:
+        pytest.skip("the device has no kernel that fills")
+
+
+def copy(api: ModuleType, stream: Any, out: Any, source: Any) -> None:
+    if api.copy(stream, out, source) is not None:
+        pytest.skip("the device has no kernel that copies")
+
+
+def test_two_streams_may_not_write_the_same_memory(
+    api: ModuleType, streams: tuple[Any, Any], buffer: Any
+) -> None:
+    fill(api, streams[0], whole(api, buffer))
+    with pytest.raises(api.DeviceError, match=NOTHING_ORDERS):
+        fill(api, streams[1], whole(api, buffer))
+
+
+def test_what_one_stream_writes_another_may_not_read(
+    api: ModuleType, streams: tuple[Any, Any], buffer: Any, make_buffer: Callable[..., Any]
+) -> None:
+    fill(api, streams[0], whole(api, buffer))
+    with pytest.raises(api.DeviceError, match="reads memory .* writes"):
+        copy(api, streams[1], whole(api, make_buffer(256)), whole(api, buffer))
+
+
+def test_what_one_stream_reads_another_may_not_write(
+    api: ModuleType, streams: tuple[Any, Any], buffer: Any, make_buffer: Callable[..., Any]
+) -> None:
+    copy(api, streams[0], whole(api, make_buffer(256)), whole(api, buffer))
+    with pytest.raises(api.DeviceError, match="writes memory .* reads"):
+        fill(api, streams[1], whole(api, buffer))
+
+
+def test_both_may_read(
+    api: ModuleType, streams: tuple[Any, Any], buffer: Any, make_buffer: Callable[..., Any]
+) -> None:
+    for stream in streams:
+        copy(api, stream, whole(api, make_buffer(256)), whole(api, buffer))
+
+
+def test_the_reader_before_the_last_one_is_not_forgotten(
+    api: ModuleType, make_stream: Callable[..., Any], buffer: Any, make_buffer: Callable[..., Any]
+) -> None:
+    readers = [make_stream(), make_stream()]
+    for stream in readers:
+        copy(api, stream, whole(api, make_buffer(256)), whole(api, buffer))
+    writer, event = make_stream(), api.create_event(0, False)
+    api.record(event, readers[1])
+    api.wait(writer, event)
+    api.destroy_event(event)
+    with pytest.raises(api.DeviceError, match=NOTHING_ORDERS):
+        fill(api, writer, whole(api, buffer))
+
+
+def test_an_event_orders_two_streams(
+    api: ModuleType, streams: tuple[Any, Any], buffer: Any, make_event: Callable[..., Any]
+) -> None:
+    event = make_event()
+    fill(api, streams[0], whole(api, buffer))
+    api.record(event, streams[0])
+    api.wait(streams[1], event)
+    fill(api, streams[1], whole(api, buffer))
+
+
+def test_an_event_orders_nothing_that_comes_after_it(
+    api: ModuleType, streams: tuple[Any, Any], buffer: Any, make_event: Callable[..., Any]
+) -> None:
+    event = make_event()
+    api.record(event, streams[0])
+    fill(api, streams[0], whole(api, buffer))
+    api.wait(streams[1], event)
+    with pytest.raises(api.DeviceError, match=NOTHING_ORDERS):
+        fill(api, streams[1], whole(api, buffer))
+
+
+def test_order_is_passed_on_by_a_third_stream(
+    api: ModuleType, make_stream: Callable[..., Any], buffer: Any, make_event: Callable[..., Any]
+) -> None:
+    chain = [make_stream() for _ in range(3)]
+    fill(api, chain[0], whole(api, buffer))
+    for earlier, later in zip(chain, chain[1:], strict=False):
+        event = make_event()
+        api.record(event, earlier)
+        api.wait(later, event)
+    fill(api, chain[2], whole(api, buffer))
+
+
+@pytest.mark.parametrize("how", ["stream", "device", "event", "is_idle", "is_complete"])
+def test_waiting_on_the_host_orders(
+    api: ModuleType,
+    streams: tuple[Any, Any],
+    buffer: Any,
+    make_event: Callable[..., Any],
+    how: str,
+) -> None:
+    event = make_event()
+    fill(api, streams[0], whole(api, buffer))
+    api.record(event, streams[0])
+    if how == "is_idle":
+        while not api.is_idle(streams[0]):
+            pass
+    elif how == "is_complete":
+        while not api.is_complete(event):
+            pass
+    else:
+        api.synchronize({"stream": streams[0], "device": 0, "event": event}[how])
+    fill(api, streams[1], whole(api, buffer))
+
+
+def test_a_query_that_says_no_orders_nothing(
+    api: ModuleType, streams: tuple[Any, Any], buffer: Any, gate: Any
+) -> None:
+    gate.hold(streams[0])
+    fill(api, streams[0], whole(api, buffer))
+    assert not api.is_idle(streams[0])
+    with pytest.raises(api.DeviceError, match=NOTHING_ORDERS):
+        fill(api, streams[1], whole(api, buffer))
+
+
+def test_a_destroyed_streams_work_has_finished(
+    api: ModuleType, stream: Any, buffer: Any
+) -> None:
+    gone = api.create_stream(0, 0)
+    fill(api, gone, whole(api, buffer))
+    api.destroy_stream(gone)
+    fill(api, stream, whole(api, buffer))
+
+
+def test_a_host_function_comes_after_the_work_before_it(
+    api: ModuleType, streams: tuple[Any, Any], buffer: Any, gate: Any
+) -> None:
+    fill(api, streams[0], whole(api, buffer))
+    gate.hold(streams[0])
+    gate.wait_until_reached()
+    fill(api, streams[1], whole(api, buffer))
+
+
+def test_parts_of_one_allocation_are_told_apart(
+    api: ModuleType, streams: tuple[Any, Any], buffer: Any
+) -> None:
+    for i, stream in enumerate(streams):
+        fill(api, stream, buffer.view(128 * i, api.DType.float32, [32], [1]))
+    with pytest.raises(api.DeviceError, match=NOTHING_ORDERS):
+        fill(api, streams[0], buffer.view(124, api.DType.float32, [2], [1]))
+
+
+def test_interleaved_views_are_told_apart(
+    api: ModuleType, streams: tuple[Any, Any], buffer: Any
+) -> None:
+    for i, stream in enumerate(streams):
+        fill(api, stream, buffer.view(4 * i, api.DType.float32, [8, 2], [8, 2]))
+    with pytest.raises(api.DeviceError, match=NOTHING_ORDERS):
+        fill(api, streams[0], buffer.view(4, api.DType.float32, [8], [8]))
+
+
+def test_all_results_of_a_family_are_written(
+    api: ModuleType, streams: tuple[Any, Any], make_buffer: Callable[..., Any]
+) -> None:
+    source, values = whole(api, make_buffer(256)), whole(api, make_buffer(256))
+    indices = make_buffer(512).view(0, api.DType.int64, [64], [1])
+    if api.sort(streams[0], values, indices, source, 0, False, True) is not None:
+        pytest.skip("the device has no kernel that sorts")
+    copy(api, streams[1], whole(api, make_buffer(256)), source)
+    with pytest.raises(api.DeviceError, match="reads memory .* writes"):
+        copy(api, streams[1], whole(api, make_buffer(256)), values)
+    target = make_buffer(512).view(0, api.DType.int64, [64], [1])
+    with pytest.raises(api.DeviceError, match="reads memory .* writes"):
+        copy(api, streams[1], target, indices)
+
+
+def test_pinned_memory_is_watched(
+    api: ModuleType,
+    streams: tuple[Any, Any],
+    make_buffer: Callable[..., Any],
+    make_pinned: Callable[[int], int],
+) -> None:
+    pinned, first, second = make_pinned(64), make_buffer(64), make_buffer(64)
+    api.copy_bytes(streams[0], (pinned, api.HOST), (first.address, 0), 64)
+    with pytest.raises(api.DeviceError, match="the host's pinned memory"):
+        api.copy_bytes(streams[1], (second.address, 0), (pinned, api.HOST), 64)
+
+
+def test_memory_that_comes_again_has_no_past(
+    api: ModuleType, streams: tuple[Any, Any], make_pinned: Callable[[int], int]
+) -> None:
+    address = api.allocate(0, 4096)
+    api.fill_bytes(streams[0], address, 1, 4096)
+    api.synchronize(streams[0])
+    api.deallocate(0, address)
+    again = api.allocate(0, 4096)
+    api.fill_bytes(streams[1], again, 1, 4096)
+    api.synchronize(streams[1])
+    api.deallocate(0, again)
+
+
+def test_the_report_says_who_where_and_what(
+    api: ModuleType, streams: tuple[Any, Any], buffer: Any
+) -> None:
+    def first_writer() -> None:
+        fill(api, streams[0], whole(api, buffer))
+
+    def second_writer() -> None:
+        api.fill_bytes(streams[1], buffer.address, 0, 16)
+
+    first_writer()
+    with pytest.raises(api.DeviceError) as caught:
+        second_writer()
+    text = str(caught.value)
+    assert "fill_bytes on stream" in text
+    assert "the operation under test on stream" in text
+    assert "of device 0" in text
+    assert f"{buffer.address:#x} to {buffer.address + 16:#x}" in text
+    earlier, later = text.split("The later work was enqueued here:")
+    assert re.search(rf'File "{re.escape(__file__)}", line \d+, in first_writer', earlier)
+    assert re.search(rf'File "{re.escape(__file__)}", line \d+, in second_writer', later)
+
+
+RACE = """
+import _device as api
+one, other = api.create_stream(0, 0), api.create_stream(0, 0)
+address = api.allocate(0, 64)
+api.fill_bytes(one, address, 1, 64)
+api.fill_bytes(other, address, 2, 64)
+api.synchronize(0)
+print("went on")
+"""
+
+
+@pytest.mark.parametrize(("how", "goes_on"), [("", False), ("error", False), ("print", True)])
+def test_a_variable_says_whether_the_program_goes_on(
+    api: ModuleType,
+    run_child: Callable[..., subprocess.CompletedProcess[str]],
+    how: str,
+    goes_on: bool,
+) -> None:
+    prefix = api.ENV_PREFIX
+    child = run_child(RACE, **{f"{prefix}_DEVICE_LAYERS": "streams", f"{prefix}_STREAMS": how})
+    assert (child.returncode == 0) == goes_on
+    assert ("went on" in child.stdout) == goes_on
+    assert NOTHING_ORDERS in child.stderr
+
+
+def test_another_value_of_the_variable_is_named(
+    api: ModuleType, run_child: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    prefix = api.ENV_PREFIX
+    child = run_child(
+        "import _device", **{f"{prefix}_DEVICE_LAYERS": "streams", f"{prefix}_STREAMS": "shout"}
+    )
+    assert child.returncode != 0
+    assert f"{prefix}_STREAMS=shout" in child.stderr
+    assert "error, print" in child.stderr
