@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import subprocess
 from collections.abc import Callable, Iterator
@@ -60,7 +61,7 @@ def test_what_one_stream_writes_another_may_not_read(
     api: ModuleType, streams: tuple[Any, Any], buffer: Any, make_buffer: Callable[..., Any]
 ) -> None:
     fill(api, streams[0], whole(api, buffer))
-    with pytest.raises(api.DeviceError, match="reads memory .* writes"):
+    with pytest.raises(api.DeviceError, match=r"reads memory .* writes"):
         copy(api, streams[1], whole(api, make_buffer(256)), whole(api, buffer))
 
 
@@ -68,7 +69,7 @@ def test_what_one_stream_reads_another_may_not_write(
     api: ModuleType, streams: tuple[Any, Any], buffer: Any, make_buffer: Callable[..., Any]
 ) -> None:
     copy(api, streams[0], whole(api, make_buffer(256)), whole(api, buffer))
-    with pytest.raises(api.DeviceError, match="writes memory .* reads"):
+    with pytest.raises(api.DeviceError, match=r"writes memory .* reads"):
         fill(api, streams[1], whole(api, buffer))
 
 
@@ -119,7 +120,7 @@ def test_order_is_passed_on_by_a_third_stream(
 ) -> None:
     chain = [make_stream() for _ in range(3)]
     fill(api, chain[0], whole(api, buffer))
-    for earlier, later in zip(chain, chain[1:], strict=False):
+    for earlier, later in itertools.pairwise(chain):
         event = make_event()
         api.record(event, earlier)
         api.wait(later, event)
@@ -158,9 +159,7 @@ def test_a_query_that_says_no_orders_nothing(
         fill(api, streams[1], whole(api, buffer))
 
 
-def test_a_destroyed_streams_work_has_finished(
-    api: ModuleType, stream: Any, buffer: Any
-) -> None:
+def test_a_destroyed_streams_work_has_finished(api: ModuleType, stream: Any, buffer: Any) -> None:
     gone = api.create_stream(0, 0)
     fill(api, gone, whole(api, buffer))
     api.destroy_stream(gone)
@@ -202,10 +201,10 @@ def test_all_results_of_a_family_are_written(
     if api.sort(streams[0], values, indices, source, 0, False, True) is not None:
         pytest.skip("the device has no kernel that sorts")
     copy(api, streams[1], whole(api, make_buffer(256)), source)
-    with pytest.raises(api.DeviceError, match="reads memory .* writes"):
+    with pytest.raises(api.DeviceError, match=r"reads memory .* writes"):
         copy(api, streams[1], whole(api, make_buffer(256)), values)
     target = make_buffer(512).view(0, api.DType.int64, [64], [1])
-    with pytest.raises(api.DeviceError, match="reads memory .* writes"):
+    with pytest.raises(api.DeviceError, match=r"reads memory .* writes"):
         copy(api, streams[1], target, indices)
 
 
