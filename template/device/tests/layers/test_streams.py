@@ -290,3 +290,18 @@ def test_another_value_of_the_variable_is_named(
     assert child.returncode != 0
     assert f"{prefix}_STREAMS=shout" in child.stderr
     assert "error, print" in child.stderr
+
+
+def test_what_a_graph_records_is_not_looked_at(
+    api: ModuleType, streams: tuple[Any, Any], buffer: Any
+) -> None:
+    if ("graphs", "begin_capture", True) not in api.functions():
+        pytest.skip("the device has no graphs")
+    fill(api, streams[0], whole(api, buffer))
+    api.begin_capture(streams[1])
+    fill(api, streams[1], whole(api, buffer))
+    graph = api.end_capture(streams[1])
+    api.synchronize(streams[0])
+    api.launch_graph(graph, streams[1])
+    api.destroy_graph(graph)
+    api.synchronize(streams[1])
