@@ -134,6 +134,7 @@ def test_forked_child_drops_what_it_inherited(end: str) -> None:
             host = torch.empty(10_000, pin_memory=True)
             host.copy_(moved, non_blocking=True)
             moved.record_stream(stream)
+            stream.wait_stream(device.current_stream())
             with device.stream(stream):
                 result = moved * 2
             event = device.Event(enable_timing=True)
