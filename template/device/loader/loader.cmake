@@ -2,7 +2,8 @@
 file(GLOB loader_sources CONFIGURE_DEPENDS
   "${CMAKE_CURRENT_SOURCE_DIR}/loader/*.cpp" "${CMAKE_CURRENT_SOURCE_DIR}/layers/*.cpp"
   "${CMAKE_CURRENT_SOURCE_DIR}/layers/*/*.cpp")
-add_library(${DEVICE_LOADER} STATIC ${loader_sources})
+# Objects, not an archive: what only the Python modules call has to be in the library as well.
+add_library(${DEVICE_LOADER} OBJECT ${loader_sources})
 target_include_directories(${DEVICE_LOADER} PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}")
 target_compile_features(${DEVICE_LOADER} PUBLIC cxx_std_20)
 target_compile_options(${DEVICE_LOADER} PRIVATE -Wall -Wextra -Werror)

@@ -139,5 +139,5 @@ def test_a_correct_program_is_left_alone(tmp_path: Path, code: str) -> None:
 def test_a_report_may_be_printed_instead(tmp_path: Path) -> None:
     ended, text, _ = run(tmp_path, UNORDERED, "print")
     assert ended == 0
-    assert "sum 266240" in text
+    assert re.search(r"^sum ", text, re.MULTILINE)  # of what, the race decides
     assert text.count("nothing orders the two") == 1

@@ -26,6 +26,7 @@ def environment() -> dict[str, str]:
     return {
         package: f"{backend.__version__}, device interface {INTERFACE_VERSION}",
         "features": ", ".join(with_them) or "none",
+        "device layers": ", ".join(backend.device_layers()) or "none",
         "element types": ", ".join(str(dtype)[6:] for dtype in backend.supported_dtypes()),
         "torch": f"{torch.__version__}, built against {TORCH_VERSION}",
         "C++ ABI": f"_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}",
@@ -48,8 +49,9 @@ def _device(index: int) -> dict[str, object]:
     except RuntimeError as error:
         return {"error": str(error)}
     names = [name for name in dir(type(properties)) if not name.startswith("_")]
-    others = {name: getattr(properties, name) for name in names if name != "name"}
-    return {"name": properties.name, "free_memory": free, **others}
+    others = {name: getattr(properties, name) for name in names if name not in ("name", "uuid")}
+    known = {"name": properties.name, "uuid": properties.uuid.hex(), "free_memory": free}
+    return {**known, **others}
 
 
 def libraries() -> dict[str, str]:
