@@ -89,10 +89,11 @@ def test_results_that_need_not_be_the_same_bits_are_looked_at_too(
     tried.api = types.SimpleNamespace(
         fill=fill, is_idle=api.is_idle, synchronize=api.synchronize, Buffer=api.Buffer
     )
-    out = device.array("float32", (5,))
+    plain = declaring(device)
+    out = plain.array("float32", (5,))
     tried.run(Case("fill", "-", "float32", "contiguous"), [out], out, more=[2.0])
     assert tried.differs == careless
-    device.assert_exact(CASE, out, np.full(5, 2.0))
+    plain.assert_exact(CASE, out, np.full(5, 2.0))
 
 
 def test_an_expected_failure_that_passes_fails(device: Device) -> None:
@@ -102,10 +103,11 @@ def test_an_expected_failure_that_passes_fails(device: Device) -> None:
 
 
 def test_a_wrong_result_is_named_with_its_place_and_both_values(device: Device) -> None:
-    out = device.array("float32", (2, 3), values=np.asarray([[1, 2, 3], [4, 5, 6]]))
+    plain = declaring(device)
+    out = plain.array("float32", (2, 3), values=np.asarray([[1, 2, 3], [4, 5, 6]]))
     expected = np.asarray([[1, 2, 3], [4, 7, 6]])
     with pytest.raises(AssertionError, match=r"first at \(1, 1\): got .*5.*, expected .*7"):
-        device.assert_exact(CASE, out, expected)
+        plain.assert_exact(CASE, out, expected)
 
 
 @pytest.mark.parametrize(
