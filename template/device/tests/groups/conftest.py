@@ -35,6 +35,8 @@ class Counters:
         self.address: int = self._buffer.address
         self.bytes = values.nbytes
         self.write(values)
+        # Here, and not within a capture, which would stay open.
+        self.add(api.default_stream(0), 1, probe=True)
 
     def add(self, stream: Any, number: Any, **launch: Any) -> None:
         """Enqueues self += number."""
