@@ -183,8 +183,8 @@ def test_what_is_written_is_formatted_and_compiles(
     compiled = subprocess.run(
         [
             os.environ.get("CXX", "c++"), "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra",
-            "-Werror", "-DAT_PER_OPERATOR_HEADERS", "-DNDEBUG", "-Icsrc", "-Idevice/include",
-            "-Ibuild/include", "-isystem", str(include),
+            "-Werror", "-DAT_PER_OPERATOR_HEADERS", "-DNDEBUG", "-Icsrc", "-Idevice",
+            "-Idevice/include", "-Ibuild/include", "-isystem", str(include),
             "-isystem", str(include / "torch/csrc/api/include"), str(together),
         ],
         cwd=without_erfc,
