@@ -9,13 +9,11 @@ from .legacy import DTYPES
 LATER: dict[str, tuple[str, ...]] = {
     "graphs": ("CUDAGraph", "graph", "graph_pool_handle", "graphs", "make_graphed_callables"),
     "sharing memory between processes": ("ipc_collect",),
-    "memory pools": (
+    "other allocators": (
         "CUDAPluggableAllocator",
-        "MemPool",
         "caching_allocator_disabled",
         "caching_allocator_enable",
         "change_current_allocator",
-        "use_mem_pool",
     ),
     "profiling": ("cudart", "nvtx", "profiler"),
     "collectives": ("comm", "nccl"),
