@@ -12,6 +12,7 @@ import json
 import os
 import shutil
 import signal
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -41,6 +42,20 @@ def swap(
     with _alone(stage.parent):
         _undo(root, stage)
         _swap(root, source, stage, write, delete, last)
+
+
+def put(root: Path, files: dict[str, str]) -> None:
+    """Write texts into a project, each at the path that it is under; as :func:`swap` does it.
+
+    Raises:
+        OSError: The files cannot be written; nothing has changed.
+    """
+    with tempfile.TemporaryDirectory(prefix="torchsmith-") as scratch:
+        for path, text in files.items():
+            file = Path(scratch) / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, "utf-8")
+        swap(root, Path(scratch), write=[*files], delete=[], last=lambda: None)
 
 
 def _swap(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
 import textwrap
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from torchsmith.devices import header
 from torchsmith.devices.steps import STEPS, TESTS
 from torchsmith.errors import InputError
 from torchsmith.project import Project
-from torchsmith.swap import swap
+from torchsmith.swap import put
 
 TEMPLATES = Path(__file__).with_name("files")
 """Its files, with what differs between devices between @ signs."""
@@ -47,12 +46,7 @@ def write(project: Project, device: str) -> list[str]:
         for word, meaning in words.items():
             text = text.replace(f"@{word}@", meaning)
         files[f"{folder}/{file}"] = text
-    with tempfile.TemporaryDirectory(prefix="torchsmith-") as scratch:
-        for path, content in files.items():
-            staged = Path(scratch) / path
-            staged.parent.mkdir(parents=True, exist_ok=True)
-            staged.write_text(content, "utf-8")
-        swap(project.root, Path(scratch), write=[*files], delete=[], last=lambda: None)
+    put(project.root, files)
     return [*files]
 
 

@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -15,7 +14,7 @@ from torchsmith.errors import InputError
 from torchsmith.operators import code
 from torchsmith.operators.schema import Operator
 from torchsmith.project import Project
-from torchsmith.swap import swap
+from torchsmith.swap import put
 
 # Folders of the project's owner, which the template has no path in: updates cannot conflict there.
 KERNELS = "csrc/operators"
@@ -70,12 +69,7 @@ def add(project: Project, operator: Operator) -> Added:
         test_file: code.test(operator),
         DOCS: page + code.docs_row(operator, kernel_file, test_file),
     }
-    with tempfile.TemporaryDirectory(prefix="torchsmith-") as scratch:
-        for path, content in written.items():
-            file = Path(scratch) / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(content, "utf-8")
-        swap(project.root, Path(scratch), write=[*written], delete=[], last=lambda: None)
+    put(project.root, written)
     lines = written[kernel_file].splitlines()
     body = next((number for number, line in enumerate(lines, 1) if "has no body yet" in line), 0)
     return Added(

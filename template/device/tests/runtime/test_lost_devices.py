@@ -7,16 +7,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-
-
-@pytest.fixture
-def buffer(make_buffer: Callable[..., Any]) -> Any:
-    """64 bytes of device 0."""
-    return make_buffer(64)
-
-
-def fill(api: ModuleType, stream: Any, buffer: Any, value: int = 1) -> None:
-    api.fill_bytes(stream, buffer.address, value, buffer.bytes)
+from runtime.work import fill
 
 
 def lose(api: ModuleType, faults: ModuleType, stream: Any, buffer: Any) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
@@ -27,17 +25,15 @@ class Programs(Calls):
     @rule(device=st.integers(0, 1))
     def allocate(self, device: int) -> None:
         device %= self.devices
-        made: list[int] = []
-        if self.attempt("allocate", lambda: made.append(self.api.allocate(device, SIZE)), device):
-            self.blocks.append(Block(made[0], device))
+        for address in self.obtain("allocate", lambda: self.api.allocate(device, SIZE), device):
+            self.blocks.append(Block(address, device))
 
     @precondition(lambda self: len(self.blocks) < 12)
     @rule()
     def allocate_host(self) -> None:
-        made: list[int] = []
         host = self.api.HOST
-        if self.attempt("allocate_host", lambda: made.append(self.api.allocate_host(SIZE)), host):
-            self.blocks.append(Block(made[0], host))
+        for address in self.obtain("allocate_host", lambda: self.api.allocate_host(SIZE), host):
+            self.blocks.append(Block(address, host))
 
     @rule(index=INDEX)
     def free(self, index: int) -> None:
@@ -189,9 +185,8 @@ class Programs(Calls):
     @rule(device=st.integers(0, 1))
     def create_event(self, device: int) -> None:
         device %= self.devices
-        made: list[Any] = []
-        if self.attempt("event", lambda: made.append(self.api.create_event(device, False)), device):
-            self.events.append(Event(made[0], device))
+        for handle in self.obtain("event", lambda: self.api.create_event(device, False), device):
+            self.events.append(Event(handle, device))
 
     @rule(index=INDEX)
     def destroy_event(self, index: int) -> None:
