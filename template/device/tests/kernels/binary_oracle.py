@@ -51,7 +51,12 @@ def _grad_size(a: Values, b: Values, **params: Any) -> Values:
 
 
 def _nextafter(dtype: Any) -> Callable[..., Values]:
-    return lambda a, b: np.asarray(np.nextafter(a.astype(dtype), b.astype(dtype)), np.float64)
+    def result(a: Values, b: Values) -> Values:
+        step = np.nextafter(a.astype(dtype), b.astype(dtype))
+        # Of two zeros IEEE 754 takes the second; numpy's float16 takes the first.
+        return np.asarray(np.where(a == b, b, step), np.float64)
+
+    return result
 
 
 def _shift_left(a: Values, b: Values) -> Values:
