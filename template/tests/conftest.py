@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Generator, Iterator
 
@@ -9,7 +10,7 @@ import pytest
 import torch
 from backend import ENV_PREFIX, backend
 from conformance.evidence import Evidence
-from support import may_fall_back, natively
+from support import MIB, may_fall_back, natively, take
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -57,3 +58,36 @@ def everything_is_native() -> Iterator[None]:
     """Fail a test in which an operator ran on the CPU, unless it may."""
     with natively():
         yield
+
+
+def free_blocks() -> Iterator[tuple[torch.Stream, int]]:
+    """Yield the stream and the size of what can be taken at once of each block that is free."""
+    for segment in backend.memory_snapshot():
+        default = backend.default_stream(segment["device"])
+        stream = backend.Stream(
+            stream_id=segment["stream"],
+            device_index=default.device_index,
+            device_type=default.device_type,
+        )
+        largest = MIB if segment["segment_type"] == "small" else segment["total_size"]
+        for block in segment["blocks"]:
+            if block["state"] == "inactive" and segment["segment_pool_id"] == (0, 0):
+                yield stream, min(block["size"], largest)
+
+
+@pytest.fixture
+def full_segments() -> Iterator[None]:
+    """Give a test an allocator without free memory: what tensors that earlier tests keep alive
+    leave free in their segments is taken meanwhile.
+    """
+    gc.collect()
+    backend.synchronize()
+    backend.empty_cache()
+    kept = []
+    while blocks := list(free_blocks()):
+        for stream, size in blocks:
+            with backend.stream(stream):
+                # Less by what a device may want to stay unused behind a block.
+                kept.append(take(size - 256))
+    yield
+    kept.clear()

@@ -11,10 +11,7 @@ from support import MIB, names, needs, needs_two_devices, take
 
 
 @pytest.fixture(autouse=True)
-def quiet_allocator() -> None:
-    gc.collect()
-    backend.synchronize()
-    backend.empty_cache()
+def fresh_figures(full_segments: None) -> None:
     backend.reset_peak_memory_stats()
     backend.reset_accumulated_memory_stats()
 

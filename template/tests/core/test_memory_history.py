@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import pickle
 import re
@@ -20,10 +19,7 @@ from torch.profiler import ProfilerActivity, profile
 
 
 @pytest.fixture(autouse=True)
-def quiet_allocator() -> Iterator[None]:
-    gc.collect()
-    backend.synchronize()
-    backend.empty_cache()
+def no_history(full_segments: None) -> Iterator[None]:
     yield
     backend.memory._record_memory_history(None)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,12 +10,7 @@ import torch
 from backend import DEVICE, backend
 from support import MIB, needs, needs_two_devices, run_python, take
 
-
-@pytest.fixture(autouse=True)
-def empty_cache() -> None:
-    gc.collect()
-    backend.synchronize()
-    backend.empty_cache()
+pytestmark = pytest.mark.usefixtures("full_segments")
 
 
 @needs(torch.float32)

@@ -14,6 +14,8 @@ import torch
 from backend import DEVICE, backend
 from support import MIB, needs, needs_two_devices, take
 
+pytestmark = pytest.mark.usefixtures("full_segments")
+
 STEP = 512
 SMALL_SEGMENT, LARGE_SEGMENT = 2 * MIB, 20 * MIB
 
@@ -39,11 +41,8 @@ class Pool:
 
 
 @pytest.fixture
-def pool() -> Iterator[Pool]:
-    gc.collect()
-    backend.synchronize()
-    backend.empty_cache()
-    yield Pool()
+def pool() -> Pool:
+    return Pool()
 
 
 USED, FREE = "active_allocated", "inactive"

@@ -12,6 +12,8 @@ import torch
 from backend import DEVICE, backend
 from support import MIB, needs, pick_by_index, run_python, take
 
+pytestmark = pytest.mark.usefixtures("full_segments")
+
 
 def keep_busy(stream: torch.Stream) -> None:
     """Enqueue work that takes a while."""
