@@ -154,6 +154,72 @@ def test_segments_with_a_tensor_stay_when_the_cache_is_emptied() -> None:
     assert second.nbytes == 11 * MIB
 
 
+# --- Segments that become one ---
+
+
+def test_free_segments_that_are_too_small_alone_become_one() -> None:
+    reserved = backend.memory_reserved()
+    tensors = [take(size * MIB) for size in (12, 14, 30)]
+    del tensors[:2]
+    before = backend.memory_stats()
+    merged = take(25 * MIB)
+    after = backend.memory_stats()
+    assert backend.memory_reserved() == reserved + 56 * MIB
+    assert after["num_device_free"] == before["num_device_free"] + 2
+    assert after["num_device_alloc"] == before["num_device_alloc"] + 1
+    (segment,) = [
+        item for item in backend.memory_snapshot() if item["address"] == merged.data_ptr()
+    ]
+    assert segment["total_size"] == 26 * MIB
+
+
+def test_free_segments_that_are_too_small_together_stay() -> None:
+    reserved = backend.memory_reserved()
+    tensors = [take(12 * MIB), take(12 * MIB)]
+    tensors.clear()
+    larger = take(26 * MIB)
+    assert backend.memory_reserved() == reserved + 50 * MIB
+    assert larger.nbytes == 26 * MIB
+
+
+def test_free_segments_of_another_stream_or_pool_or_with_a_tensor_stay(pool: Pool) -> None:
+    stream = backend.Stream()
+    kept = take(3 * MIB)
+    with backend.stream(stream):
+        take(20 * MIB)
+    pool.take(20 * MIB)
+    freed = backend.memory_stats()["num_device_free"]
+    larger = [take(24 * MIB), pool.take(24 * MIB)]
+    assert backend.memory_stats()["num_device_free"] == freed
+    assert len(pool.segments()) == 2
+    assert kept.nbytes + sum(tensor.nbytes for tensor in larger) == 51 * MIB
+
+
+def test_a_private_pool_keeps_the_addresses_that_it_has(pool: Pool) -> None:
+    tensors = [pool.take(12 * MIB), pool.take(14 * MIB)]
+    places = {tensor.data_ptr() for tensor in tensors}
+    tensors.clear()
+    assert pool.take(25 * MIB).nbytes == 25 * MIB
+    assert places < {segment["address"] for segment in pool.segments()}
+
+
+def test_a_program_whose_sizes_vary_soon_asks_the_device_no_more() -> None:
+    draws = random.Random(0)
+    sizes = [draws.randrange(2 * MIB, 40 * MIB, 4) for _ in range(12)]
+
+    def step() -> int:
+        """Return how often the device was asked for memory."""
+        draws.shuffle(sizes)
+        kept: list[torch.Tensor] = []
+        before = backend.memory_stats()["num_device_alloc"]
+        for size in sizes:
+            kept = [*kept[-3:], take(size)]
+        return int(backend.memory_stats()["num_device_alloc"] - before)
+
+    asked = [step() for _ in range(60)]
+    assert sum(asked[30:]) == 0, asked
+
+
 @contextmanager
 def figures_of_segments(pool: Pool) -> Iterator[None]:
     """Check that the figures say what the segments show."""
