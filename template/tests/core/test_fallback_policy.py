@@ -165,21 +165,21 @@ def test_what_the_device_had_to_do_before_is_waiting_and_not_work() -> None:
 
 
 def test_a_call_within_a_call_is_counted_once() -> None:
-    large = torch.ones(2**20, device=DEVICE)
+    large = [torch.ones(2**20, device=DEVICE)]
 
     def with_another_within(x: torch.Tensor) -> torch.Tensor:
-        bessel(large)
+        bessel(*large)
         return x + 1
 
     with torch.library._scoped_library("fallback_test", "FRAGMENT") as library:
         library.define("nested(Tensor x) -> Tensor")
         library.impl("nested", with_another_within, "CPU")
-        bessel(large)
+        bessel(*large)
         backend.reset_fallback_stats()
         start = time.perf_counter()
         torch.ops.fallback_test.nested(torch.ones(2, device=DEVICE))
         elapsed = time.perf_counter() - start
-    del large  # PyTorch keeps the operator's function, which would keep the tensor.
+    large.clear()  # PyTorch keeps the operator's function, which would keep the tensor.
     outer, inner = record_of("nested"), record_of("bessel_j0")
     assert outer.calls == inner.calls == 1
     times = [outer.seconds, outer.waiting, inner.seconds, inner.waiting]
