@@ -1,0 +1,185 @@
+"""Memory where events fail, come late, or belong to a device that is lost."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from backend import DEVICE, ENV_PREFIX, PACKAGE
+from support import needs, run_python
+
+pytestmark = needs(torch.float32)
+
+PRELUDE = f"""
+import torch, {PACKAGE}
+backend, faults = torch.{DEVICE}, {PACKAGE}._C.faults
+SIZE = 3 * 2**20
+
+def take(size=SIZE):
+    return torch.empty(size // 4, device="{DEVICE}")
+
+def state_at(address):
+    (state,) = [
+        block["state"]
+        for segment in backend.memory_snapshot()
+        for block in segment["blocks"]
+        if block["address"] == address
+    ]
+    return state
+
+def used_on(stream):
+    "Return memory of the current stream that another one works on."
+    tensor = take()
+    with backend.stream(stream):
+        tensor.fill_(1)
+    tensor.record_stream(stream)
+    return tensor
+
+def finish(stream):
+    "Wait, and hear of what was injected."
+    try:
+        stream.synchronize()
+    except RuntimeError as error:
+        assert "injected failure" in str(error), error
+
+stream = backend.Stream()
+stream.record_event().synchronize()
+take()
+"""
+
+FAULTS = {
+    "making it fails": 'faults.inject("event")',
+    "recording it fails": 'faults.inject("event", nth=2)',
+    "its query tells of a failure": 'faults.inject("event", later=True)',
+}
+
+
+def run_with_faults(code: str) -> None:
+    """Run ``code`` after the prelude. What deleters cannot raise would be in its standard error."""
+    result = run_python(PRELUDE + code, {f"{ENV_PREFIX}_DEVICE_LAYERS": "faults"})
+    assert result.stderr == ""
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+def test_memory_comes_back_where_the_event_behind_it_fails(fault: str) -> None:
+    run_with_faults(
+        f"""
+before = backend.memory_stats()
+for _ in range(3):
+    tensor = used_on(stream)
+    address = tensor.data_ptr()
+    faults.set_delay(100_000, 100_000)
+    tensor.fill_(2)
+    with backend.stream(stream):
+        tensor.fill_(3)
+    faults.set_delay(0, 0)
+    {fault}
+    del tensor
+    assert state_at(address) == "active_pending_free"
+    assert take().data_ptr() != address
+    finish(stream)
+    backend.synchronize()
+    again = take()
+    assert again.data_ptr() == address
+    del again
+    backend.Event().record(stream)  # has nothing left to suffer
+after = backend.memory_stats()
+for figure in ("allocation", "active", "allocated_bytes", "active_bytes"):
+    name = figure + ".all.current"
+    assert after[name] == before[name], name
+"""
+    )
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+def test_pinned_memory_comes_back_where_the_event_behind_it_fails(fault: str) -> None:
+    run_with_faults(
+        f"""
+target = take()
+for _ in range(3):
+    pinned = torch.empty(SIZE // 4, pin_memory=True)
+    address = pinned.data_ptr()
+    with backend.stream(stream):
+        target.copy_(pinned, non_blocking=True)
+    {fault}
+    del pinned
+    finish(stream)
+    assert torch.empty(SIZE // 4, pin_memory=True).data_ptr() == address
+    backend.Event().record(stream)
+"""
+    )
+
+
+@pytest.mark.parametrize("nth", [1, 2])
+def test_a_request_is_served_where_free_segments_cannot_be_given_back(nth: int) -> None:
+    run_with_faults(
+        f"""
+tensors = [take(12 * 2**20), take(14 * 2**20)]
+tensors.clear()
+freed = backend.memory_stats()["num_device_free"]
+faults.inject("event", nth={nth})
+larger = take(25 * 2**20)
+assert backend.memory_stats()["num_device_free"] == freed
+reserved = backend.memory_reserved()
+again = [take(12 * 2**20), take(14 * 2**20)]
+assert backend.memory_reserved() == reserved
+assert len({{tensor.data_ptr() for tensor in [*again, larger]}}) == 3
+"""
+    )
+
+
+@pytest.mark.parametrize("nth", [1, 2])
+def test_emptying_the_cache_tells_of_a_failure_and_loses_nothing(nth: int) -> None:
+    run_with_faults(
+        f"""
+kept = take()
+reserved = backend.memory_reserved()
+larger = take(24 * 2**20)
+place = larger.data_ptr()
+del larger
+faults.inject("event", nth={nth})
+try:
+    backend.empty_cache()
+except RuntimeError as error:
+    assert "injected failure" in str(error), error
+else:
+    raise AssertionError("not told")
+assert backend.memory_reserved() == reserved + 24 * 2**20
+assert take(24 * 2**20).data_ptr() == place
+backend.empty_cache()
+assert backend.memory_reserved() == reserved
+"""
+    )
+
+
+def test_memory_of_a_lost_device_is_given_back_in_silence() -> None:
+    run_with_faults(
+        """
+before = backend.memory_stats()
+tensors = [used_on(stream) for _ in range(3)]
+pinned = torch.empty(SIZE // 4, pin_memory=True)
+tensors[0].copy_(pinned, non_blocking=True)
+faults.inject("launch", code="device_lost")
+try:
+    tensors[0].fill_(1)
+except RuntimeError as error:
+    assert "injected failure" in str(error), error
+else:
+    raise AssertionError("not lost")
+del tensors, pinned
+torch.empty(SIZE // 4, pin_memory=True)
+take()  # from the cache
+try:
+    take(64 * 2**20)
+except RuntimeError as error:
+    assert "is lost" in str(error), error
+else:
+    raise AssertionError("a lost device gave memory")
+faults.clear()
+backend.synchronize()
+take()
+after = backend.memory_stats()
+for figure in ("allocation", "active", "allocated_bytes", "active_bytes"):
+    name = figure + ".all.current"
+    assert after[name] == before[name], name
+"""
+    )
