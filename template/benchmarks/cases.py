@@ -54,8 +54,14 @@ def step():
     sync()
 """
 
+# Taking memory and giving it back: numbers of float32.
+EMPTY = {"4 B": 1, "4 KiB": 1 << 10, "1 MiB": 1 << 18, "64 MiB": 1 << 24}
+
 HOST_TIME = [
-    Case("empty", "torch.empty(1, device=device)", limit=1.2),
+    *(
+        Case(f"empty, {size}", f"torch.empty({count}, device=device)", limit=1.2)
+        for size, count in EMPTY.items()
+    ),
     Case("view", "x.view(1, 1)", ONE, limit=1.2),
     Case("add, 1 element", "x + x", ONE, limit=1.2),
     Case("add a scalar, 1 element", "x + 2", ONE),
