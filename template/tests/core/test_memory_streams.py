@@ -1,11 +1,8 @@
-"""Memory that several streams and threads use, and forked children inherit."""
+"""Memory that several streams use, and forked children inherit."""
 
 from __future__ import annotations
 
 import os
-import queue
-import random
-import threading
 
 import pytest
 import torch
@@ -175,53 +172,6 @@ def test_memory_that_failed_work_used_comes_back_and_whoever_takes_it_hears_noth
             assert after[f"{{figure}}.all.current"] == before[f"{{figure}}.all.current"], figure
         """
     )
-
-
-# --- Threads ---
-
-
-def test_threads_give_back_what_others_took() -> None:
-    """Each thread takes and gives back on streams of its own, and hands a part to the next one."""
-    threads, rounds = 8, 1500
-    before = backend.memory_stats()
-    handed = [queue.SimpleQueue[torch.Tensor]() for _ in range(threads)]
-    failures: list[BaseException] = []
-
-    def work(number: int) -> None:
-        try:
-            draws = random.Random(number)
-            kept: dict[int, torch.Tensor] = {}
-            stream = backend.Stream()
-            with backend.stream(stream if number % 2 else backend.current_stream()):
-                for step in range(rounds):
-                    size = draws.choice((8, 512, 4000, 100_000, MIB, 3 * MIB))
-                    tensor = take(size)
-                    if step % 7 == 0:
-                        tensor.record_stream(stream)
-                    kept[draws.randrange(6)] = tensor
-                    if step % 5 == 0:
-                        handed[(number + 1) % threads].put(tensor)
-                    if step % 400 == 0:
-                        backend.empty_cache()
-                        backend.memory_snapshot()
-                    while not handed[number].empty():
-                        handed[number].get()
-        except BaseException as error:
-            failures.append(error)
-
-    workers = [threading.Thread(target=work, args=(number,)) for number in range(threads)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    assert not failures
-    handed.clear()
-    backend.synchronize()
-    backend.empty_cache()
-    after = backend.memory_stats()
-    for name in ("allocation", "allocated_bytes", "active_bytes", "requested_bytes"):
-        assert after[f"{name}.all.current"] == before[f"{name}.all.current"], name
-    assert after["allocation.all.allocated"] >= threads * rounds
 
 
 # --- Forked children ---
