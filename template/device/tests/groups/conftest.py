@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from groups.other_process import SIZE, Other, write
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int32]
@@ -72,3 +73,46 @@ def make_counters(api: ModuleType, make_stream: object) -> Iterator[Callable[[In
     yield make
     api.synchronize_device(0)
     made.clear()
+
+
+@pytest.fixture
+def start_other(api: ModuleType) -> Iterator[Callable[..., Other]]:
+    """Starts processes with the layer `validate`, which end with the test."""
+    others = []
+    layers = f"{api.ENV_PREFIX}_DEVICE_LAYERS"
+
+    def start(**environment: str) -> Other:
+        others.append(Other(api, **{layers: "validate", **environment}))
+        return others[-1]
+
+    yield start
+    for other in others:
+        other.close()
+
+
+@pytest.fixture
+def other(start_other: Callable[..., Other]) -> Other:
+    """Another process."""
+    return start_other()
+
+
+@pytest.fixture
+def make_numbers(api: ModuleType) -> Iterator[Callable[..., int]]:
+    """Allocates the numbers from 0 on, which are given back after the test."""
+    made: list[tuple[int, int]] = []
+
+    def make(device: int = 0, size: int = SIZE) -> int:
+        address = api.allocate(device, size)
+        made.append((device, address))
+        write(api, address, np.arange(size // 4, dtype=np.int32), device)
+        return int(address)
+
+    yield make
+    for device, address in made:
+        api.deallocate(device, address)
+
+
+@pytest.fixture
+def numbers(make_numbers: Callable[..., int]) -> int:
+    """The address of the numbers below 1000."""
+    return make_numbers()
