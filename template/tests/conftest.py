@@ -91,3 +91,10 @@ def full_segments() -> Iterator[None]:
                 kept.append(take(size - 256))
     yield
     kept.clear()
+
+
+@pytest.fixture
+def without_history(full_segments: None) -> Iterator[None]:
+    """Leave no recording of allocations on."""
+    yield
+    backend.memory._record_memory_history(None)

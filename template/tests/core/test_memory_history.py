@@ -1,12 +1,9 @@
-"""Snapshots and the recorded history, and PyTorch's tools that read them."""
+"""Snapshots, the recorded history, and the profiler's record of memory."""
 
 from __future__ import annotations
 
 import json
-import pickle
-import re
 import traceback
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +14,7 @@ from support import MIB, needs, needs_two_devices, run_python, take
 from torch.cuda import _memory_viz
 from torch.profiler import ProfilerActivity, profile
 
-
-@pytest.fixture(autouse=True)
-def no_history(full_segments: None) -> Iterator[None]:
-    yield
-    backend.memory._record_memory_history(None)
+pytestmark = pytest.mark.usefixtures("without_history")
 
 
 def record(**options: Any) -> None:
@@ -247,71 +240,6 @@ def test_a_choice_that_there_is_not_is_refused(options: dict[str, Any]) -> None:
     (word,) = options
     with pytest.raises(ValueError, match=word):
         record(**options)
-
-
-# --- PyTorch's tools ---
-
-
-def work() -> tuple[torch.Tensor, torch.Tensor]:
-    """Record something of every kind."""
-    record()
-    kept = take(30 * MIB)
-    small = take(4000)
-    take(5 * MIB)
-    return kept, small
-
-
-def text(lines: str) -> str:
-    """Stand in for flamegraph.pl, which the tools download."""
-    return lines
-
-
-def test_tools_sum_up_what_there_is() -> None:
-    kept, _ = work()
-    data = snapshot()
-    summary = _memory_viz.segsum(data)
-    assert f"segments: {len(data['segments'])}" in summary
-    reserved = sum(segment["total_size"] for segment in data["segments"])
-    assert f"total_reserved: {_memory_viz.Bytes(reserved)}" in summary
-    assert re.search(r"\[a+\] 30.0MiB allocated, 0.0B free", summary)
-
-    trace = _memory_viz.trace(data)
-    assert "cudaMalloc" in trace
-    assert re.search(r"[a-z] = [a-z]\[0:30\.0MiB\]", trace)
-    assert re.search(r"del [a-z]+ # 5\.0MiB", trace)
-
-    lines = _memory_viz.memory(data, format_flamegraph=text).splitlines()
-    tensor = [line for line in lines if ":work;" in line and line.endswith(f" {kept.nbytes}")]
-    assert len(tensor) == 1
-    sizes = [int(line.rsplit(" ", 1)[1]) for line in lines]
-    assert sum(sizes) == reserved
-    places = _memory_viz.segments(data, format_flamegraph=text)
-    assert all(f"seg_{segment['address']}" in places for segment in data["segments"])
-
-
-def test_tools_compare_two_snapshots(capsys: pytest.CaptureFixture[str]) -> None:
-    before = backend.memory_snapshot()
-    kept = take(30 * MIB)
-    after = backend.memory_snapshot()
-    lines = _memory_viz.compare(before, after, format_flamegraph=text)
-    assert f"only_after;stream_0;seg_{kept.data_ptr()};active_allocated" in lines
-    assert "only_before;" not in lines
-    assert f"only_after = [{kept.data_ptr()}]" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("plot", [_memory_viz.trace_plot, _memory_viz.segment_plot])
-def test_tools_draw_what_they_read_back(plot: Any, tmp_path: Path) -> None:
-    kept, small = work()
-    backend.memory._dump_snapshot(tmp_path / "snapshot.pickle")
-    data = pickle.loads((tmp_path / "snapshot.pickle").read_bytes())
-    page = plot(data)
-    assert "MemoryViz.js" in page and "snapshot.pickle" in page
-    actions = [event["action"] for event in data["device_traces"][0]]
-    assert actions.count("alloc") == 3 and actions.count("free_completed") == 1
-    assert kept.nbytes + small.nbytes == 30 * MIB + 4000
-    unfreed = _memory_viz.filter_alloc_free_pairs(data)["device_traces"][0]
-    live = {event["addr"] for event in unfreed if event["action"] == "alloc"}
-    assert live == {kept.data_ptr(), small.data_ptr()}
 
 
 # --- The profiler ---
