@@ -68,9 +68,8 @@ for _ in range(3):
     tensor = used_on(stream)
     address = tensor.data_ptr()
     faults.set_delay(100_000, 100_000)
-    tensor.fill_(2)
     with backend.stream(stream):
-        tensor.fill_(3)
+        tensor.fill_(2)
     faults.set_delay(0, 0)
     {fault}
     del tensor
@@ -157,6 +156,7 @@ def test_memory_of_a_lost_device_is_given_back_in_silence() -> None:
 before = backend.memory_stats()
 tensors = [used_on(stream) for _ in range(3)]
 pinned = torch.empty(SIZE // 4, pin_memory=True)
+backend.current_stream().wait_stream(stream)
 tensors[0].copy_(pinned, non_blocking=True)
 faults.inject("launch", code="device_lost")
 try:
