@@ -16,7 +16,7 @@ JOBS ?= $(shell nproc)
 export PATH := $(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 
-.PHONY: help venv demo test lint format docs bench reserved compat site conformance fuzz release-check clean
+.PHONY: help venv demo test lint format docs bench reserved compat site conformance fuzz sanitize release-check clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*  ## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*  ## (.*)/  make \1\t\2/' | expand -t 22
@@ -69,6 +69,9 @@ conformance: demo  ## the whole of PyTorch's operator tests on a fresh foo; buil
 
 fuzz: demo  ## a million steps of random programs on a fresh foo, against the CPU
 	cd $(DEMO) && $(BIN)/python -m pytest tests/fuzz -m fuzz_full -n $(JOBS) -q
+
+sanitize: demo  ## a fresh foo under AddressSanitizer with UBSan, then under ThreadSanitizer
+	cd $(DEMO)/tests && $(BIN)/python -m sanitizers address && $(BIN)/python -m sanitizers thread
 
 site: $(READY)  ## the page to choose a backend on, into build/page
 	$(BIN)/python -m torchsmith.site.build $(if $(SOURCE),--source $(SOURCE))
