@@ -71,7 +71,7 @@ fuzz: demo  ## a million steps of random programs on a fresh foo, against the CP
 	cd $(DEMO) && $(BIN)/python -m pytest tests/fuzz -m fuzz_full -n $(JOBS) -q
 
 sanitize: demo  ## a fresh foo under AddressSanitizer with UBSan, then under ThreadSanitizer
-	cd $(DEMO)/tests && $(BIN)/python -m sanitizers address && $(BIN)/python -m sanitizers thread
+	cd $(DEMO) && $(BIN)/python tests/sanitizers address && $(BIN)/python tests/sanitizers thread
 
 site: $(READY)  ## the page to choose a backend on, into build/page
 	$(BIN)/python -m torchsmith.site.build $(if $(SOURCE),--source $(SOURCE))

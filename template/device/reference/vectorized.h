@@ -2,7 +2,9 @@
 
 // Before a function whose loops are worth the machine's widest vectors: compiled for processors with AVX2 too, the
 // processor at hand deciding which code runs. What the function calls has to be inlined.
-#if defined(__x86_64__) && defined(__GLIBC__)
+//
+// Not under ThreadSanitizer: GCC puts its calls into the code that chooses, which runs before anything can be called.
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__SANITIZE_THREAD__)
 #define VECTORIZED __attribute__((target_clones("arch=x86-64-v3", "default")))
 #else
 #define VECTORIZED
