@@ -10,6 +10,7 @@ import pytest
 import torch
 from backend import ENV_PREFIX, backend
 from conformance.evidence import Evidence
+from core.failures import FAILURES, Failure
 from support import MIB, may_fall_back, natively, take
 
 
@@ -58,6 +59,21 @@ def everything_is_native() -> Iterator[None]:
     """Fail a test in which an operator ran on the CPU, unless it may."""
     with natively():
         yield
+
+
+@pytest.fixture(params=FAILURES.values(), ids=FAILURES)
+def failure(request: pytest.FixtureRequest) -> Iterator[Failure]:
+    """Each way in which work fails later that this device has; one of them any device has."""
+    failure: Failure = request.param
+    if not failure.layers and not backend.get_device_properties(0).reports_errors:
+        pytest.skip("the device does not report wrong indices")
+    before = backend.device_layers()
+    if failure.layers:
+        backend.set_device_layers([*failure.layers, *before])
+    yield failure
+    if failure.layers:
+        backend._C.faults.clear()
+        backend.set_device_layers(before)
 
 
 def free_blocks() -> Iterator[tuple[torch.Stream, int]]:

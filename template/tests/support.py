@@ -157,11 +157,6 @@ def natively() -> Iterator[None]:
     assert may_fall_back() or backend.fallback_stats() == {}, "the CPU did the work"
 
 
-def pick_by_index() -> None:
-    """Do what the tests of failures do, where it does not fail."""
-    torch.ones(5, device=DEVICE)[torch.tensor([1], device=DEVICE)]
-
-
 def fallbacks(operator: str) -> int:
     """Return how often operators of this name have run on the CPU."""
     stats = backend.fallback_stats()

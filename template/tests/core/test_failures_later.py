@@ -2,36 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
 from backend import DEVICE, backend
-from support import needs, needs_two_devices, pick_by_index, run_python
+from core.failures import Failure, origin, succeed
+from support import needs, needs_two_devices, run_python
 
-pytestmark = [needs(torch.float32, torch.int64), pytest.mark.native(like=pick_by_index)]
-
-OUT_OF_BOUNDS = "index 7 is out of bounds for a dimension of size 5"
-
-
-def fail(stream: torch.Stream) -> torch.Tensor:
-    """Let an operator fail on ``stream``, where it has run when this returns."""
-    values = torch.ones(5, device=stream.device)
-    index = torch.tensor([1, 7], device=stream.device)
-    with backend.stream(stream):
-        result = values[index]
-    while not stream.query():
-        pass
-    return result
-
-
-def origin(operator: str, stream: torch.Stream) -> str:
-    """Return a pattern of the words that name where a failure comes from."""
-    where = rf"{stream.device}, stream {stream.stream_id}\b"
-    return rf"\(in aten::{re.escape(operator)} on {where}"
-
+pytestmark = [needs(torch.float32, torch.int64), pytest.mark.native(like=succeed)]
 
 WAITS: dict[str, Callable[[torch.Stream, torch.Tensor], Any]] = {
     "stream": lambda stream, result: stream.synchronize(),
@@ -46,11 +26,11 @@ WAITS: dict[str, Callable[[torch.Stream, torch.Tensor], Any]] = {
 
 
 @pytest.mark.parametrize("wait", WAITS)
-def test_whoever_waits_for_results_is_told_once(wait: str) -> None:
+def test_whoever_waits_for_results_is_told_once(wait: str, failure: Failure) -> None:
     stream = backend.Stream()
-    result = fail(stream)
+    result = failure.on(stream)
     with backend.stream(stream):
-        pattern = OUT_OF_BOUNDS + ".*" + origin("index.Tensor", stream)
+        pattern = failure.message + ".*" + failure.origin(stream)
         with pytest.raises(RuntimeError, match=pattern):
             WAITS[wait](stream, result)
         for again in WAITS.values():
@@ -58,43 +38,43 @@ def test_whoever_waits_for_results_is_told_once(wait: str) -> None:
 
 
 @pytest.mark.parametrize("wait", WAITS)
-def test_who_waits_behind_an_event_is_told(wait: str) -> None:
+def test_who_waits_behind_an_event_is_told(wait: str, failure: Failure) -> None:
     failing, waiting = backend.Stream(), backend.Stream()
-    result = fail(failing)
+    result = failure.on(failing)
     waiting.wait_stream(failing)
     with backend.stream(waiting):
         derived = result + 1
-        with pytest.raises(RuntimeError, match=origin("index.Tensor", failing)):
+        with pytest.raises(RuntimeError, match=failure.origin(failing)):
             WAITS[wait](waiting, derived)
     failing.synchronize()
     backend.synchronize()
 
 
-def test_who_waits_for_other_work_is_not_told() -> None:
+def test_who_waits_for_other_work_is_not_told(failure: Failure) -> None:
     failing, other = backend.Stream(), backend.Stream()
     before = other.record_event()
-    fail(failing)
+    failure.on(failing)
     before.synchronize()
     other.synchronize()
-    with pytest.raises(RuntimeError, match=OUT_OF_BOUNDS):
+    with pytest.raises(RuntimeError, match=failure.message):
         failing.synchronize()
 
 
 @needs_two_devices
-def test_a_failure_travels_with_a_copy_to_another_device() -> None:
+def test_a_failure_travels_with_a_copy_to_another_device(failure: Failure) -> None:
     stream = backend.Stream(0)
-    result = fail(stream)
+    result = failure.on(stream)
     with backend.stream(stream):
         there = result.to(f"{DEVICE}:1")
-    with pytest.raises(RuntimeError, match=origin("index.Tensor", stream)):
+    with pytest.raises(RuntimeError, match=failure.origin(stream)):
         there.cpu()
     for device in range(2):
         backend.synchronize(device)
 
 
-def test_asking_and_allocating_neither_tell_nor_forget() -> None:
+def test_asking_and_allocating_neither_tell_nor_forget(failure: Failure) -> None:
     stream = backend.Stream()
-    result = fail(stream)
+    result = failure.on(stream)
     event = stream.record_event()
     result.record_stream(stream)
     shared = torch.ones(1000, device=DEVICE)
@@ -110,12 +90,16 @@ def test_asking_and_allocating_neither_tell_nor_forget() -> None:
         torch.empty(1000, pin_memory=True)
     backend.empty_cache()
     backend.empty_host_cache()
-    with pytest.raises(RuntimeError, match=OUT_OF_BOUNDS):
+    with pytest.raises(RuntimeError, match=failure.message):
         event.synchronize()
     stream.synchronize()
 
 
 @needs(torch.int32)
+@pytest.mark.skipif(
+    not backend.get_device_properties(0).reports_errors,
+    reason="the device does not report divisions by zero",
+)
 @pytest.mark.parametrize(
     ("operator", "divide"),
     [
@@ -139,45 +123,45 @@ def test_an_integer_division_by_zero_names_its_operator(
     backend.synchronize()
 
 
-def test_each_of_two_streams_is_told_of_its_failure() -> None:
+def test_each_of_two_streams_is_told_of_its_failure(failure: Failure) -> None:
     streams = [backend.Stream(), backend.Stream()]
     for stream in streams:
-        fail(stream)
+        failure.on(stream)
     for stream in streams:
-        with pytest.raises(RuntimeError, match=origin("index.Tensor", stream)):
+        with pytest.raises(RuntimeError, match=failure.origin(stream)):
             stream.synchronize()
     backend.synchronize()
 
 
-FAIL_AND_LEAVE = f"""
+def fail_and_leave(failure: Failure, and_then: str, check: bool = False) -> Any:
+    code = f"""
 import torch
 backend = torch.{DEVICE}
-values, index = torch.ones(5, device="{DEVICE}"), torch.tensor([7], device="{DEVICE}")
-with backend.stream(backend.Stream()) as stream:
-    values[index]
+{failure.code}
+fail(backend.Stream())
 print("done")
 """
+    return run_python(code + and_then, failure.environment, check=check)
 
 
-def test_a_failure_that_nobody_waits_for_is_the_end_of_the_process() -> None:
-    ended = run_python(FAIL_AND_LEAVE, check=False)
+def test_a_failure_that_nobody_waits_for_is_the_end_of_the_process(failure: Failure) -> None:
+    ended = fail_and_leave(failure, "")
     assert ended.returncode == 1
     assert ended.stdout == "done\n"
     assert len(ended.stderr.strip().splitlines()) == 1, ended.stderr
-    assert OUT_OF_BOUNDS in ended.stderr
-    assert f"(in aten::index.Tensor on {DEVICE}:0, stream " in ended.stderr
+    assert failure.message in ended.stderr
+    assert f"(in aten::{failure.operator} on {DEVICE}:0, stream " in ended.stderr
 
 
-def test_a_status_that_says_something_is_kept() -> None:
-    ended = run_python(FAIL_AND_LEAVE + "raise SystemExit(7)\n", check=False)
+def test_a_status_that_says_something_is_kept(failure: Failure) -> None:
+    ended = fail_and_leave(failure, "raise SystemExit(7)\n")
     assert ended.returncode == 7
-    assert OUT_OF_BOUNDS in ended.stderr
+    assert failure.message in ended.stderr
 
 
-def test_a_failure_that_was_told_does_not_end_the_process() -> None:
-    told = FAIL_AND_LEAVE + "try:\n    backend.synchronize()\nexcept RuntimeError:\n    pass\n"
-    ended = run_python(told)
-    assert ended.stderr == ""
+def test_a_failure_that_was_told_does_not_end_the_process(failure: Failure) -> None:
+    told = "try:\n    backend.synchronize()\nexcept RuntimeError:\n    pass\n"
+    assert fail_and_leave(failure, told, check=True).stderr == ""
 
 
 def test_work_that_succeeds_is_waited_for_in_silence() -> None:

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 import torch
 from backend import DEVICE, backend
-from support import needs, pick_by_index, run_python
+from core.failures import Failure, succeed
+from support import needs, run_python
 from torch.utils.data import DataLoader, TensorDataset
 
 pytestmark = needs(torch.float32, torch.int64)
@@ -99,16 +100,17 @@ def test_copy_into_an_alias_does_not_reach_the_next_owner() -> None:
         assert next_owner.eq(-1).all()
 
 
-@pytest.mark.native(like=pick_by_index)
-def test_failed_work_is_no_concern_of_who_takes_pinned_memory() -> None:
+@pytest.mark.native(like=succeed)
+def test_failed_work_is_no_concern_of_who_takes_pinned_memory(failure: Failure) -> None:
     result = run_python(
         f"""
         import torch
+        {failure.code}
         stream = torch.{DEVICE}.Stream()
         for _ in range(5):
             pinned = torch.ones(1000).pin_memory()
+            fail(stream)
             with torch.{DEVICE}.stream(stream):
-                torch.ones(5, device="{DEVICE}")[torch.tensor([7]).to("{DEVICE}", non_blocking=True)]
                 pinned.to("{DEVICE}", non_blocking=True)
             del pinned
             while not stream.query():
@@ -117,9 +119,10 @@ def test_failed_work_is_no_concern_of_who_takes_pinned_memory() -> None:
             try:
                 stream.synchronize()
             except RuntimeError as error:
-                assert "index 7" in str(error), error
+                assert {failure.message!r} in str(error), error
                 print("told")
-        """
+        """,
+        failure.environment,
     )
     assert result.stdout.split() == ["told"] * 5
 
