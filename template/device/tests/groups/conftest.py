@@ -116,3 +116,9 @@ def make_numbers(api: ModuleType) -> Iterator[Callable[..., int]]:
 def numbers(make_numbers: Callable[..., int]) -> int:
     """The address of the numbers below 1000."""
     return make_numbers()
+
+
+@pytest.fixture
+def gate(make_counters: object, gate: Any) -> Any:
+    """One gate, which is opened before the end of the counters waits for their device."""
+    return gate

@@ -95,7 +95,6 @@ def test_a_launch_waits_for_its_stream(
     counters.add(stream, 1)
     api.launch_graph(graph, stream)
     assert not api.is_idle(stream)
-    assert (counters.read() == COUNT).all()
     gate.open()
     api.synchronize(stream)
     assert (counters.read() == (COUNT + 1) * 2).all()
