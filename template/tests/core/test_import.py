@@ -116,6 +116,7 @@ def test_interpreter_ends_quietly_with_live_tensors() -> None:
         import torch
         kept = [torch.ones(4, device="{DEVICE}:" + str(i)) for i in range(torch.{DEVICE}.device_count())]
         stream = torch.{DEVICE}.Stream()
+        stream.wait_stream(torch.{DEVICE}.current_stream())
         with torch.{DEVICE}.stream(stream):
             kept.append(kept[0] * 2)
         leaf = torch.ones(3, device="{DEVICE}", requires_grad=True)
