@@ -76,8 +76,19 @@ def failure(request: pytest.FixtureRequest) -> Iterator[Failure]:
         backend.set_device_layers(before)
 
 
-def free_blocks() -> Iterator[tuple[torch.Stream, int]]:
-    """Yield the stream and the size of what can be taken at once of each block that is free."""
+def smallest_block() -> int:
+    """Return the bytes of the block of a tiny tensor, what the device keeps unused included."""
+    before = backend.memory_allocated()
+    tensor = take(8)
+    size = int(backend.memory_allocated() - before)
+    del tensor
+    return size
+
+
+def free_blocks(smallest: int) -> Iterator[tuple[torch.Stream, int]]:
+    """Yield the stream and the size of what can be taken at once of each block that is free and
+    not smaller than ``smallest``.
+    """
     for segment in backend.memory_snapshot():
         default = backend.default_stream(segment["device"])
         stream = backend.Stream(
@@ -87,7 +98,8 @@ def free_blocks() -> Iterator[tuple[torch.Stream, int]]:
         )
         largest = MIB if segment["segment_type"] == "small" else segment["total_size"]
         for block in segment["blocks"]:
-            if block["state"] == "inactive" and segment["segment_pool_id"] == (0, 0):
+            free = block["state"] == "inactive" and segment["segment_pool_id"] == (0, 0)
+            if free and block["size"] >= smallest:
                 yield stream, min(block["size"], largest)
 
 
@@ -97,14 +109,15 @@ def full_segments() -> Iterator[None]:
     leave free in their segments is taken meanwhile.
     """
     gc.collect()
+    smallest = smallest_block()
     backend.synchronize()
     backend.empty_cache()
     kept = []
-    while blocks := list(free_blocks()):
+    while blocks := list(free_blocks(smallest)):
         for stream, size in blocks:
             with backend.stream(stream):
-                # Less by what a device may want to stay unused behind a block.
-                kept.append(take(size - 256))
+                # With what the device keeps unused behind it, as large as the block.
+                kept.append(take(size - smallest + 8))
     yield
     kept.clear()
 
