@@ -3,7 +3,7 @@
 // Before a function whose loops are worth the machine's widest vectors: compiled for processors with AVX2 too, the
 // processor at hand deciding which code runs. What the function calls has to be inlined.
 //
-// Not under ThreadSanitizer: GCC puts its calls into the code that chooses, which runs before anything can be called.
+// Not under ThreadSanitizer: GCC makes the code that chooses call the sanitizer, which is not loaded yet when it runs.
 #if defined(__x86_64__) && defined(__GLIBC__) && !defined(__SANITIZE_THREAD__)
 #define VECTORIZED __attribute__((target_clones("arch=x86-64-v3", "default")))
 #else

@@ -120,5 +120,5 @@ def numbers(make_numbers: Callable[..., int]) -> int:
 
 @pytest.fixture
 def gate(make_counters: object, gate: Any) -> Any:
-    """One gate, which is opened before the end of the counters waits for their device."""
+    """One gate. It is opened before `make_counters` waits for the device at the end of the test."""
     return gate
