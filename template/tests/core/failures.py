@@ -1,4 +1,4 @@
-"""Two ways in which work fails after its operator has returned, which every waiting knows alike."""
+"""Two ways in which work fails after its operator has returned. Whoever waits is told of either."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ class Failure:
 
 
 def fail_by_index(stream: torch.Stream) -> torch.Tensor:
-    """Pick what is not there."""
+    """Ask for an element that is not there."""
     with backend.stream(stream):
         return torch.ones(5, device=stream.device)[torch.full((2,), 7, device=stream.device)]
 
 
 def fail_by_injection(stream: torch.Stream) -> torch.Tensor:
-    """Do nothing wrong, and be told of a failure nevertheless."""
+    """Let the layer `faults` fail an addition that is right."""
     with backend.stream(stream):
         values = torch.ones(2, device=stream.device)
         backend._C.faults.inject("launch", later=True)
@@ -78,5 +78,5 @@ FAILURES = {
 
 
 def succeed() -> None:
-    """Do what fails elsewhere, for whom it matters whether the CPU did it."""
+    """Run the operators of the failures without a failure, which shows whether they run natively."""
     torch.ones(5, device=DEVICE)[torch.full((2,), 4, device=DEVICE)] + 1

@@ -80,7 +80,7 @@ for _ in range(3):
     again = take()
     assert again.data_ptr() == address
     del again
-    backend.Event().record(stream)  # has nothing left to suffer
+    backend.Event().record(stream)  # would throw if the fault were still to come
 after = backend.memory_stats()
 for figure in ("allocation", "active", "allocated_bytes", "active_bytes"):
     name = figure + ".all.current"

@@ -24,7 +24,6 @@ def padded_device(tmp_path_factory: pytest.TempPathFactory) -> str:
     compiler = os.environ.get("CXX") or shutil.which("c++")
     if compiler is None:
         pytest.skip("there is no C++ compiler")
-    library = tmp_path_factory.mktemp("padded") / "padded.so"
     device, table = f"lib{DEVICE}_device.so", f"{DEVICE}_device_table"
     try:
         ctypes.CDLL(device, mode=os.RTLD_NOLOAD)
