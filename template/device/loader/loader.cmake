@@ -6,7 +6,9 @@ file(GLOB loader_sources CONFIGURE_DEPENDS
 add_library(${DEVICE_LOADER} OBJECT ${loader_sources})
 target_include_directories(${DEVICE_LOADER} PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}")
 target_compile_features(${DEVICE_LOADER} PUBLIC cxx_std_20)
-target_compile_options(${DEVICE_LOADER} PRIVATE -Wall -Wextra -Werror)
+# Calls, hardly a loop: the project's own CMakeLists.txt says what these options save.
+target_compile_options(${DEVICE_LOADER} PRIVATE -Wall -Wextra -Werror $<$<CONFIG:Release>:-O1>
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-ipa-modref -fno-ipa-pure-const -fno-ipa-ra -fno-ipa-reference>)
 # A debug build checks what the device may assume from the start.
 target_compile_definitions(${DEVICE_LOADER} PRIVATE
   DEVICE_ENV_PREFIX="${DEVICE_ENV_PREFIX}"
