@@ -71,7 +71,8 @@ fuzz: demo  ## a million steps of random programs on a fresh foo, against the CP
 	cd $(DEMO) && $(BIN)/python -m pytest tests/fuzz -m fuzz_full -n $(JOBS) -q
 
 sanitize: demo  ## a fresh foo under AddressSanitizer with UBSan, then under ThreadSanitizer
-	cd $(DEMO) && $(BIN)/python tests/sanitizers address && $(BIN)/python tests/sanitizers thread
+	cd $(DEMO) && for sanitizer in address thread; do \
+	  $(BIN)/python tests/sanitizers $$sanitizer || status=1; done; exit $${status:-0}
 
 site: $(READY)  ## the page to choose a backend on, into build/page
 	$(BIN)/python -m torchsmith.site.build $(if $(SOURCE),--source $(SOURCE))
