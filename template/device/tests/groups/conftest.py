@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from groups.other_process import SIZE, Other, write
+from groups.other_process import Other
+from groups.shared_numbers import SIZE, write
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int32]

@@ -1,4 +1,4 @@
-"""A second process that uses the device, and numbers that both have."""
+"""A second process that uses the device."""
 
 from __future__ import annotations
 
@@ -15,49 +15,9 @@ from types import ModuleType
 from typing import Any
 
 import device_library
-import numpy as np
 import pytest
 
-SIZE = 4000
-COUNT = np.arange(1000, dtype=np.int32)
-
-# What the other process does: it runs the code of each line that it is sent, and answers with a line.
-SERVER = """
-import json, sys, threading
-import numpy as np
-import _device as api
-
-def add(stream, address, number, size=1000):
-    view = api.View(address, api.DType.int32, size)
-    assert api.binary(stream, api.BinaryOp.add, view, view, number, api.BinaryParams()) is None
-
-def read(address, size=1000, device=0):
-    numbers = np.empty(size, np.int32)
-    api.copy_bytes(
-        api.default_stream(device), (numbers.ctypes.data, api.HOST), (address, device), numbers.nbytes
-    )
-    return numbers.tolist()
-
-def write(address, numbers, device=0):
-    numbers = np.asarray(numbers, np.int32)
-    api.copy_bytes(
-        api.default_stream(device), (address, device), (numbers.ctypes.data, api.HOST), numbers.nbytes
-    )
-
-names = dict(globals())
-for line in sys.stdin:
-    request = json.loads(line)
-    names.update(request["values"])
-    try:
-        if request["is_question"]:
-            answer = {"value": eval(request["code"], names)}
-        else:
-            exec(request["code"], names)
-            answer = {"value": None}
-    except (api.DeviceError, MemoryError) as error:
-        answer = {"error": str(error), "code": error.code.name}
-    print(json.dumps(answer), flush=True)
-"""
+PROGRAM = Path(__file__).with_name("other_program.py")
 
 
 class RemoteError(Exception):
@@ -73,10 +33,10 @@ class Other:
 
     def __init__(self, api: ModuleType, **environment: str) -> None:
         module_folder = str(Path(api.__file__ or "").parent)
-        path = os.pathsep.join([module_folder, os.environ.get("PYTHONPATH", "")])
+        folders = [module_folder, str(PROGRAM.parents[1]), os.environ.get("PYTHONPATH", "")]
         self.process = subprocess.Popen(
-            [sys.executable, "-c", SERVER],
-            env={**os.environ, "PYTHONPATH": path, **environment},
+            [sys.executable, str(PROGRAM)],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(folders), **environment},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -115,25 +75,6 @@ class Other:
         if "error" in answer:
             raise RemoteError(answer["error"], answer["code"])
         return answer["value"]
-
-
-def write(api: ModuleType, address: int, values: Any, device: int = 0) -> None:
-    stream = api.default_stream(device)
-    api.copy_bytes(stream, (address, device), (values.ctypes.data, api.HOST), values.nbytes)
-
-
-def read(api: ModuleType, address: int, size: int = 1000, device: int = 0) -> Any:
-    values = np.empty(size, np.int32)
-    stream = api.default_stream(device)
-    api.copy_bytes(stream, (values.ctypes.data, api.HOST), (address, device), values.nbytes)
-    return values
-
-
-def add(api: ModuleType, stream: Any, address: int, number: int, size: int = 1000) -> None:
-    view = api.View(address, api.DType.int32, size)
-    reason = api.binary(stream, api.BinaryOp.add, view, view, number, api.BinaryParams())
-    if reason is not None:
-        pytest.skip(f"the device does not add whole numbers: {reason}")
 
 
 @contextmanager

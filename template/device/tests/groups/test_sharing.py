@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from groups.other_process import COUNT, SIZE, Other, RemoteError, add, read, refused, write
+from groups.other_process import Other, RemoteError, refused
+from groups.shared_numbers import COUNT, SIZE, add, read, write
 
 GROUP = "sharing"
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from groups.other_process import COUNT, SIZE, Other, add, read, refused
+from groups.other_process import Other, refused
+from groups.shared_numbers import COUNT, SIZE, add, read
 
 GROUP = "sharing"
 
@@ -190,6 +191,7 @@ def test_the_end_of_the_exporter_with_work_pending_fails_and_does_not_hang(
 ) -> None:
     owner = start_other()
     owner.run(
+        "import threading\n"
         "event, done = api.create_event(0, False), api.create_event(0, False)\n"
         "stream = api.create_stream(0, 0)\n"
         "api.record(done, stream)\n"

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from groups.other_process import SIZE, Other, RemoteError, refused
+from groups.other_process import Other, RemoteError, refused
+from groups.shared_numbers import SIZE
 
 GROUP = "sharing"
 
