@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import math
 import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -211,6 +213,48 @@ def make_gate(
 def gate(make_gate: Callable[[], Gate]) -> Gate:
     """One gate."""
     return make_gate()
+
+
+class LongWork:
+    """Holds streams back for a while, which ends by itself, by filling memory again and again."""
+
+    SECONDS = 0.3
+
+    def __init__(self, api: ModuleType, make_buffer: Callable[..., Any]) -> None:
+        self._api = api
+        self._size = min(2**28, api.memory_info(0).free // 4)
+        self._buffer = make_buffer(self._size)
+
+    def hold(self, stream: Any) -> None:
+        """Work enqueued on a stream of device 0 from now on waits."""
+        once = min(self._seconds(stream) for _ in range(2))
+        self._fill(stream, math.ceil(self.SECONDS / once))
+        if self._api.is_idle(stream):
+            pytest.skip("the device has done all work when a call returns")
+
+    def open(self) -> None:
+        """It ends by itself."""
+
+    def _seconds(self, stream: Any) -> float:
+        start = time.perf_counter()
+        self._fill(stream, 1)
+        self._api.synchronize(stream)
+        return time.perf_counter() - start
+
+    def _fill(self, stream: Any, times: int) -> None:
+        for value in range(times):
+            self._api.fill_bytes(stream, self._buffer.address, value % 256, self._size)
+
+
+@pytest.fixture
+def any_gate(
+    api: ModuleType, request: pytest.FixtureRequest, make_buffer: Callable[..., Any]
+) -> Gate | LongWork:
+    """A gate for one stream, or what comes near it where the device runs no host functions."""
+    if api.properties(0).host_functions:
+        gate: Gate = request.getfixturevalue("gate")
+        return gate
+    return LongWork(api, make_buffer)
 
 
 @pytest.fixture

@@ -38,22 +38,22 @@ def test_an_event_that_was_never_recorded_is_complete(
 
 
 def test_an_event_is_complete_when_the_work_before_it_has_run(
-    api: ModuleType, stream: Any, gate: Any, event: Any
+    api: ModuleType, stream: Any, any_gate: Any, event: Any
 ) -> None:
-    gate.hold(stream)
+    any_gate.hold(stream)
     api.record(event, stream)
     assert not api.is_complete(event)
-    gate.open()
+    any_gate.open()
     api.synchronize(event)
     assert api.is_complete(event)
 
 
 def test_an_event_does_not_cover_work_after_it(
-    api: ModuleType, stream: Any, gate: Any, event: Any
+    api: ModuleType, stream: Any, any_gate: Any, event: Any, make_buffer: Callable[..., Any]
 ) -> None:
-    api.launch_host(stream, lambda: None)
+    api.fill_bytes(stream, make_buffer(64).address, 1, 64)
     api.record(event, stream)
-    gate.hold(stream)
+    any_gate.hold(stream)
     api.synchronize(event)
     assert api.is_complete(event)
     assert not api.is_idle(stream)
@@ -169,14 +169,14 @@ def test_wait_before_the_first_record_waits_for_nothing(
 
 
 def test_rerecorded_event_reports_the_newer_work(
-    api: ModuleType, stream: Any, gate: Any, event: Any
+    api: ModuleType, stream: Any, any_gate: Any, event: Any
 ) -> None:
     api.record(event, stream)
     api.synchronize(event)
-    gate.hold(stream)
+    any_gate.hold(stream)
     api.record(event, stream)
     assert not api.is_complete(event)
-    gate.open()
+    any_gate.open()
     api.synchronize(event)
 
 
@@ -193,12 +193,12 @@ def test_an_event_can_move_to_another_stream(
 
 
 def test_a_stream_does_not_wait_for_itself(
-    api: ModuleType, stream: Any, gate: Any, event: Any
+    api: ModuleType, stream: Any, any_gate: Any, event: Any
 ) -> None:
-    gate.hold(stream)
+    any_gate.hold(stream)
     api.record(event, stream)
     api.wait(stream, event)
-    gate.open()
+    any_gate.open()
     api.synchronize(stream)
 
 
@@ -265,7 +265,7 @@ def test_elapsed_time_is_positive_and_adds_up(
 
 
 def test_elapsed_time_needs_timed_and_complete_events(
-    api: ModuleType, make_event: Callable[..., Any], stream: Any, gate: Any, timing: bool
+    api: ModuleType, make_event: Callable[..., Any], stream: Any, any_gate: Any, timing: bool
 ) -> None:
     if not api.properties(0).event_timing:
         pytest.skip("the device cannot time events")
@@ -275,11 +275,11 @@ def test_elapsed_time_needs_timed_and_complete_events(
     with pytest.raises(api.DeviceError) as caught:
         api.elapsed_ms(done, other)  # never recorded
     assert caught.value.code is api.ErrorCode.INVALID_ARGUMENT
-    gate.hold(stream)
+    any_gate.hold(stream)
     api.record(other, stream)
     with pytest.raises(api.DeviceError):
         api.elapsed_ms(done, other)  # pending
-    gate.open()
+    any_gate.open()
     api.synchronize(other)
     if timing:
         assert api.elapsed_ms(done, other) >= 0

@@ -37,11 +37,11 @@ def test_a_new_stream_is_idle(api: ModuleType, stream: Any) -> None:
 
 
 def test_a_stream_is_idle_only_when_its_work_has_run(
-    api: ModuleType, stream: Any, gate: Any
+    api: ModuleType, stream: Any, any_gate: Any
 ) -> None:
-    gate.hold(stream)
+    any_gate.hold(stream)
     assert not api.is_idle(stream)
-    gate.open()
+    any_gate.open()
     api.synchronize(stream)
     assert api.is_idle(stream)
 
