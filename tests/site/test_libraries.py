@@ -6,11 +6,12 @@ import hashlib
 
 from torchsmith.site import build
 
-# As `npm pack` gives them: umd/index.js of fflate 0.8.3 and fzstd 0.1.1, components of prismjs
-# 1.30.0.
+# As `npm pack` gives them: umd/index.js of fzstd 0.1.1, components of prismjs 1.30.0. Of fflate
+# 0.8.3 the page has what it uses, `export {strToU8, zipSync} from "fflate"`, as esbuild 0.28.2
+# gives it with --bundle --minify --format=iife --global-name=fflate --legal-comments=none.
 PUBLISHED = {
     "fflate/LICENSE": "0a1df3a083d0c010560aa342e87959c8c1070e6fd54545741f083f22d0c8b551",
-    "fflate/fflate.js": "462ef8041fc970e3615a20a9dd2b2e3047a073b2da729ef4f02b634bba8b7b83",
+    "fflate/fflate.js": "2373e7a4695582c52afb3a04f1eaa41ce7eccaebcf181ad18a0538452c5c308a",
     "fzstd/LICENSE": "62249119bb7df6e54300f37a37145c26a6d4420410aac8881a119c5b427cf751",
     "fzstd/fzstd.js": "fbea1c25c4413b620ca3f59e6037d9f6c675c5c7f690e4d660143188f686461d",
     "prism/LICENSE": "2b947f0901a7ffcf08a89957da9783c0e9c6e72cb6ce8e959f501ab5409e4d2b",
