@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable
 from typing import Any
 
@@ -133,7 +134,10 @@ def test_each_of_two_streams_is_told_of_its_failure(failure: Failure) -> None:
     backend.synchronize()
 
 
-def fail_and_leave(failure: Failure, and_then: str, check: bool = False) -> Any:
+def fail_and_leave(
+    failure: Failure, and_then: str, *, check: bool = False
+) -> subprocess.CompletedProcess[str]:
+    """Run a process whose work fails without anybody waiting for it, and ``and_then`` after that."""
     code = f"""
 import torch
 backend = torch.{DEVICE}
