@@ -66,7 +66,7 @@ def questions() -> str:
         "display_name": "from `backend_name`",
         "description": "from `display_name`",
         "dtypes": "what the simulator's kernels do in full",
-        "preset": "`full`, or `custom` where `features` is given",
+        "preset": "`standard`, or `custom` where `features` is given",
         "features": "none",
     }
     listed = {"dtypes": "see below", "features": "see above"}

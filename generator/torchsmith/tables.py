@@ -79,11 +79,32 @@ def closure(wanted: frozenset[str]) -> frozenset[str]:
     return wanted if grown == wanted else closure(grown)
 
 
+def presets() -> dict[str, frozenset[str]]:
+    """Return the features of every preset that names them itself."""
+    named = load("features")["presets"]["default"]
+    return {
+        "full": frozenset(features()),
+        **{id: closure(frozenset(on)) for id, on in named.items()},
+    }
+
+
 def valid_combinations() -> list[frozenset[str]]:
     """Return every set of features that is closed under `requires`, the empty one first."""
     ids = list(features())
     subsets = chain.from_iterable(combinations(ids, size) for size in range(len(ids) + 1))
     return [chosen for chosen in map(frozenset, subsets) if closure(chosen) == chosen]
+
+
+def telling_combinations() -> list[frozenset[str]]:
+    """Return sets in which each feature is on and off, with and without each other one.
+
+    None, all, each alone with what it requires, and all but each with what requires it; few, where
+    the valid ones double with every feature.
+    """
+    every = frozenset(features())
+    alone = [closure(frozenset({id})) for id in every]
+    without = [frozenset(on for on in every if id not in closure(frozenset({on}))) for id in every]
+    return sorted({frozenset(), every, *alone, *without}, key=lambda on: (len(on), sorted(on)))
 
 
 def covers(owned: PurePosixPath, path: PurePosixPath) -> bool:

@@ -1,10 +1,11 @@
-"""Rules for what is rendered: every combination of features, and the hostile answers."""
+"""Rules for what is rendered: telling combinations of features, and the hostile answers."""
 
 from __future__ import annotations
 
 import ast
 import re
 import sys
+from itertools import permutations
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -18,7 +19,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-COMBINATIONS = tables.valid_combinations()
+COMBINATIONS = tables.telling_combinations()
 # What may differ between two combinations besides the features' own files.
 WHITELIST = {
     ".copier-answers.yml",
@@ -42,8 +43,13 @@ def project(request: pytest.FixtureRequest, render: Renderer) -> Path:
     return render(features=request.param)
 
 
-def test_every_combination_is_counted() -> None:
-    assert len(COMBINATIONS) == len(set(COMBINATIONS)) == 2 ** len(tables.features())
+def test_each_feature_is_on_and_off_with_and_without_each_other_one() -> None:
+    for one, other in permutations(tables.features().values(), 2):
+        on = {one.id in combination for combination in COMBINATIONS if other.id in combination}
+        assert on == ({True} if one.id in other.requires else {True, False})
+        off = {one.id in combination for combination in COMBINATIONS if other.id not in combination}
+        assert off == ({False} if other.id in one.requires else {True, False})
+    assert set(COMBINATIONS) <= set(tables.valid_combinations())
 
 
 def test_text_is_clean(project: Path) -> None:
@@ -92,10 +98,10 @@ def test_a_feature_is_whole_files(combination: frozenset[str], render: Renderer)
 
 
 def test_presets_are_the_combinations_that_they_name(render: Renderer) -> None:
-    for preset, combination in (
-        ("minimal", frozenset[str]()),
-        ("full", frozenset(tables.features())),
-    ):
+    presets = tables.presets()
+    assert presets["minimal"] == set() < presets["standard"] <= presets["full"]
+    assert presets["full"] == set(tables.features())
+    for preset, combination in presets.items():
         preset_files, custom_files = (
             contents(render(preset=preset)),
             contents(render(features=combination)),

@@ -62,14 +62,14 @@ def assert_equal(page: WebDriver, render: Renderer, **answers: Any) -> None:
 
 
 def test_for_every_combination_of_features(page: WebDriver, render: Renderer) -> None:
-    combinations = tables.valid_combinations()
+    combinations = tables.telling_combinations()
     assert len(combinations) > 1
     for combination in combinations:
         chosen = [id for id in tables.features() if id in combination]
         assert_equal(page, render, preset="custom", features=chosen)
 
 
-@pytest.mark.parametrize("preset", ["full", "minimal"])
+@pytest.mark.parametrize("preset", tables.presets())
 def test_for_presets(preset: str, page: WebDriver, render: Renderer) -> None:
     assert_equal(page, render, preset=preset)
 

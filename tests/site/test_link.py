@@ -86,6 +86,6 @@ def test_a_link_of_another_version_is_read_as_far_as_it_goes(page: WebDriver) ->
 
 
 @pytest.mark.parametrize("preset", ["gone", "constructor"])
-def test_a_preset_that_is_not_there_is_every_feature(preset: str, page: WebDriver) -> None:
+def test_a_preset_that_is_not_there_is_the_ordinary_one(preset: str, page: WebDriver) -> None:
     visit(page, f"{page.current_url.partition('#')[0]}#preset={preset}")
-    assert page.execute_script("return answersGiven().preset") == "full"
+    assert page.execute_script("return answersGiven().preset") == "standard"

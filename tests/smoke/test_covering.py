@@ -82,7 +82,7 @@ def test_the_rows_of_a_run_cover_the_template(strength: str) -> None:
 def test_all_is_every_valid_combination() -> None:
     axes = space({})
     others = prod(len(axes.axes[name]) for name in ("dtypes", "license", "ci_provider", "identity"))
-    combinations = len(tables.valid_combinations()) + 2  # the presets full and minimal
+    combinations = len(tables.valid_combinations()) + len(tables.presets())
     assert len(choose(axes, "all")) == others * combinations
 
 

@@ -42,10 +42,9 @@ class Space:
         on = {id for id in features if part.get(id) is True}
         off = {id for id in features if part.get(id) is False}
         preset = part.get("preset")
-        if preset == "full":
-            return not off
-        if preset == "minimal":
-            return not on
+        if preset in tables.presets():
+            whole = tables.presets()[preset]
+            return on <= whole and not off & whole
         # A feature with one value has it, whether chosen yet or not.
         on |= {id for id in features if self.axes[id] == (True,)}
         off |= {id for id in features if self.axes[id] == (False,)}
@@ -82,7 +81,7 @@ class Space:
 def on(row: Row) -> frozenset[str]:
     """Return the features that a row has."""
     if row["preset"] != "custom":
-        return frozenset(tables.features() if row["preset"] == "full" else ())
+        return tables.presets()[row["preset"]]
     return frozenset(id for id in tables.features() if row[id])
 
 
@@ -92,7 +91,7 @@ def space(pinned: Mapping[str, str]) -> Space:
     for name in pinned:
         require_choice("question", name, tables.questions())
     axes: dict[str, tuple[Any, ...]] = dict.fromkeys(tables.features(), (True, False))
-    axes["preset"] = _choice(pinned, "preset", ("custom", "full", "minimal"))
+    axes["preset"] = _choice(pinned, "preset", ("custom", *tables.presets()))
     axes["dtypes"] = _dtypes(pinned)
     for name in ("license", "ci_provider"):
         axes[name] = _choice(pinned, name, tuple(questions[name]["choices"].values()))
@@ -108,7 +107,7 @@ def space(pinned: Mapping[str, str]) -> Space:
         identities["hostile"] = HOSTILE
     axes["identity"] = tuple(identities)
     if axes["preset"] != ("custom",) and len(axes["preset"]) == 1:
-        whole = frozenset(tables.features() if axes["preset"] == ("full",) else ())
+        whole = tables.presets()[axes["preset"][0]]
         axes.update({id: (id in whole,) for id in tables.features()})
     return Space(axes, identities)
 

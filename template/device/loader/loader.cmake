@@ -6,8 +6,9 @@ file(GLOB loader_sources CONFIGURE_DEPENDS
 add_library(${DEVICE_LOADER} OBJECT ${loader_sources})
 target_include_directories(${DEVICE_LOADER} PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}")
 target_compile_features(${DEVICE_LOADER} PUBLIC cxx_std_20)
-# Calls, hardly a loop: the project's own CMakeLists.txt says what these options save.
-target_compile_options(${DEVICE_LOADER} PRIVATE -Wall -Wextra -Werror $<$<CONFIG:Release>:-O1>
+# Calls, hardly a loop: the project's own CMakeLists.txt says what these options save. The address of a table that is not
+# there is null: weak.
+target_compile_options(${DEVICE_LOADER} PRIVATE -Wall -Wextra -Werror -Wno-address $<$<CONFIG:Release>:-O1>
   $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-ipa-modref -fno-ipa-pure-const -fno-ipa-ra -fno-ipa-reference>)
 # A debug build checks what the device may assume from the start.
 target_compile_definitions(${DEVICE_LOADER} PRIVATE
@@ -15,7 +16,11 @@ target_compile_definitions(${DEVICE_LOADER} PRIVATE
   BACKEND_NAME="${DEVICE_BACKEND_NAME}"
   DEVICE_TABLE=${DEVICE_TARGET}_table
   DEFAULT_LAYERS="$<$<CONFIG:Debug>:validate>")
-set_source_files_properties("${CMAKE_CURRENT_SOURCE_DIR}/loader/loader.cpp" PROPERTIES COMPILE_OPTIONS -Wno-address)
+# Compiled as one: instantiated for the same table, they share most of what the compiler does.
+if(NOT DEFINED CMAKE_UNITY_BUILD)
+  set_target_properties(${DEVICE_LOADER} PROPERTIES
+    UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0 UNITY_BUILD_RELOCATABLE ON)
+endif()
 set_target_properties(${DEVICE_LOADER} PROPERTIES
   CXX_EXTENSIONS OFF
   POSITION_INDEPENDENT_CODE ON)

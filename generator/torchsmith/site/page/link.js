@@ -20,11 +20,10 @@ function readLink() {
     const choices = Object.values(catalog.questions[name].choices);
     $(name).value = choices.includes(link.get(name)) ? link.get(name) : standard(name);
   }
-  const preset = link.has("features") ? "custom" : link.get("preset") ?? standard("preset");
-  const features = link.get("features")?.split(",") ?? standard("features");
-  for (const box of fields("features")) {
-    box.checked = preset === "custom" ? features.includes(box.value) : preset !== "minimal";
-  }
+  const asked = link.get("preset");
+  const preset = Object.hasOwn(PRESETS, asked) ? asked : standard("preset");
+  const features = link.get("features")?.split(",") ?? PRESETS[preset] ?? standard("features");
+  for (const box of fields("features")) box.checked = features.includes(box.value);
   const dtypes = link.get("dtypes")?.split(",") ?? standard("dtypes");
   for (const box of fields("dtypes")) box.checked = box.disabled || dtypes.includes(box.value);
   state.chosen = link.get("file") ?? README;

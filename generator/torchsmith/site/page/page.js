@@ -2,6 +2,7 @@
 // The page: questions on one side; on the other what copier would write for their answers.
 
 const FEATURES = catalog.values.catalog;
+const PRESETS = {...catalog.values.presets, full: Object.keys(FEATURES)};
 const DTYPES = catalog.values.dtype_catalog;
 const TEXTS = Object.keys(catalog.questions).filter((name) => document.querySelector(`input#${name}`));
 const LISTS = Object.keys(catalog.questions).filter((name) => document.querySelector(`select#${name}`));
@@ -34,13 +35,13 @@ function checked(name) {
 }
 
 function answersGiven() {
-  const ids = Object.keys(FEATURES);
   const picked = checked("features");
   const on = closure(picked);
+  const same = (preset) => picked.length === preset.length && picked.every((id) => preset.includes(id));
   const answers = {
     dtypes: checked("dtypes"),
-    preset: picked.length === ids.length ? "full" : picked.length ? "custom" : "minimal",
-    features: ids.filter((id) => on.has(id)),
+    preset: Object.keys(PRESETS).find((name) => same(PRESETS[name])) ?? "custom",
+    features: Object.keys(FEATURES).filter((id) => on.has(id)),
     ...Object.fromEntries(LISTS.map((name) => [name, $(name).value])),
   };
   for (const name of TEXTS) {
