@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from torchsmith import tables
 from torchsmith.smoke.installing import Installed
 
 # There are two cores: one build at a time, and its tests behind it.
@@ -41,6 +42,18 @@ def test_its_own_tests_pass(project: Installed) -> None:
     assert int(passed[1]) >= AT_LEAST[project.name]
 
 
+def test_the_preset_that_nobody_has_to_name_passes_what_it_adds_to_the_core(
+    install: Callable[..., Installed],
+) -> None:
+    """The core's own tests run in the other two projects."""
+    standard = install("standard")
+    own = [f"tests/{folder}" for folder in ("amp", "random", "storage")]
+    done = standard.run("-m", "pytest", "-q", "-p", "no:cacheprovider", *own)
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[:6000]
+    done = standard.run("examples/quickstart.py")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_the_device_passes_the_conformance_tests(install: Callable[..., Installed]) -> None:
     full = install("full", **PROJECTS["full"])
     done = full.run("-m", "pytest", "-q", "-p", "no:cacheprovider", "device/tests")
@@ -70,15 +83,16 @@ def test_torch_alone_finds_it_and_it_knows_its_features(project: Installed) -> N
         f"from torch_{name}._features import FEATURES;"
         "print(sorted(id for id, feature in FEATURES.items() if feature.enabled))",
     )
-    enabled = "['amp', 'publishing', 'rng', 'storage']" if project.name == "full" else "[]"
-    assert done.stdout.splitlines() == ["2.0", enabled], done.stderr
+    enabled = sorted(tables.presets()[project.name])
+    assert done.stdout.splitlines() == ["2.0", str(enabled)], done.stderr
 
 
 def test_its_doctor_finds_nothing_missing(project: Installed) -> None:
     done = project.run("-m", f"torch_{NAMES[project.name]}.doctor")
     assert done.returncode == 0, done.stdout + done.stderr
     left_out = set(re.findall(r"generated without (\w+)", done.stdout))
-    assert left_out == (set() if project.name == "full" else {"amp", "rng", "storage"})
+    off = tables.presets()["full"] - tables.presets()[project.name]
+    assert left_out == off - {"publishing"}  # It brings nothing to ask for.
 
 
 def test_without_features_each_name_says_how_to_get_it(install: Callable[..., Installed]) -> None:

@@ -53,9 +53,10 @@ FAULTS = {
 }
 
 
-def run_with_faults(code: str) -> None:
+def run_with_faults(code: str, settings: str = "") -> None:
     """Run ``code`` after the prelude. What deleters cannot raise would be in its standard error."""
-    result = run_python(PRELUDE + code, {f"{ENV_PREFIX}_DEVICE_LAYERS": "faults"})
+    environment = {f"{ENV_PREFIX}_DEVICE_LAYERS": "faults", "PYTORCH_ALLOC_CONF": settings}
+    result = run_python(PRELUDE + code, environment)
     assert result.stderr == ""
 
 
@@ -123,6 +124,27 @@ again = [take(12 * 2**20), take(14 * 2**20)]
 assert backend.memory_reserved() == reserved
 assert len({{tensor.data_ptr() for tensor in [*again, larger]}}) == 3
 """
+    )
+
+
+@pytest.mark.parametrize("settings", ["garbage_collection_threshold:0.2", "max_split_size_mb:50"])
+@pytest.mark.parametrize("nth", [1, 2])
+def test_so_it_is_with_settings_that_give_segments_back(nth: int, settings: str) -> None:
+    run_with_faults(
+        f"""
+total = backend.mem_get_info()[1]
+backend.set_per_process_memory_fraction(400 * 2**20 / total)
+free = [take(150 * 2**20), take(150 * 2**20)]
+free.clear()
+faults.inject("event", nth={nth})
+larger = take(160 * 2**20)
+assert larger.numel() == 40 * 2**20
+assert backend.memory_stats()["num_ooms"] == 0
+del larger
+backend.empty_cache()
+assert backend.memory_allocated() == 0
+""",
+        settings,
     )
 
 
