@@ -17,6 +17,14 @@ from torchsmith.site import build
 PAINTED = """
 return performance.getEntriesByName("first-contentful-paint")[0].startTime;
 """
+# Milliseconds from the navigation until the template is unpacked and its files are shown.
+SHOWN = """
+const done = arguments[0];
+(function look() {
+  if (window.torchsmith) done(performance.now());
+  else setTimeout(look);
+})();
+"""
 # Milliseconds from the click until the frame that shows what follows from it.
 TOGGLED = """
 const [box, done] = [document.querySelector("input[name=features]"), arguments[0]];
@@ -39,15 +47,17 @@ def browsing(scratch: Path, template: Path) -> list[Row]:
         options.add_argument(argument)
     file = scratch / "page.html"
     file.write_text(text, "utf-8")
-    painted, toggled = [], []
+    painted, shown, toggled = [], [], []
     with webdriver.Chrome(options=options, service=webdriver.ChromeService(driver)) as window:
         for _ in range(7):
             window.get("about:blank")
             window.get(file.as_uri())
+            shown.append(window.execute_async_script(SHOWN))
             painted.append(window.execute_script(PAINTED))
             toggled.append(window.execute_async_script(TOGGLED))
     return [
         size,
         Row("the page's first paint", statistics.median(painted), 300, "ms"),
+        Row("the page's files shown", statistics.median(shown), 1000, "ms"),
         Row("a feature toggled on it", statistics.median(toggled), 100, "ms"),
     ]

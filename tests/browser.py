@@ -45,12 +45,21 @@ def chromium(*, width: int = 1400, height: int = 1000, dark: bool = False) -> It
 
 
 def visit(window: WebDriver, address: str) -> None:
-    """Open a page, and wait until its scripts have run: the driver may return before."""
+    """Open the choosing page, and wait until it has unpacked and shown the template."""
+    window.get(address)
+    _wait(window, address.partition("#")[0])
+
+
+def reload(window: WebDriver) -> None:
+    """Reload the choosing page, and wait as `visit` does."""
+    window.refresh()
+    _wait(window, window.current_url.partition("#")[0])
+
+
+def _wait(window: WebDriver, page: str) -> None:
     from selenium.webdriver.support.wait import WebDriverWait
 
-    window.get(address)
-    there = "return document.readyState === 'complete' && location.href.startsWith(arguments[0])"
-    page = address.partition("#")[0]
+    there = "return Boolean(window.torchsmith) && location.href.startsWith(arguments[0])"
     WebDriverWait(window, 60).until(lambda it: it.execute_script(there, page))
 
 

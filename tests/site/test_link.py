@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from browser import complaints, visit
+from browser import complaints, reload, visit
 from choosing import feature, retype, text, unfold
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def test_a_link_and_a_reload_keep_every_choice(page: WebDriver) -> None:
     chosen, link = page.execute_script(CHOSEN), page.current_url
     assert chosen[0]["vendor"] == "O'Neill & Söhne #1 = 100 %; a,b"
     assert chosen[2] == "LICENSE"
-    page.refresh()
+    reload(page)
     assert page.execute_script(CHOSEN) == chosen
     visit(page, link.partition("#")[0])
     assert page.execute_script(CHOSEN) == before
@@ -60,13 +60,13 @@ def test_a_link_keeps_all_features_and_none(button: str, page: WebDriver) -> Non
     feature(page, "amp").click()
     page.find_element("id", button).click()
     chosen = page.execute_script(CHOSEN)
-    page.refresh()
+    reload(page)
     assert page.execute_script(CHOSEN) == chosen
 
 
 def test_a_link_keeps_a_name_that_cannot_be(page: WebDriver) -> None:
     retype(page, "backend_name", "cuda")
-    page.refresh()
+    reload(page)
     assert page.find_element("id", "backend_name").get_attribute("value") == "cuda"
     assert "try 'my_cuda'" in text(page, "backend_name-problem")
 

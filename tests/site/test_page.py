@@ -6,14 +6,16 @@ import base64
 import copy
 import gzip
 import json
+import random
 import re
+import struct
 import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyppmd
 import pytest
-import zstandard
 
 from browser import chromium, complaints, visit
 from choosing import CONTRAST, feature, retype, shown, text, unfold
@@ -137,6 +139,36 @@ def test_the_documentation_is_linked_where_it_is_on_the_web(
     assert [link.get_attribute("href") for link in links] == ([address] if address else [])
 
 
+def test_without_webassembly_it_says_what_it_needs(content: dict[str, Any], tmp_path: Path) -> None:
+    from selenium.webdriver.support.wait import WebDriverWait
+
+    (tmp_path / "index.html").write_text(build.page(content), "utf-8")
+    with chromium() as window:
+        source = {"source": "delete window.WebAssembly"}
+        window.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", source)
+        window.get((tmp_path / "index.html").as_uri())
+        main = window.find_element("tag name", "main")
+        WebDriverWait(window, 10).until(lambda _: "WebAssembly" in main.text)
+        assert main.text == (
+            "This page unpacks the template with WebAssembly: "
+            "open it in a browser that allows that (WebAssembly is not defined)."
+        )
+
+
+def test_any_text_comes_out_as_it_was_packed(
+    browser: WebDriver, content: dict[str, Any], tmp_path: Path
+) -> None:
+    """Bytes that compress badly too, for which the encoder's output comes in long runs."""
+    digits = random.Random(0)
+    noise = "".join(chr(digits.randrange(0x100, 0xD800)) for _ in range(200_000))
+    path = compile_template("README.md", "the test")
+    changed = {**content, "files": [{"path": path, "executable": False, "content": noise}]}
+    (tmp_path / "index.html").write_text(build.page(changed), "utf-8")
+    visit(browser, (tmp_path / "index.html").as_uri())
+    ask = "return torchsmith.render(answersGiven()).get('README.md')"
+    assert browser.execute_script(ask) == noise
+
+
 @pytest.mark.parametrize(
     ("source", "words"),
     [
@@ -162,6 +194,8 @@ def test_it_is_built_by_one_command(tmp_path: Path) -> None:
     built = out.read_text("utf-8")
     found = re.search(r'id="data">\s*(\S+)\s*</script>', built)
     assert found
-    content = json.loads(zstandard.ZstdDecompressor().decompress(base64.b64decode(found[1])))
+    data = base64.b64decode(found[1])
+    order, memory, size = struct.unpack_from("<BII", data)
+    content = json.loads(pyppmd.Ppmd7Decoder(order, memory).decode(data[9:], size))
     assert content["source"] == "gh:acme/torchsmith"
     assert "/* page.js */" not in built

@@ -1,4 +1,3 @@
-"use strict";
 // What the user takes along: the answers, as a command and as a file.
 
 // The answers that are not what copier would take by itself. Naming features is choosing them one by one.

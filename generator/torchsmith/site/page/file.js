@@ -1,4 +1,3 @@
-"use strict";
 // The file that is shown, with the colours of its language.
 
 const LANGUAGES = {cpp: "cpp", h: "cpp", py: "python", pyi: "python", toml: "toml", yml: "yaml"};

@@ -1,4 +1,3 @@
-"use strict";
 // Runs templates that generator/torchsmith/site/compile.py made data of, as Jinja runs them for copier.
 
 class UndefinedError extends Error {}

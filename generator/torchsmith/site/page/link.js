@@ -1,4 +1,3 @@
-"use strict";
 // The choices in the address bar: a link gives all of them back, and so does a reload.
 
 // Writes what is chosen and not what is right, so that a wrong name stays too.

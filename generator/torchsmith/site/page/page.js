@@ -1,4 +1,3 @@
-"use strict";
 // The page: questions on one side; on the other what copier would write for their answers.
 
 const FEATURES = catalog.values.catalog;
@@ -7,8 +6,6 @@ const DTYPES = catalog.values.dtype_catalog;
 const TEXTS = Object.keys(catalog.questions).filter((name) => document.querySelector(`input#${name}`));
 const LISTS = Object.keys(catalog.questions).filter((name) => document.querySelector(`select#${name}`));
 const README = "README.md";
-
-window.torchsmith = {render, problems, answersFile, zipped};
 
 const $ = (id) => document.getElementById(id);
 // What is shown, and which entry of the tree the tab key leads to.
@@ -170,3 +167,5 @@ async function copyText(element) {
 }
 
 start();
+// For whoever drives the page from outside, once it is there.
+Object.assign(window, {torchsmith: {render, problems, answersFile, zipped}, answersGiven, choose});

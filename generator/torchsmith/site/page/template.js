@@ -1,4 +1,3 @@
-"use strict";
 // What copier does: renders the template for some answers, judges answers, knows what they are by default.
 
 const {catalog, files, source, commit, docs} = DATA;

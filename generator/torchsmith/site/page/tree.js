@@ -1,4 +1,3 @@
-"use strict";
 // The tree of files, by WAI-ARIA's pattern of a tree view: one entry is in the tab order, arrow keys move on from it.
 
 // The paths that have every word of the filter in them.

@@ -1,4 +1,3 @@
-"use strict";
 // The rendered project as an archive, made in the browser.
 
 const UNIX = 3;
