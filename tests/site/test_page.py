@@ -155,18 +155,23 @@ def test_without_webassembly_it_says_what_it_needs(content: dict[str, Any], tmp_
         )
 
 
-def test_any_text_comes_out_as_it_was_packed(
-    browser: WebDriver, content: dict[str, Any], tmp_path: Path
-) -> None:
-    """Bytes that compress badly too, for which the encoder's output comes in long runs."""
-    digits = random.Random(0)
-    noise = "".join(chr(digits.randrange(0x100, 0xD800)) for _ in range(200_000))
-    path = compile_template("README.md", "the test")
-    changed = {**content, "files": [{"path": path, "executable": False, "content": noise}]}
-    (tmp_path / "index.html").write_text(build.page(changed), "utf-8")
-    visit(browser, (tmp_path / "index.html").as_uri())
-    ask = "return torchsmith.render(answersGiven()).get('README.md')"
-    assert browser.execute_script(ask) == noise
+def unpacked(packed: str) -> Any:
+    data = base64.b64decode(packed)
+    order, memory, size = struct.unpack_from("<BII", data)
+    return json.loads(pyppmd.Ppmd7Decoder(order, memory).decode(data[9:], size))
+
+
+@pytest.mark.parametrize("seed", [7, 11, 14])
+def test_any_text_comes_out_as_it_was_packed(seed: int) -> None:
+    """These are texts of which pyppmd loses a byte when it gets them in one piece."""
+    drawn = random.Random(seed)
+    line = "".join(chr(drawn.randrange(32, 127)) for _ in range(60))
+    lines = []
+    for _ in range(12_000):
+        at = drawn.randrange(60)
+        lines.append(line[:at] + chr(drawn.randrange(32, 127)) + line[at:])
+    content = {"lines": "".join(lines)}
+    assert unpacked(build.packed(content)) == content
 
 
 @pytest.mark.parametrize(
@@ -194,8 +199,6 @@ def test_it_is_built_by_one_command(tmp_path: Path) -> None:
     built = out.read_text("utf-8")
     found = re.search(r'id="data">\s*(\S+)\s*</script>', built)
     assert found
-    data = base64.b64decode(found[1])
-    order, memory, size = struct.unpack_from("<BII", data)
-    content = json.loads(pyppmd.Ppmd7Decoder(order, memory).decode(data[9:], size))
+    content = unpacked(found[1])
     assert content["source"] == "gh:acme/torchsmith"
     assert "/* page.js */" not in built
