@@ -98,6 +98,8 @@ def test_libraries_are_where_they_were_loaded_from(said: dict[str, Any]) -> None
     )
     folders = [Path(folder) for folder in importlib.import_module(PACKAGE).__path__]
     own = {path.name: path for folder in folders for path in folder.rglob("*.so")}
+    # Modules of features are loaded when they are used.
+    own = {name: own[name] for name in own if not name.startswith("_") or name.startswith("_C.")}
     assert own.items() <= libraries.items()
     assert f"lib{PACKAGE}.so" in own
 

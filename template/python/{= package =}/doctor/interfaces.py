@@ -35,7 +35,6 @@ class Interface:
 
 
 GRAPHS = "graphs are not captured"
-COLLECTIVES = "there is no process group for this device"
 
 INTERFACES = (
     Interface(
@@ -123,36 +122,51 @@ INTERFACES = (
     Interface(
         "Backend",
         "torch/csrc/distributed/c10d/Backend.hpp",
-        "doctor.md",
-        declined={
-            COLLECTIVES: """
-                supportsSplitting supportsCoalescing supportsTimeEstimation supportsShrinking shrink
-                setTimeout startCoalescing endCoalescing getBackendName getBackendOptions broadcast
-                allreduce allreduce_sparse allreduce_coalesced reduce allgather _allgather_base
-                allgather_coalesced allgather_into_tensor_coalesced gather scatter reduce_scatter
-                _reduce_scatter_base reduce_scatter_tensor_coalesced alltoall_base alltoall
-                monitoredBarrier setSequenceNumberForGroup getSequenceNumberForGroup send recv
-                recvAnysource barrier registerOnCompletionHook waitForPendingWorks
-                enableCollectivesTiming split merge setGroupUid eagerConnectSingleDevice getError
-                getMemAllocator allocateTensor supportsTensorAlloc abort shutdown suspend resume
-                getMemoryStats addEphemeralTimeout supportsReconfigure get_reconfigure_handle
-                reconfigure supportsWindow new_window registerAbortHook unregisterAbortHook
+        "features/distributed.md",
+        """
+        getBackendName supportsSplitting supportsCoalescing getBackendOptions setTimeout
+        setSequenceNumberForGroup getSequenceNumberForGroup split abort startCoalescing
+        endCoalescing broadcast allreduce allreduce_coalesced reduce allgather _allgather_base
+        allgather_coalesced allgather_into_tensor_coalesced gather scatter reduce_scatter
+        _reduce_scatter_base reduce_scatter_tensor_coalesced alltoall_base alltoall send recv
+        recvAnysource barrier
+        """,
+        {
+            "there are no sparse tensors": "allreduce_sparse",
+            "only Gloo's groups have it": "monitoredBarrier",
+            "groups neither shrink nor merge": """
+                supportsShrinking shrink merge supportsReconfigure get_reconfigure_handle reconfigure
+            """,
+            "memory is the allocator's": """
+                getMemAllocator allocateTensor supportsTensorAlloc getMemoryStats suspend resume
+                supportsWindow new_window
+            """,
+            "the record of collectives has no times of the device": """
+                supportsTimeEstimation enableCollectivesTiming registerOnCompletionHook
+                waitForPendingWorks
+            """,
+            "PyTorch's is right": """
+                setGroupUid eagerConnectSingleDevice shutdown getBoundDeviceId setBoundDeviceId
+                getError registerAbortHook unregisterAbortHook addEphemeralTimeout
                 all_gather_single all_gather_single_coalesced gather_single gather_into_tensor
                 reduce_scatter_single reduce_scatter_single_coalesced all_to_all_single
-                getBoundDeviceId setBoundDeviceId
             """,
         },
+        feature="distributed",
     ),
     Interface(
         "Work",
         "torch/csrc/distributed/c10d/Work.hpp",
-        "doctor.md",
-        declined={
-            COLLECTIVES: """
-                isCompleted isSuccess exception sourceRank result synchronize wait
-                blockCurrentStream abort getFuture getFutureResult getDuration getSequencenumber
-                getTimeout
-            """,
+        "features/distributed.md",
+        """
+        isCompleted isSuccess exception sourceRank result synchronize wait blockCurrentStream
+        getFuture getSequencenumber
+        """,
+        {
+            "a group is aborted, not one work of it": "abort",
+            "the record of collectives has no times of the device": "getDuration getTimeout",
+            "failures come with the device's results": "getFutureResult",
         },
+        feature="distributed",
     ),
 )

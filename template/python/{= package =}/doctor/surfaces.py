@@ -25,6 +25,7 @@ PAGES = {
 FEATURE_PAGES = {
     "generator": ("rng", "features/random.md"),
     "autocast": ("amp", "features/amp.md"),
+    "distributed": ("distributed", "features/distributed.md"),
     "storage": ("storage", "features/storage.md"),
 }
 """The feature that a section is about, and its page."""

@@ -109,11 +109,7 @@ def streams_are_captured() -> None:
     graph.Graph()
 
 
-@surface(
-    "distributed",
-    "c10d::Backend, Work",
-    declined="there is no process group for this device: move tensors to the CPU and use gloo",
-)
+@surface("distributed", "c10d::Backend, Work", feature="distributed")
 def processes_are_grouped() -> None:
     if not distributed.is_available():
         raise Declined("this PyTorch was built without torch.distributed")

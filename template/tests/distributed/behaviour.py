@@ -1,0 +1,204 @@
+"""What ranks do in the tests of order, messages, groups and failures."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from backend import DEVICE, ENV_PREFIX, backend
+
+
+def raised(function: Callable[[], Any]) -> str:
+    """Return the type and the text of what ``function`` raises, or nothing."""
+    try:
+        function()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+def chosen(rank: int, size: int) -> list[str]:
+    """Return the backend of the default group, and those of a group that names two."""
+    both = dist.new_group(backend=f"cpu:gloo,{DEVICE}:{DEVICE}ccl")
+    assert both is not None
+    whole = dist.group.WORLD
+    assert whole is not None
+    asked = [(whole, DEVICE), (both, "cpu"), (both, DEVICE)]
+    names = [group._get_backend(torch.device(device)).name() for group, device in asked]
+    dist.destroy_process_group(both)
+    return names
+
+
+def wait_without_partner(rank: int, size: int) -> list[float]:
+    """Rank 1 takes part only when it has heard that rank 0's ``wait()`` has returned."""
+    store = dist.distributed_c10d._get_default_store()
+    tensor = torch.full((1000,), rank + 1.0, device=DEVICE)
+    if rank == 1:
+        store.wait(["returned"], timedelta(seconds=50))
+    work = dist.all_reduce(tensor, async_op=True)
+    assert work is not None
+    if rank == 0:
+        assert not work.is_completed()
+        work.wait()
+        doubled = tensor * 2
+        assert not work.is_completed()
+        store.set("returned", "1")
+    else:
+        work.wait()
+        doubled = tensor * 2
+    return sorted(set(doubled.tolist()))
+
+
+def on_side_streams(rank: int, size: int) -> list[bool]:
+    """Reduce what side streams have just made, with nothing but ``wait()`` in between, and free
+    each tensor at once.
+    """
+    results = []
+    streams = [torch.Stream(DEVICE) for _ in range(3)]
+    for step in range(30):
+        with streams[step % 3]:
+            tensor = torch.ones(200_000, device=DEVICE)
+            for _ in range(4):
+                tensor = tensor + rank
+            work = dist.all_reduce(tensor, async_op=True)
+            assert work is not None
+            work.wait()
+            total = tensor.sum()
+            del tensor, work
+            # Takes the memory again that the collective may still read.
+            torch.full((200_000,), -1.0, device=DEVICE)
+            results.append(total)
+    expected = 200_000.0 * sum(1 + 4 * other for other in range(size))
+    backend.synchronize()
+    return [result.item() == expected for result in results]
+
+
+def future(rank: int, size: int) -> list[float]:
+    """Go on from the work's future, as communication hooks do."""
+    tensor = torch.full((3,), rank + 1.0, device=DEVICE)
+    work = dist.all_reduce(tensor, async_op=True)
+    assert work is not None
+    halved = work.get_future().then(lambda done: done.value()[0] / 2).wait()
+    return [*halved.tolist(), *work.result()[0].tolist()]
+
+
+def messages(rank: int, size: int) -> list[Any]:
+    """Send by tags out of order, from any rank, and in a batch."""
+    other = 1 - rank
+    small, large = torch.zeros(2, device=DEVICE), torch.zeros(5, device=DEVICE)
+    if rank == 0:
+        first = dist.isend(torch.full((2,), 1.0, device=DEVICE), other, tag=1)
+        second = dist.isend(torch.full((5,), 2.0, device=DEVICE), other, tag=2)
+    else:
+        second = dist.irecv(large, other, tag=2)
+        first = dist.irecv(small, other, tag=1)
+    for work in (second, first):
+        assert work is not None
+        work.wait()
+    source = None
+    anything = torch.zeros(3, device=DEVICE)
+    if rank == 0:
+        source = dist.recv(anything)
+    else:
+        dist.send(torch.full((3,), 7.0, device=DEVICE), 0)
+    swapped = torch.zeros(4, device=DEVICE)
+    mine = torch.full((4,), float(rank), device=DEVICE)
+    batch = [dist.P2POp(dist.irecv, swapped, other), dist.P2POp(dist.isend, mine, other)]
+    for work in dist.batch_isend_irecv(batch):
+        work.wait()
+    return [item.tolist() for item in (small, large, anything, swapped)] + [source]
+
+
+def subgroups(rank: int, size: int) -> list[Any]:
+    """Reduce in groups of one rank each, in one of all in another order, and move objects."""
+    singles = [dist.new_group([other]) for other in range(size)]
+    alone = torch.full((2,), rank + 1.0, device=DEVICE)
+    dist.all_reduce(alone, group=singles[rank])
+    everyone = dist.new_group(list(range(size)))
+    together = torch.ones(2, device=DEVICE)
+    dist.all_reduce(together, group=everyone)
+    objects: list[Any] = [None] * size
+    dist.all_gather_object(objects, {"rank": rank}, group=everyone)
+    dist.destroy_process_group(everyone)
+    return [alone.tolist(), together.tolist(), objects]
+
+
+def wrong_arguments(rank: int, size: int) -> list[str]:
+    """Return what is raised by calls that cannot be right; no rank waits for another in them."""
+
+    def ones(*shape: int, **options: Any) -> torch.Tensor:
+        return torch.ones(*shape, **{"device": DEVICE, **options})
+
+    whole = dist.group.WORLD
+    assert whole is not None
+    return [
+        raised(call)
+        for call in (
+            lambda: dist.all_gather([ones(2)], ones(2)),
+            lambda: dist.all_gather([ones(2), ones(3)], ones(2)),
+            lambda: dist.all_gather_into_tensor(ones(3), ones(2)),
+            lambda: dist.reduce_scatter_tensor(ones(3), ones(2)),
+            lambda: dist.all_to_all_single(ones(3), ones(3)),
+            lambda: dist.all_to_all_single(ones(3), ones(3), [1, 1], [1, 2]),
+            lambda: dist.isend(ones(2, 3).T, 1 - rank),
+            lambda: whole.broadcast(ones(2), 5).wait(),
+            lambda: dist.all_reduce(ones(2), dist.ReduceOp.BAND),
+            lambda: dist.all_reduce(ones(2, dtype=torch.int32), dist.ReduceOp.AVG),
+            lambda: dist.all_gather([ones(2, device="cpu")] * size, ones(2)),
+        )
+    ]
+
+
+def alone_in_time(rank: int, size: int, prefix: str) -> list[Any]:
+    """Rank 0 reduces alone in a group that waits for a second."""
+    os.environ[f"{ENV_PREFIX}_COLLECTIVE_DUMP"] = prefix
+    brief = dist.new_group(timeout=timedelta(seconds=1), group_desc="brief")
+    answer: list[Any] = []
+    if rank == 0:
+        tensor = torch.ones(10, device=DEVICE)
+        work = dist.all_reduce(tensor, group=brief, async_op=True)
+        assert work is not None
+        work.wait()
+        answer = [raised(tensor.cpu), raised(tensor.cpu), work.is_completed(), work.is_success()]
+        answer.append(backend.collective_record()[-1])
+        with open(f"{prefix}0.json", encoding="utf-8") as file:
+            answer.append(json.load(file)[-1])
+    del os.environ[f"{ENV_PREFIX}_COLLECTIVE_DUMP"]
+    dist.barrier()
+    return answer
+
+
+def aborted(rank: int, size: int) -> list[str]:
+    """Rank 0 reduces alone, gives up, and tries again."""
+    given_up = dist.new_group(timeout=timedelta(seconds=5))
+    assert given_up is not None
+    answer = []
+    if rank == 0:
+        tensor = torch.ones(10, device=DEVICE)
+        dist.all_reduce(tensor, group=given_up, async_op=True)
+        given_up._get_backend(torch.device(DEVICE)).abort()
+        answer = [
+            raised(backend.synchronize),
+            raised(lambda: dist.all_reduce(tensor, group=given_up)),
+        ]
+    dist.barrier()
+    return answer
+
+
+def waited_in_vain(rank: int, size: int) -> str:
+    """Rank 0 waits on the host, for a moment, for a message that nobody sends."""
+    answer = ""
+    if rank == 0:
+        work = dist.irecv(torch.ones(3, device=DEVICE), 1, tag=9)
+        assert work is not None
+        answer = raised(lambda: work.wait(timedelta(milliseconds=50)))
+    dist.barrier()
+    if rank == 1:
+        dist.send(torch.ones(3, device=DEVICE), 0, tag=9)
+    backend.synchronize()
+    return answer

@@ -1,0 +1,95 @@
+"""Processes that run one function together, each as a rank of a group, and what they answer."""
+
+from __future__ import annotations
+
+import multiprocessing
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from backend import DEVICE
+
+TIMEOUT = 100
+"""Seconds after which a call has hung."""
+
+BACKENDS = f"cpu:gloo,{DEVICE}:{DEVICE}ccl"
+
+
+class Ranks:
+    """``size`` processes in one group, which serve calls until the end of the context."""
+
+    def __init__(self, size: int, store: Path, backends: str | None = BACKENDS) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.connections = []
+        self.processes = []
+        for rank in range(size):
+            here, there = context.Pipe()
+            process = context.Process(
+                target=_serve, args=(there, rank, size, str(store), backends), daemon=True
+            )
+            process.start()
+            self.connections.append(here)
+            self.processes.append(process)
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
+        """Return what ``function(rank, size, *arguments)`` returns on every rank.
+
+        Raises:
+            AssertionError: a rank has raised, ended or not answered in time.
+        """
+        for connection in self.connections:
+            connection.send((function, arguments))
+        answers = []
+        for rank, connection in enumerate(self.connections):
+            if not connection.poll(TIMEOUT):
+                raise AssertionError(f"rank {rank} does not answer {function.__name__}")
+            answer, failure = connection.recv()
+            assert failure is None, f"rank {rank}: {failure}"
+            answers.append(answer)
+        return answers
+
+    def end(self) -> None:
+        """End the processes, with force where they do not."""
+        for connection in self.connections:
+            connection.close()
+        for process in self.processes:
+            process.join(20)
+            process.kill()
+            process.join()
+
+
+def _serve(connection: Connection, rank: int, size: int, store: str, backends: str | None) -> None:
+    torch.set_num_threads(1)
+    dist.init_process_group(
+        backends,
+        store=dist.FileStore(store, size),
+        rank=rank,
+        world_size=size,
+        timeout=timedelta(seconds=60),
+    )
+    while True:
+        try:
+            function, arguments = connection.recv()
+        except (EOFError, ConnectionError):
+            break
+        try:
+            connection.send((function(rank, size, *arguments), None))
+        except BaseException:
+            connection.send((None, traceback.format_exc()))
+    dist.destroy_process_group()
+
+
+@contextmanager
+def ranks(size: int, folder: Path, backends: str | None = BACKENDS) -> Iterator[Ranks]:
+    """Start ``size`` processes and end them."""
+    started = Ranks(size, folder / f"store{size}", backends)
+    try:
+        yield started
+    finally:
+        started.end()

@@ -1,0 +1,51 @@
+"""Mistakes, partners that do not come, and groups that are given up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from distributed import behaviour
+from distributed.ranks import Ranks
+
+
+def test_wrong_arguments_are_refused_by_the_call(pair: Ranks) -> None:
+    says = [
+        "the list of outputs has 1 tensors, but the group has 2 ranks",
+        "a tensor of the list has the shape",
+        "must be 2 times as many",
+        "must be 2 times as many",
+        "3 rows cannot be divided among 2 ranks: give split sizes",
+        "split sizes have the sum 2, but the tensor has 3 rows",
+        "not contiguous: pass tensor.contiguous()",
+        "there is no rank 5 in a group of 2",
+        "a bitwise reduction needs integers or bool",
+        "AVG needs a floating point type",
+        "move it there first",
+    ]
+    for answers in pair.call(behaviour.wrong_arguments):
+        assert len(answers) == len(says)
+        assert not [pair for pair in zip(answers, says, strict=True) if pair[1] not in pair[0]]
+
+
+def test_a_timeout_names_rank_and_collective_once(pair: Ranks, tmp_path: Path) -> None:
+    answer, _ = pair.call(behaviour.alone_in_time, str(tmp_path / "rank"))
+    first, second, completed, success, record, dumped = answer
+    assert first.startswith("DistBackendError: all_reduce 1 (float32, 10 elements) on rank 0 of 2")
+    assert "1000ms" in first
+    assert second == ""
+    assert (completed, success) == (True, False)
+    assert record == dumped
+    assert (record["name"], record["state"], record["number"]) == ("all_reduce", "failed", 1)
+
+
+def test_an_aborted_group_ends_what_waits_and_refuses_more(pair: Ranks) -> None:
+    first, second = pair.call(behaviour.aborted)[0]
+    assert "the group was aborted" in first
+    assert "this group was aborted: destroy it, and make a new one" in second
+
+
+def test_the_host_waits_as_long_as_it_is_told(pair: Ranks) -> None:
+    answer, _ = pair.call(behaviour.waited_in_vain)
+    assert answer.startswith("DistBackendError: recv")
+    assert "from rank 1) on rank 0 of 2" in answer
+    assert answer.endswith("was not done after 50 ms")

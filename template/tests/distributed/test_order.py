@@ -1,0 +1,49 @@
+"""Collectives in stream order: the host waits for nothing, and streams wait for what they need."""
+
+from __future__ import annotations
+
+from backend import DEVICE, PACKAGE
+from distributed import behaviour
+from distributed.ranks import Ranks
+from support import run_python
+
+
+def test_pytorch_chooses_the_backend(pair: Ranks) -> None:
+    assert pair.call(behaviour.chosen) == [[f"{DEVICE}ccl", "gloo", f"{DEVICE}ccl"]] * 2
+
+
+def test_wait_returns_before_the_other_rank_has_begun(pair: Ranks) -> None:
+    assert pair.call(behaviour.wait_without_partner) == [[6.0], [6.0]]
+
+
+def test_streams_see_results_and_memory_is_not_reused_too_early(pair: Ranks) -> None:
+    assert all(all(answer) for answer in pair.call(behaviour.on_side_streams))
+
+
+def test_futures_go_on_in_stream_order(pair: Ranks) -> None:
+    assert pair.call(behaviour.future) == [[1.5, 1.5, 1.5, 3.0, 3.0, 3.0]] * 2
+
+
+def test_messages_by_tag_from_any_rank_and_in_a_batch(pair: Ranks) -> None:
+    zero, one = pair.call(behaviour.messages)
+    assert zero == [[0.0] * 2, [0.0] * 5, [7.0] * 3, [1.0] * 4, 1]
+    assert one == [[1.0] * 2, [2.0] * 5, [0.0] * 3, [0.0] * 4, None]
+
+
+def test_groups_within_the_group(pair: Ranks) -> None:
+    objects = [{"rank": 0}, {"rank": 1}]
+    assert pair.call(behaviour.subgroups) == [
+        [[1.0, 1.0], [2.0, 2.0], objects],
+        [[2.0, 2.0], [2.0, 2.0], objects],
+    ]
+
+
+def test_nothing_is_loaded_before_the_first_group() -> None:
+    run_python(
+        f"""
+        import sys, torch
+        torch.ones(2, device="{DEVICE}")
+        assert torch.{DEVICE}.collective_record() == []
+        assert "{PACKAGE}._distributed" not in sys.modules
+        """
+    )
