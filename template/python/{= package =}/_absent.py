@@ -8,7 +8,6 @@ from .legacy import DTYPES
 
 LATER: dict[str, tuple[str, ...]] = {
     "graphs": ("CUDAGraph", "graph", "graph_pool_handle", "graphs", "make_graphed_callables"),
-    "sharing memory between processes": ("ipc_collect",),
     "other allocators": (
         "CUDAPluggableAllocator",
         "caching_allocator_disabled",

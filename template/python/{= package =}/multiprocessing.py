@@ -1,7 +1,7 @@
 """Sends this device's tensors to other processes, by way of the CPU.
 
-Device memory cannot be shared between processes, so a tensor that goes through a queue or a pipe
-arrives as a copy on the device of the same index. Two views of one storage arrive as two storages.
+A tensor that goes through a queue or a pipe arrives as a copy on the device of the same index. Two
+views of one storage arrive as two storages.
 """
 
 from __future__ import annotations
@@ -29,21 +29,36 @@ def setup() -> None:
     PyTorch's own asks the storage for shared CPU memory, which this device has none of. This can
     go once PyTorch asks the backend instead (RFC pytorch#192099).
     """
-    ForkingPickler.register(torch.Tensor, _reduce_tensor)
-    ForkingPickler.register(torch.nn.Parameter, _reduce_tensor)
-    ForkingPickler.register(torch.UntypedStorage, _reduce_storage)
+    ForkingPickler.register(torch.Tensor, reduce_tensor)
+    ForkingPickler.register(torch.nn.Parameter, reduce_tensor)
+    ForkingPickler.register(torch.UntypedStorage, reduce_storage)
 
 
-def _reduce_tensor(tensor: torch.Tensor) -> Reduction:
+def has_own_memory(tensor: torch.Tensor) -> bool:
+    """Return whether this device has the tensor's elements, and they lie in one storage."""
     plain = tensor.layout is torch.strided and not tensor.is_nested
-    if tensor.device.type != NAME or not plain:
-        return _reduce_other_tensor(tensor)
+    return tensor.device.type == NAME and plain
+
+
+def check_sendable(tensor: torch.Tensor) -> None:
+    """Warn of hooks, which are not sent.
+
+    Raises:
+        RuntimeError: autograd computed the tensor, and its graph cannot be sent.
+    """
     if tensor.requires_grad and not tensor.is_leaf:
         raise RuntimeError(
             "cannot send a tensor that autograd computed to another process; send "
             "tensor.detach() instead"
         )
     torch.utils.hooks.warn_if_has_hooks(tensor)
+
+
+def reduce_tensor(tensor: torch.Tensor) -> Reduction:
+    """Return what rebuilds the tensor from a copy of its elements on the CPU."""
+    if not has_own_memory(tensor):
+        return _reduce_other_tensor(tensor)
+    check_sendable(tensor)
     arguments = (tensor.detach().cpu(), tensor.device, type(tensor), tensor.requires_grad)
     return _rebuild_tensor, arguments
 
@@ -57,7 +72,8 @@ def _rebuild_tensor(
     return moved.requires_grad_(requires_grad)
 
 
-def _reduce_storage(storage: torch.UntypedStorage) -> Reduction:
+def reduce_storage(storage: torch.UntypedStorage) -> Reduction:
+    """Return what rebuilds the storage from a copy on the CPU."""
     if storage.device.type != NAME:
         return _reduce_other_storage(storage)
     untyped: Any = storage

@@ -1,0 +1,161 @@
+"""Tensors and events that go to other processes without a copy.
+
+What goes through a queue or a pipe of ``torch.multiprocessing`` says where the memory is, and the
+other process uses the same memory. It stays while anybody uses it: the process that made it keeps
+it for the others when its own tensors are gone, and notices when they end, however they do.
+Processes must be started by ``spawn`` or ``forkserver``.
+
+The devices that can do that have ``sharing.h`` in their library. On others, and for memory that
+the device library does not know, tensors go as copies, as they do without this module.
+"""
+
+from __future__ import annotations
+
+import weakref
+from multiprocessing.reduction import ForkingPickler
+from typing import Any
+
+import torch
+
+from . import _C
+from ._build import NAME
+from .devices import device_count, get_device_properties
+from .multiprocessing import (
+    Reduction,
+    check_sendable,
+    has_own_memory,
+    reduce_storage,
+    reduce_tensor,
+)
+
+__all__ = ["ipc_collect"]
+
+Use = tuple[int, ...]
+"""Says whose the memory is and which part of it, and counts as one user of it."""
+
+_events: dict[int, torch.Event] = {}
+"""This process's events that others may use, by their number."""
+
+
+def ipc_collect(*, take_back: bool = False) -> None:
+    """Give memory back to the allocator that was kept for other processes which are done with it.
+
+    That happens by itself whenever a tensor is sent, the last tensor of memory that was sent is
+    deleted, and the allocator is about to ask the device for more.
+
+    Args:
+        take_back: do not wait any longer for what was sent and has not been received, as when its
+            receiver was killed. Whoever receives it later gets a :class:`RuntimeError`.
+    """
+    if take_back:
+        _C.ipc_take_back()
+    _C.ipc_collect()
+    in_use = _C.ipc_things()
+    for thing in [thing for thing in _events if thing not in in_use]:
+        del _events[thing]
+
+
+def setup() -> None:
+    """Register with :mod:`torch.multiprocessing` in place of the reductions that copy."""
+    ForkingPickler.register(torch.Tensor, _reduce_tensor)
+    ForkingPickler.register(torch.nn.Parameter, _reduce_tensor)
+    ForkingPickler.register(torch.UntypedStorage, _reduce_storage)
+    ForkingPickler.register(torch.Event, _reduce_event)
+
+
+def _reduce_tensor(tensor: torch.Tensor) -> Reduction:
+    if not has_own_memory(tensor):
+        return reduce_tensor(tensor)
+    check_sendable(tensor)
+    shared = _share(tensor.untyped_storage())
+    if shared is None:
+        return reduce_tensor(tensor)
+    place = (tensor.dtype, tensor.storage_offset(), tensor.size(), tensor.stride())
+    bits = (tensor.is_conj(), tensor.is_neg(), tensor.requires_grad)
+    return _rebuild_tensor, (type(tensor), shared, place, bits)
+
+
+def _rebuild_tensor(
+    kind: type[torch.Tensor],
+    shared: tuple[Any, ...],
+    place: tuple[torch.dtype, int, torch.Size, tuple[int, ...]],
+    bits: tuple[bool, bool, bool],
+) -> torch.Tensor:
+    storage = _rebuild_storage(*shared)
+    dtype, offset, size, stride = place
+    is_conj, is_neg, requires_grad = bits
+    tensor = torch.empty(0, dtype=dtype, device=storage.device)
+    tensor.set_(storage, offset, size, stride)
+    if is_conj:
+        tensor = torch._conj(tensor)
+    if is_neg:
+        tensor = torch._neg_view(tensor)
+    if issubclass(kind, torch.nn.Parameter):
+        return kind(tensor, requires_grad)
+    return tensor.requires_grad_(requires_grad)
+
+
+def _reduce_storage(storage: torch.UntypedStorage) -> Reduction:
+    shared = _share(storage) if storage.device.type == NAME else None
+    return reduce_storage(storage) if shared is None else (_rebuild_storage, shared)
+
+
+def _share(storage: torch.UntypedStorage) -> tuple[Any, ...] | None:
+    """Return what `_rebuild_storage` takes, or None for what can only be copied."""
+    if storage.nbytes() == 0 or not _C.ipc_has_memory():
+        return None
+    shared = _C.ipc_share_storage(storage._cdata)
+    return None if shared is None else (_identity(shared[1]), *shared)
+
+
+def _rebuild_storage(
+    identity: bytes, use: Use, index: int, handle: bytes, offset: int, size: int
+) -> torch.UntypedStorage:
+    _check_device(identity, use, index)
+    storage: torch.UntypedStorage = _C.ipc_receive_storage(use, index, handle, offset, size)
+    return storage
+
+
+def _reduce_event(event: torch.Event) -> Reduction:
+    if event.device.type != NAME:
+        raise RuntimeError(f"cannot send an event of {event.device} to another process")
+    if not _C.ipc_has_events():
+        raise NotImplementedError(
+            f"cannot send an event to another process: {NAME}'s device library has no export_event "
+            "and open_event; send tensors, or synchronize before"
+        )
+    if event.event_id == 0:
+        raise RuntimeError(
+            "cannot send an event that was never recorded to another process: record it before"
+        )
+    index = event.device.index
+    ipc_collect()
+    use, *rest = _C.ipc_share_event(event.event_id, index)
+    _events[use[4]] = event
+    return _rebuild_event, (_identity(index), use, *rest)
+
+
+def _rebuild_event(identity: bytes, use: Use, index: int, handle: bytes) -> torch.Event:
+    _check_device(identity, use, index)
+    if _C.ipc_is_of_this_process(use):
+        event = _events.get(use[4])
+        if event is None:
+            raise RuntimeError("an event that this process sent came back too late")
+        _C.ipc_end(use)
+        return event
+    received: torch.Event = _C.ipc_receive_event(use, index, handle)
+    weakref.finalize(received, _C.ipc_give_back, use).atexit = False
+    return received
+
+
+def _identity(index: int) -> bytes:
+    return get_device_properties(index).uuid
+
+
+def _check_device(identity: bytes, use: Use, index: int) -> None:
+    """Make sure that both processes call the same device by one number."""
+    if index >= device_count() or _identity(index) != identity:
+        raise RuntimeError(
+            f"process {use[0]} sent something on {NAME}:{index}, which is no device or another one "
+            "in this process: let both see the same devices in the same order"
+        )
