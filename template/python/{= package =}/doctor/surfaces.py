@@ -27,6 +27,7 @@ FEATURE_PAGES = {
     "autocast": ("amp", "features/amp.md"),
     "distributed": ("distributed", "features/distributed.md"),
     "storage": ("storage", "features/storage.md"),
+    "sharing": ("ipc", "features/ipc.md"),
 }
 """The feature that a section is about, and its page."""
 

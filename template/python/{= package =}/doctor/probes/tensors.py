@@ -12,7 +12,7 @@ import torch
 from torch.utils.dlpack import from_dlpack
 
 from ..._build import NAME
-from ..surfaces import backend, expect, surface
+from ..surfaces import Declined, backend, expect, surface
 
 
 def three() -> torch.Tensor:
@@ -93,6 +93,14 @@ def tensors_are_pickled() -> None:
 @surface("serialization", "ForkingPickler, by which torch.multiprocessing sends")
 def tensors_are_sent() -> None:
     is_three(pickle.loads(ForkingPickler.dumps(three())))
+
+
+@surface("sharing", "ForkingPickler, with the memory that a tensor has", feature="ipc")
+def memory_is_sent() -> None:
+    if not backend._C.ipc_has_memory():
+        raise Declined("the device library has no export_memory: tensors are copied")
+    tensor = three()
+    expect(pickle.loads(ForkingPickler.dumps(tensor)).data_ptr(), tensor.data_ptr())
 
 
 @surface("serialization", "__dlpack__, __dlpack_device__, torch.from_dlpack")
