@@ -288,7 +288,8 @@ def _snapshot(device: DeviceLike = None) -> dict[str, Any]:
 
 def _dump_snapshot(filename: str | Path = "dump_snapshot.pickle") -> None:
     """Write :func:`_snapshot` to a file for pytorch.org/memory_viz."""
-    Path(filename).write_bytes(pickle.dumps(_snapshot()))
+    # The page reads no later protocol, which Python 3.14 would take.
+    Path(filename).write_bytes(pickle.dumps(_snapshot(), protocol=4))
 
 
 # --- Private pools ---
