@@ -27,6 +27,10 @@ message(STATUS "PyTorch ${TORCH_VERSION} in ${TORCH_DIR}")
 add_library(torch::cpu INTERFACE IMPORTED)
 target_include_directories(torch::cpu SYSTEM INTERFACE
   "${TORCH_DIR}/include" "${TORCH_DIR}/include/torch/csrc/api/include")
+# Kineto's headers, which PyTorch's profiler headers include by their bare names.
+if(EXISTS "${TORCH_DIR}/include/kineto")
+  target_include_directories(torch::cpu SYSTEM INTERFACE "${TORCH_DIR}/include/kineto")
+endif()
 # PyTorch's own headers then include single operators too, instead of all of them: a third of the compile time.
 target_compile_definitions(torch::cpu INTERFACE AT_PER_OPERATOR_HEADERS)
 target_link_libraries(torch::cpu INTERFACE

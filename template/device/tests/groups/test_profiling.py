@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 import time
 from collections.abc import Callable, Iterator
 from types import ModuleType
@@ -75,6 +76,29 @@ def test_copies_and_fills_have_records_with_their_bytes(
     assert (fill.kind, fill.name, fill.bytes) == (api.ActivityKind.FILL, "fill_bytes", 4096)
     assert (copy.kind, copy.name, copy.bytes) == (api.ActivityKind.COPY, "copy_bytes", 100)
     assert fill.correlation == copy.correlation == 0
+
+
+def test_copies_and_fills_have_the_number_that_their_thread_has_said(
+    api: ModuleType,
+    stream: Any,
+    make_buffer: Callable[..., Any],
+    profile: Callable[..., list[Any]],
+) -> None:
+    buffer, host = make_buffer(COUNT.nbytes), COUNT.copy()
+
+    def enqueue() -> None:
+        api.correlate(7)
+        api.fill_bytes(stream, buffer.address, 1, COUNT.nbytes)
+        api.copy_bytes(stream, (host.ctypes.data, api.HOST), (buffer.address, 0), host.nbytes)
+        other = threading.Thread(
+            target=api.fill_bytes, args=(stream, buffer.address, 2, COUNT.nbytes)
+        )
+        other.start()
+        other.join()
+        api.correlate(0)
+        api.fill_bytes(stream, buffer.address, 3, COUNT.nbytes)
+
+    assert [record.correlation for record in profile(stream, enqueue)] == [7, 7, 0, 0]
 
 
 def test_a_copy_with_pageable_memory_has_a_record(

@@ -10,6 +10,7 @@ from torch._C._autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 from torch.utils.data import DataLoader
 
+from ... import _C
 from ..._build import NAME
 from ..surfaces import Declined, backend, expect, surface
 
@@ -62,9 +63,11 @@ def memory_is_profiled() -> None:
 @surface(
     "profiler",
     "REGISTER_PRIVATEUSE1_PROFILER, by ProfilerActivity.PrivateUse1",
-    declined="the device keeps no trace of its kernels: profile(use_device=...) times operators",
+    feature="profiler",
 )
 def kernels_are_traced() -> None:
+    if ("profiling", "take_activities", True) not in _C.device_functions():
+        raise Declined("the device keeps no records: profile(use_device=...) times operators")
     with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.PrivateUse1]) as profiled:
         double(torch.ones(2, device=NAME))
     events: Any = profiled.events()

@@ -1,0 +1,191 @@
+"""Profiles one after another: schedules, failures, threads, processes, and what is not offered."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import shutil
+import subprocess
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from backend import DEVICE, backend
+from profiler.traces import BOTH, record, trace_of
+from support import needs, run_python
+from torch.profiler import profile, schedule
+
+pytestmark = needs(torch.float32)
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def ones() -> torch.Tensor:
+    return torch.ones(1000, device=DEVICE)
+
+
+def test_each_cycle_of_a_schedule_has_its_own_work() -> None:
+    values, counts = ones(), []
+
+    def keep(profiled: Any) -> None:
+        counts.append(len(trace_of(profiled).work()))
+
+    plan = schedule(wait=1, warmup=1, active=2, repeat=3)
+    with profile(activities=BOTH, schedule=plan, on_trace_ready=keep) as profiled:
+        for _ in range(12):
+            for _ in range(5):
+                values + values
+            backend.synchronize()
+            profiled.step()
+    assert counts == [10, 10, 10]
+
+
+def test_profiles_one_after_another_do_not_mix() -> None:
+    values = ones()
+    for count in (3, 0, 1, 8):
+        profiled = record(lambda count=count: [values + values for _ in range(count)])
+        values * values
+        assert [event["name"] for event in trace_of(profiled).work()] == [
+            "aten::add.Tensor"
+        ] * count
+
+
+def test_an_exception_ends_the_profile_and_leaves_the_next_one_alone() -> None:
+    values = ones()
+    first = profile(activities=BOTH)
+    with pytest.raises(ZeroDivisionError), first:
+        values + values
+        raise ZeroDivisionError
+    assert len(trace_of(first).work()) == 1
+    assert len(trace_of(record(lambda: values + values)).work()) == 1
+
+
+def test_work_that_is_under_way_when_the_profile_ends_is_in_it() -> None:
+    values = torch.ones(200, 200, device=DEVICE)
+    with profile(activities=BOTH) as profiled:
+        for _ in range(50):
+            values @ values
+    assert len(trace_of(profiled).work()) == 50
+
+
+def test_threads_have_their_work_in_the_trace() -> None:
+    values = ones()
+    ready = threading.Barrier(4)
+
+    def work() -> None:
+        ready.wait(30)
+        for _ in range(25):
+            values + values
+
+    def run() -> None:
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    trace = trace_of(record(run))
+    assert len(trace.work()) == 100
+    assert len({event["args"]["correlation"] for event in trace.work()}) == 100
+    assert len({event["tid"] for event in trace.of_kind("privateuse1_runtime")}) == 4
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # it is to go, in some later release
+def test_the_memory_timeline_has_what_was_allocated(tmp_path: Path) -> None:
+    def work() -> torch.Tensor:
+        return torch.ones(1 << 18, device=DEVICE) + 1
+
+    profiled = record(work, profile_memory=True, record_shapes=True, with_stack=True)
+    profiled.export_memory_timeline(str(tmp_path / "memory.raw.json.gz"), f"{DEVICE}:0")
+    profiled.export_memory_timeline(str(tmp_path / "memory.json"), f"{DEVICE}:0")
+    times, sizes = json.loads((tmp_path / "memory.json").read_text())
+    assert len(times) == len(sizes)
+    assert max(sum(categories) for categories in sizes) >= 2 << 20
+
+
+def test_the_old_profiler_times_operators_in_silence() -> None:
+    result = run_python(
+        f"""
+        import torch
+        values = torch.ones(1 << 20, device="{DEVICE}")
+        for use_kineto in (False, True):
+            with torch.autograd.profiler.profile(
+                use_device="{DEVICE}", use_kineto=use_kineto
+            ) as profiled:
+                values * 2
+            (row,) = [row for row in profiled.key_averages() if row.key == "aten::mul"]
+            assert row.count == 1 and row.device_time_total > 0, row
+        """
+    )
+    assert "Warning" not in result.stderr
+    assert "not enabled" not in result.stderr
+
+
+def test_a_forked_child_can_profile_its_own_work() -> None:
+    run_python(
+        f"""
+        import os, torch
+        from torch.profiler import ProfilerActivity, profile
+        both = [ProfilerActivity.CPU, ProfilerActivity.PrivateUse1]
+        values = torch.ones(10, device="{DEVICE}")
+        with profile(activities=both):
+            values + values
+        child = os.fork()
+        if child == 0:
+            host = torch.ones(10)
+            with profile(activities=[ProfilerActivity.CPU]) as profiled:
+                host + host
+            os._exit(0 if [e.key for e in profiled.key_averages()] == ["aten::add"] else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        with profile(activities=both) as profiled:
+            values + values
+        assert sum(e.self_device_time_total for e in profiled.key_averages()) > 0
+        """
+    )
+
+
+@pytest.fixture(scope="module")
+def device_without_records(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the environment's ``LD_PRELOAD`` that takes the profiling group from the device."""
+    compiler = os.environ.get("CXX") or shutil.which("c++")
+    if compiler is None:
+        pytest.skip("there is no C++ compiler")
+    device, table = f"lib{DEVICE}_device.so", f"{DEVICE}_device_table"
+    try:
+        ctypes.CDLL(device, mode=os.RTLD_NOLOAD)
+    except OSError:
+        pytest.skip(f"the device library is not {device}")
+    library = tmp_path_factory.mktemp("without") / "without.so"
+    source = Path(__file__).with_name("device_without_records.cpp")
+    names = {
+        "DEVICE_LIBRARY": f'"{device}"',
+        "DEVICE_TABLE": table,
+        "DEVICE_TABLE_NAME": f'"{table}"',
+    }
+    command: list[str | Path] = [
+        *(compiler, "-std=c++20", "-shared", "-fPIC", "-I", ROOT / "device" / "include"),
+        *(f"-D{name}={value}" for name, value in names.items()),
+        *(source, "-o", library, "-ldl"),
+    ]
+    subprocess.run(command, check=True)
+    return " ".join(filter(None, [os.environ.get("LD_PRELOAD"), str(library)]))
+
+
+def test_a_device_without_records_says_so_once(device_without_records: str) -> None:
+    result = run_python(
+        f"""
+        import torch
+        from torch.profiler import ProfilerActivity, profile
+        values = torch.ones(10, device="{DEVICE}")
+        for _ in range(2):
+            with profile(
+                activities=[ProfilerActivity.CPU, ProfilerActivity.PrivateUse1]
+            ) as profiled:
+                values + values
+            assert [e.key for e in profiled.key_averages()] == ["aten::add"]
+        """,
+        {"LD_PRELOAD": device_without_records},
+    )
+    assert result.stderr.count("lacks a function of profiling.h") == 1
