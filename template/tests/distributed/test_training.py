@@ -1,0 +1,41 @@
+"""What is built on collectives: the curves of several processes are those of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from distributed import training
+from distributed.ranks import Ranks
+from support import needs
+
+pytestmark = needs(torch.float32)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        training.data_parallel,
+        pytest.param(training.static_graph, marks=pytest.mark.full),
+        pytest.param(training.with_hook, marks=pytest.mark.full),
+        pytest.param(training.fully_sharded, marks=pytest.mark.full),
+    ],
+    ids=lambda kind: kind.__name__,
+)
+def test_curves_equal_those_of_one_process(
+    group: Ranks, kind: Callable[[int, int], list[float]]
+) -> None:
+    expected = training.train(training.model(), 0, 1)
+    for losses in group.call(kind):
+        assert losses == pytest.approx(expected, rel=1e-4)
+
+
+def test_ranks_with_fewer_batches_join(group: Ranks) -> None:
+    answers = group.call(training.uneven_inputs)
+    assert all(answer == pytest.approx(answers[0]) for answer in answers)
+
+
+@pytest.mark.full
+def test_sharded_matrices_are_multiplied(pair: Ranks) -> None:
+    assert all(pair.call(training.products))

@@ -1,0 +1,90 @@
+"""Training one model on several processes, each with its share of every batch."""
+
+from __future__ import annotations
+
+import torch
+import torch.distributed as dist
+from backend import DEVICE
+from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import Shard, distribute_tensor
+
+STEPS, ROWS = 6, 12
+
+
+def model() -> nn.Module:
+    torch.manual_seed(1)
+    layers = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 16), nn.Linear(16, 4))
+    return layers.to(DEVICE)
+
+
+def train(module: nn.Module, rank: int, size: int) -> list[float]:
+    """Return the losses of whole batches, of which this rank sees its part."""
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+    generator = torch.Generator().manual_seed(2)
+    losses = []
+    for _ in range(STEPS):
+        x, y = (torch.randn(ROWS, n, generator=generator) for n in (8, 4))
+        mine = slice(rank * ROWS // size, (rank + 1) * ROWS // size)
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(module(x[mine].to(DEVICE)), y[mine].to(DEVICE))
+        loss.backward()
+        optimizer.step()
+        whole = loss.detach()
+        if size > 1:
+            dist.all_reduce(whole, dist.ReduceOp.AVG)
+        losses.append(whole.item())
+    return losses
+
+
+def data_parallel(rank: int, size: int) -> list[float]:
+    wrapped = nn.parallel.DistributedDataParallel(model(), bucket_cap_mb=0.001)
+    return train(wrapped, rank, size)
+
+
+def static_graph(rank: int, size: int) -> list[float]:
+    wrapped = nn.parallel.DistributedDataParallel(model(), static_graph=True)
+    return train(wrapped, rank, size)
+
+
+def with_hook(rank: int, size: int) -> list[float]:
+    from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
+
+    wrapped = nn.parallel.DistributedDataParallel(model())
+    wrapped.register_comm_hook(None, default_hooks.allreduce_hook)
+    return train(wrapped, rank, size)
+
+
+def fully_sharded(rank: int, size: int) -> list[float]:
+    from torch.distributed.fsdp import fully_shard
+
+    module = model()
+    mesh = init_device_mesh(DEVICE, (size,))
+    for layer in module.children():
+        if isinstance(layer, nn.Linear):
+            fully_shard(layer, mesh=mesh)
+    fully_shard(module, mesh=mesh)
+    return train(module, rank, size)
+
+
+def uneven_inputs(rank: int, size: int) -> list[float]:
+    """Ranks have different numbers of batches; join lets the others go on."""
+    wrapped = nn.parallel.DistributedDataParallel(model())
+    optimizer = torch.optim.SGD(wrapped.parameters(), lr=0.1)
+    with wrapped.join():
+        for _ in range(2 + rank):
+            optimizer.zero_grad()
+            wrapped(torch.ones(3, 8, device=DEVICE)).sum().backward()
+            optimizer.step()
+    return [parameter.sum().item() for parameter in wrapped.parameters()]
+
+
+def products(rank: int, size: int) -> bool:
+    """Multiply a matrix that is sharded by rows with one that every rank has."""
+    mesh = init_device_mesh(DEVICE, (size,))
+    torch.manual_seed(3)
+    left, right = torch.randn(8, 6, device=DEVICE), torch.randn(6, 4, device=DEVICE)
+    product = distribute_tensor(left, mesh, [Shard(0)]) @ distribute_tensor(right, mesh)
+    assert product.to_local().shape == (8 // size, 4)
+    torch.testing.assert_close(product.full_tensor(), left @ right)
+    return True
