@@ -7,7 +7,6 @@ from ._features import FEATURES
 from .legacy import DTYPES
 
 LATER: dict[str, tuple[str, ...]] = {
-    "graphs": ("CUDAGraph", "graph", "graph_pool_handle", "graphs", "make_graphed_callables"),
     "other allocators": (
         "CUDAPluggableAllocator",
         "caching_allocator_disabled",
@@ -29,6 +28,7 @@ LATER: dict[str, tuple[str, ...]] = {
 """Names of ``torch.cuda`` and ``torch.xpu`` by what a later release brings them with."""
 
 INSTEAD: dict[str, str] = {
+    "CUDAGraph": f"its name is torch.{NAME}.Graph",
     "caching_allocator_alloc": "make a tensor of torch.uint8 and take its data_ptr()",
     "caching_allocator_delete": "free the tensor that holds the memory",
     "get_sync_debug_mode": f"torch.{NAME} has no such mode; fallback_stats() counts what ran on the CPU",

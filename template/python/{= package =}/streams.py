@@ -110,8 +110,8 @@ def stream(stream: torch.Stream | None) -> StreamContext:
 
 
 def is_current_stream_capturing() -> bool:
-    """Return False: no stream of this backend captures graphs."""
-    return False
+    """Return whether what is enqueued on the current stream is recorded in a graph and not run."""
+    return _C.is_current_stream_capturing()
 
 
 def _wrap(value: torch.Stream) -> Stream:

@@ -34,12 +34,13 @@ CLASSES = {
     "DeviceAllocator": "Allocator",
     "CachingHostAllocatorImpl": "HostCache",
     "GeneratorImpl": "Generator",
+    "GraphImplInterface": "AcceleratorGraph",
     "ProfilerStubs": "Profiler",
     "Backend": "Group",
     "Work": "StreamWork",
 }
 # In the sources without the word `override`, since older releases do not have it.
-UNMARKED = {"getStreamNativeHandle"}
+UNMARKED = {"getStreamNativeHandle", "isStreamCapturing"}
 
 HEADER = """
 #define virtual_looking virtual void macro(); \\
@@ -67,7 +68,8 @@ class EXPORTED Made : public Base<T>, private Other {
 def test_every_virtual_function_of_this_pytorch_is_overridden_or_declined() -> None:
     findings = AUDIT.audit()
     assert [(item.name, item.detail) for item in findings if item.status == "missing"] == []
-    assert {item.section for item in findings} >= {*CLASSES}
+    recent = {name for name, interface in INTERFACES.items() if interface.recent}
+    assert {item.section for item in findings} >= {*CLASSES} - recent
 
 
 @pytest.mark.parametrize("name", CLASSES)
@@ -75,10 +77,12 @@ def test_what_is_said_to_be_overridden_is_so_in_the_sources(name: str) -> None:
     interface = INTERFACES[name]
     if interface.feature and not FEATURES[interface.feature].enabled:
         pytest.skip(f"generated without {interface.feature}")
+    offered = AUDIT.virtuals(AUDIT.INSTALLED, interface)
+    if offered is None:
+        pytest.skip(f"this PyTorch has no {name}")
     head = re.compile(rf"class {CLASSES[name]} final :")
     texts = [path.read_text() for path in CSRC.rglob("*.*") if head.search(path.read_text())]
     (text,) = texts
-    offered = AUDIT.virtuals(AUDIT.INSTALLED, interface)
     assert offered.keys() & HEADERS.overrides(text, CLASSES[name]).keys() == (
         offered.keys() & set(interface.overridden.split()) - UNMARKED
     )

@@ -41,6 +41,8 @@ def virtuals(tree: Tree, interface: Interface) -> dict[str, str] | None:
 
 def _interface(tree: Tree, interface: Interface) -> Iterator[Finding]:
     found = virtuals(tree, interface)
+    if found is None and interface.recent:
+        return
     if found is None:
         why = f"this PyTorch has no such class in {interface.header}"
         yield Finding(interface.name, "", Status.MISSING, why, interface.page)

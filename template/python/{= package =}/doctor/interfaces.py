@@ -15,7 +15,8 @@ class Interface:
 
     ``overridden`` and the values of ``declined`` are names with blanks between them; the keys of
     ``declined`` are reasons. What ``through``, a class of the same header, overrides is PyTorch's
-    own and needs no name here. ``feature`` is the one that the overrides come with.
+    own and needs no name here. ``feature`` is the one that the overrides come with. Of ``recent``
+    classes older releases of PyTorch know nothing.
     """
 
     name: str
@@ -25,6 +26,7 @@ class Interface:
     declined: Mapping[str, str] = field(default_factory=dict)
     through: str | None = None
     feature: str | None = None
+    recent: bool = False
 
     def reason(self, virtual: str) -> str | None:
         """Return why a virtual is declined, or None if it is not."""
@@ -34,7 +36,7 @@ class Interface:
         return None
 
 
-GRAPHS = "graphs are not captured"
+PINNED = "what a graph copies from pinned memory is its owner's to keep"
 
 INTERFACES = (
     Interface(
@@ -45,9 +47,8 @@ INTERFACES = (
         type exchangeDevice getDevice setDevice uncheckedSetDevice deviceCount synchronizeDevice
         getDeviceCapability getStream getDefaultStream getStreamFromGlobalPool getNewStream
         exchangeStream getStreamNativeHandle queryStream synchronizeStream record block queryEvent
-        synchronizeEvent destroyEvent elapsedTime recordDataPtrOnStream
+        synchronizeEvent destroyEvent elapsedTime recordDataPtrOnStream isStreamCapturing
         """,
-        {GRAPHS: "isStreamCapturing"},
     ),
     Interface(
         "AcceleratorHooksInterface",
@@ -99,7 +100,7 @@ INTERFACES = (
                 pinned_max_round_threshold pinned_max_cached_size
             """,
             "PyTorch makes no lazy copies of pinned tensors": "copy_data",
-            GRAPHS: "get_current_stream stream_is_capturing",
+            PINNED: "get_current_stream stream_is_capturing",
         },
     ),
     Interface(
@@ -112,6 +113,16 @@ INTERFACES = (
         """,
         {"it serves kernels that are written in Python, and there are none": "philox_state"},
         feature="rng",
+    ),
+    Interface(
+        "GraphImplInterface",
+        "ATen/core/GraphImplInterface.h",
+        "features/graphs.md",
+        """
+        capture_begin capture_end instantiate replay reset pool enable_debug_mode debug_dump
+        """,
+        feature="graphs",
+        recent=True,
     ),
     Interface(
         "ProfilerStubs",

@@ -28,6 +28,7 @@ FEATURE_PAGES = {
     "distributed": ("distributed", "features/distributed.md"),
     "storage": ("storage", "features/storage.md"),
     "sharing": ("ipc", "features/ipc.md"),
+    "graphs": ("graphs", "features/graphs.md"),
 }
 """The feature that a section is about, and its page."""
 

@@ -105,11 +105,20 @@ def modules_are_exported() -> None:
 @surface(
     "graphs",
     "GraphImplInterface, by torch.accelerator.Graph",
-    declined="streams are not captured: launch operators one by one",
+    feature="graphs",
 )
 def streams_are_captured() -> None:
-    graph: Any = torch.accelerator
-    graph.Graph()
+    accelerator: Any = torch.accelerator
+    if not hasattr(accelerator, "Graph"):
+        raise Declined("this PyTorch has no torch.accelerator.Graph")
+    if ("graphs", "begin_capture", True) not in backend._C.device_functions():
+        raise Declined("the device library has no graphs: launch operators one by one")
+    x = torch.ones(2, device=NAME)
+    captured = accelerator.Graph()
+    with torch.Stream(device=NAME), captured:
+        y = x + 1
+    captured.replay()
+    expect(y.tolist(), [2.0, 2.0])
 
 
 @surface("distributed", "c10d::Backend, Work", feature="distributed")

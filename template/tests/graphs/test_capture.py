@@ -1,0 +1,238 @@
+"""A capture records and runs nothing; a replay runs it on what the memory holds then."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+import torch
+from backend import DEVICE, backend
+from support import MIB, needs, needs_two_devices
+
+pytestmark = needs(torch.float32)
+
+
+def values(*numbers: float) -> torch.Tensor:
+    return torch.tensor(numbers, device=DEVICE)
+
+
+def test_a_replay_computes_with_the_input_of_that_time() -> None:
+    x = values(1, 2)
+    graph = backend.Graph()
+    with backend.graph(graph):
+        y = x + 1
+    graph.replay()
+    assert y.tolist() == [2, 3]
+    x.copy_(values(10, 20))
+    assert y.tolist() == [2, 3]
+    graph.replay()
+    assert y.tolist() == [11, 21]
+
+
+def test_nothing_runs_in_a_capture() -> None:
+    x = values(1, 2)
+    with backend.graph(backend.Graph()):
+        x.add_(1)
+    assert x.tolist() == [1, 2]
+
+
+def test_the_current_stream_says_whether_it_is_captured() -> None:
+    assert not backend.is_current_stream_capturing()
+    with backend.graph(backend.Graph()):
+        assert backend.is_current_stream_capturing()
+        assert not backend.default_stream().is_capturing()
+        with backend.stream(backend.default_stream()):
+            assert not backend.is_current_stream_capturing()
+    assert not backend.is_current_stream_capturing()
+
+
+def test_work_of_other_streams_runs_during_a_capture() -> None:
+    x = values(1, 2)
+    with backend.graph(backend.Graph()):
+        with backend.stream(backend.default_stream()):
+            assert (x * 3).tolist() == [3, 6]
+        x.mul_(2)
+    assert x.tolist() == [1, 2]
+
+
+def test_a_replay_is_ordered_with_the_work_of_its_stream() -> None:
+    x = torch.zeros(1, device=DEVICE)
+    graph = backend.Graph()
+    with backend.graph(graph):
+        x.add_(1)
+    stream = backend.Stream()
+    stream.wait_stream(backend.current_stream())
+    with backend.stream(stream):
+        for _ in range(50):
+            graph.replay()
+            x.mul_(2)
+    assert stream.synchronize() is None
+    expected = torch.zeros(1)
+    for _ in range(50):
+        expected.add_(1).mul_(2)
+    assert torch.equal(x.cpu(), expected)
+
+
+def test_replays_on_several_streams_run_one_after_the_other() -> None:
+    x = torch.zeros(1, device=DEVICE)
+    graph = backend.Graph()
+    with backend.graph(graph):
+        for _ in range(10):
+            x.add_(1)
+    backend.synchronize()
+    for _ in range(20):
+        with backend.stream(backend.Stream()):
+            graph.replay()
+    backend.synchronize()
+    assert x.item() == 200
+
+
+def test_streams_fork_and_join_within_a_capture() -> None:
+    x = values(1, 2)
+    other = backend.Stream()
+    graph = backend.Graph()
+    with backend.graph(graph):
+        doubled = x * 2
+        fork = torch.Event(DEVICE)
+        fork.record()
+        with backend.stream(other):
+            other.wait_event(fork)
+            assert backend.is_current_stream_capturing()
+            there = doubled + 1
+        here = doubled + 5
+        backend.current_stream().wait_stream(other)
+        total = there + here
+    assert not other.is_capturing()
+    x.copy_(values(3, 4))
+    graph.replay()
+    assert total.tolist() == [18, 22]
+
+
+def test_a_stream_that_does_not_join_again_breaks_the_capture() -> None:
+    x = values(1, 2)
+    other = backend.Stream()
+    graph = backend.Graph()
+    with pytest.raises(RuntimeError, match="broken"), backend.graph(graph):
+        other.wait_stream(backend.current_stream())
+        with backend.stream(other):
+            x + 1
+    assert not other.is_capturing()
+    with pytest.raises(RuntimeError, match="capture_begin"):
+        graph.replay()
+
+
+def test_the_graph_of_the_accelerator_is_the_same() -> None:
+    if not hasattr(torch.accelerator, "Graph"):
+        pytest.skip("this PyTorch has no torch.accelerator.Graph")
+    x = values(1, 2)
+    graph = torch.accelerator.Graph()
+    with torch.Stream(device=DEVICE), graph:
+        y = x * 3
+    graph.replay()
+    assert y.tolist() == [3, 6]
+    graph.reset()
+    with torch.Stream(device=DEVICE), graph:
+        y = x * 4
+    graph.replay()
+    assert y.tolist() == [4, 8]
+    with pytest.raises(NotImplementedError, match="does not describe graphs"):
+        graph.debug_dump("graph.dot")
+
+
+@needs_two_devices
+def test_a_graph_belongs_to_its_device() -> None:
+    x = torch.ones(2, device=f"{DEVICE}:1")
+    graph = backend.Graph()
+    with backend.device(1), backend.graph(graph):
+        y = x + 1
+    graph.replay()
+    assert y.tolist() == [2, 2]
+
+
+# --- Memory ---
+
+
+def test_memory_of_a_graph_is_not_used_by_others() -> None:
+    x = torch.ones(MIB, device=DEVICE)
+    graph = backend.Graph()
+    with backend.graph(graph):
+        middle = x + 1
+        y = middle * 2
+        del middle
+    bystanders = [torch.full((MIB,), 7.0, device=DEVICE) for _ in range(4)]
+    graph.replay()
+    assert y[0].item() == 4
+    assert all(bool((bystander == 7).all()) for bystander in bystanders)
+
+
+@pytest.mark.parametrize("how", ["reset", "deletion", "an error"])
+def test_memory_of_a_graph_goes_back_with_it(how: str) -> None:
+    x = torch.ones(8 * MIB, device=DEVICE)
+    backend.synchronize()
+    gc.collect()
+    backend.empty_cache()
+    before = backend.memory_reserved()
+    graph = backend.Graph()
+    try:
+        with backend.graph(graph):
+            y = x + 1
+            if how == "an error":
+                raise KeyError
+    except KeyError:
+        pass
+    assert backend.memory_reserved() > before
+    del y
+    if how == "reset":
+        graph.replay()
+        graph.reset()
+    del graph
+    gc.collect()
+    backend.empty_cache()
+    assert backend.memory_reserved() == before
+
+
+def test_a_result_outlives_its_graph() -> None:
+    x = values(1, 2)
+    graph = backend.Graph()
+    with backend.graph(graph):
+        y = x + 1
+    graph.replay()
+    del graph
+    gc.collect()
+    backend.empty_cache()
+    assert y.tolist() == [2, 3]
+
+
+def test_graphs_share_a_pool() -> None:
+    x = values(1, 2)
+    pool = backend.graph_pool_handle()
+    first, second = backend.Graph(), backend.Graph()
+    with backend.graph(first, pool=pool):
+        y = x + 1
+    with backend.graph(second, pool=first.pool()):
+        z = y * 2
+    assert first.pool() == second.pool() == pool
+    first.replay()
+    second.replay()
+    assert z.tolist() == [4, 6]
+    pools = [item["segment_pool_id"] for item in backend.memory_snapshot()]
+    assert pools.count(pool) == 1
+
+
+def test_memory_that_another_stream_of_the_capture_uses_comes_back_after_it() -> None:
+    x = torch.ones(MIB, device=DEVICE)
+    other = backend.Stream()
+    graph = backend.Graph()
+    before = backend.memory_stats()["active_bytes.all.current"]
+    with backend.graph(graph):
+        y = x + 1
+        y.record_stream(other)
+        del y
+        z = x + 2
+    graph.replay()
+    assert z[0].item() == 3
+    del z, graph
+    gc.collect()
+    backend.synchronize()
+    backend.empty_cache()
+    assert backend.memory_stats()["active_bytes.all.current"] == before

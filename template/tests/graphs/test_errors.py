@@ -1,0 +1,135 @@
+"""What cannot be captured is refused by name, and the device is as before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from backend import DEVICE, backend
+from support import needs, run_python
+
+pytestmark = needs(torch.float32, torch.int64)
+
+Deed = Callable[[torch.Tensor], object]
+
+REFUSED: dict[str, tuple[Deed, str]] = {
+    "item": (lambda x: x.sum().item(), "aten::_local_scalar_dense waits for the device"),
+    "cpu": (lambda x: x.cpu(), "aten::copy_ waits for the device"),
+    "from the host": (lambda x: x.copy_(torch.ones(4)), "aten::copy_ waits for the device"),
+    "a size that the device knows": (torch.nonzero, "aten::nonzero waits for the device"),
+    "synchronize": (lambda x: backend.synchronize(), "synchronize waits for the device"),
+    "a stream's synchronize": (
+        lambda x: backend.current_stream().synchronize(),
+        "synchronize waits for the device",
+    ),
+    "a stream's query": (lambda x: backend.current_stream().query(), "query_stream"),
+    "an event's synchronize": (
+        lambda x: backend.current_stream().record_event().synchronize(),
+        "query_event",
+    ),
+    "the CPU": (
+        lambda x: torch.linalg.svd(x.reshape(2, 2)),
+        "aten::_linalg_svd.U runs on the CPU, as",
+    ),
+    "empty_cache": (lambda x: backend.empty_cache(), "cache of .* cannot be emptied"),
+    "another capture": (lambda x: backend.Graph().capture_begin(), "a capture is under way"),
+    "a step that the host counts": (
+        lambda x: torch.optim.Adam([x.requires_grad_()]).step(),
+        "Adam counts its steps on the host",
+    ),
+}
+
+
+@pytest.mark.parametrize(("deed", "text"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_captured_is_named(deed: Deed, text: str) -> None:
+    x = torch.ones(4, device=DEVICE)
+    graph = backend.Graph()
+    with pytest.raises(RuntimeError, match=text), backend.graph(graph):
+        deed(x.detach() * 2)
+    assert not backend.is_current_stream_capturing()
+    assert (x + 1).tolist() == [2] * 4
+    with backend.graph(graph):
+        y = x + 2
+    graph.replay()
+    assert y.tolist() == [3] * 4
+
+
+def test_a_caught_mistake_breaks_the_capture() -> None:
+    x = torch.ones(4, device=DEVICE)
+    refused = pytest.raises(RuntimeError, match="broken: aten::_local_scalar_dense waits")
+    with refused, backend.graph(backend.Graph()):
+        with pytest.raises(RuntimeError):
+            x.sum().item()
+        x + 1
+
+
+def test_another_exception_is_not_replaced() -> None:
+    with pytest.raises(KeyError), backend.graph(backend.Graph()):
+        raise KeyError
+    assert not backend.is_current_stream_capturing()
+
+
+def test_the_default_stream_is_not_captured() -> None:
+    with pytest.raises(RuntimeError, match=r"default stream .* torch\..*\.graph"):
+        backend.Graph().capture_begin()
+
+
+def test_a_graph_without_a_capture_says_so() -> None:
+    graph = backend.Graph()
+    for deed in (graph.replay, graph.instantiate, graph.pool, graph.capture_end):
+        with pytest.raises(RuntimeError, match="capture"):
+            deed()
+    graph.reset()
+
+
+def test_a_graph_has_one_capture() -> None:
+    x = torch.ones(4, device=DEVICE)
+    graph = backend.Graph()
+    with backend.graph(graph):
+        x + 1
+    with pytest.raises(RuntimeError, match="has a capture already"), backend.graph(graph):
+        x + 1
+    assert backend.current_stream() == backend.default_stream()
+
+
+def test_an_unknown_mode_is_refused() -> None:
+    with pytest.raises(ValueError, match="global, thread_local, relaxed"):
+        backend.Graph().capture_begin(capture_error_mode="strict")
+
+
+def test_a_capture_that_is_forgotten_ends() -> None:
+    with backend.stream(backend.Stream()):
+        x = torch.ones(4, device=DEVICE)
+        graph = backend.Graph()
+        graph.capture_begin()
+        x.add_(1)
+        del graph
+        assert not backend.is_current_stream_capturing()
+        assert x.tolist() == [1] * 4
+
+
+def test_memory_that_the_device_has_not_breaks_only_the_capture() -> None:
+    free, _ = backend.mem_get_info()
+    with pytest.raises(torch.OutOfMemoryError), backend.graph(backend.Graph()):
+        torch.empty(2 * free, dtype=torch.uint8, device=DEVICE)
+    assert torch.ones(4, device=DEVICE).sum().item() == 4
+
+
+def test_a_device_without_the_group_says_what_is_missing() -> None:
+    """Of this library, whatever it has: a layer cannot take functions away."""
+    if ("graphs", "begin_capture", True) in backend._C.device_functions():
+        pytest.skip("the device library has graphs")
+    with pytest.raises(NotImplementedError, match=r"functions of graphs\.h"):
+        backend.Graph().capture_begin()
+
+
+def test_nothing_runs_before_a_capture() -> None:
+    code = f"""
+        import torch
+        graph = torch.{DEVICE}.Graph()
+        torch.{DEVICE}.graph(graph)
+        assert not torch.{DEVICE}.is_current_stream_capturing()
+        assert not torch.{DEVICE}.is_initialized()
+    """
+    run_python(code)
