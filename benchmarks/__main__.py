@@ -29,7 +29,7 @@ def measure() -> Report:
         rows = rendering(scratch, template) + browsing(scratch, template)
         rows += commanding(scratch, template)
         project = scratch / "full-1"
-        built, compiled = building(project, scratch)
+        built, compiled = building(scratch / "standard-1", project, scratch)
         rows += built + running(project, scratch)
     return Report(circumstances(), rows, compiled)
 

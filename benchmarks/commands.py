@@ -24,7 +24,7 @@ def cloned(scratch: Path) -> Path:
 def rendering(scratch: Path, template: Path) -> list[Row]:
     """Time copier; the first render of each is thrown away."""
     rows = []
-    for preset in ("minimal", "full"):
+    for preset in ("minimal", "standard", "full"):
         options = ["--quiet", "--defaults", "--vcs-ref", "v9998.0.0", "-d", f"preset={preset}"]
         seconds = [
             cost_of([

@@ -24,6 +24,16 @@ def pytest_configure(config: pytest.Config) -> None:
             os.environ[f"{ENV_PREFIX}_FALLBACK"] = "silent"
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Without -m, the slow cases stay out."""
+    if config.getoption("-m"):
+        return
+    slow = [item for item in items if item.get_closest_marker("full")]
+    if slow:
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if not item.get_closest_marker("full")]
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
     """Skip a test of what only kernels of the device promise, such as the order of equal elements,

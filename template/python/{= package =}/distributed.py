@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import wraps
 from typing import Any
 
+import torch
 import torch.distributed as dist
 
 from ._build import NAME
@@ -36,20 +38,32 @@ def setup() -> None:
     if dist.is_available():
         # A list: of a string, some releases take every letter for a device.
         dist.Backend.register_backend(BACKEND, _create, extended_api=True, devices=[NAME])
-        _repair_default()
+        _give_groups_a_default()
 
 
-def _repair_default() -> None:
-    """Let a group of ``"cpu:gloo,<name>:<name>ccl"`` have a default backend.
+def _give_groups_a_default() -> None:
+    """Let the default backend of a group that has this one be this one.
 
-    PyTorch looks the first backend that was registered up by its name in capital letters, among
-    names in small ones, finds none, and says so at the end of every group. This can go once it
-    compares the names as they are.
+    PyTorch chooses NCCL if it is there. For others it takes Gloo, in groups without a name, though
+    they have none; or it looks for the first backend that was registered, by its name in capital
+    letters among names in small ones. DistributedDataParallel cannot do without a default. This can
+    go once PyTorch chooses a backend that the group has.
     """
-    plugins: dict[str, Any] = dist.Backend._plugins
-    others = dict(plugins)
-    plugins.clear()
-    plugins.update({BACKEND: others[BACKEND.upper()], **others})
+    from torch.distributed import distributed_c10d
+
+    make = distributed_c10d._new_process_group_helper
+
+    @wraps(make)
+    def make_with_default(*args: Any, **options: Any) -> Any:
+        made = make(*args, **options)
+        group, device = made[0], torch.device(NAME)
+        # Processes outside the group get a number.
+        has_device = isinstance(group, dist.ProcessGroup) and device in group._device_types
+        if has_device and group._get_backend(device).name() == BACKEND:
+            group._set_default_backend(dist.ProcessGroup.BackendType.CUSTOM)
+        return made
+
+    distributed_c10d._new_process_group_helper = make_with_default
 
 
 def _create(options: Any, backend_options: Any) -> Any:

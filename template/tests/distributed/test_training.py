@@ -31,6 +31,19 @@ def test_curves_equal_those_of_one_process(
         assert losses == pytest.approx(expected, rel=1e-4)
 
 
+def test_groups_need_no_name_for_it(pair: Ranks) -> None:
+    """A group of ``init_process_group()`` has a default backend, which wrappers of modules ask."""
+    expected = training.train(training.model(), 0, 1)
+    for losses in pair.call(training.data_parallel):
+        assert losses == pytest.approx(expected, rel=1e-4)
+
+
+def test_gradients_accumulate_without_exchange(pair: Ranks) -> None:
+    expected = training.accumulated(0, 1)
+    for gradients in pair.call(training.accumulated):
+        assert gradients == pytest.approx(expected, rel=1e-4, abs=1e-6)
+
+
 def test_ranks_with_fewer_batches_join(group: Ranks) -> None:
     answers = group.call(training.uneven_inputs)
     assert all(answer == pytest.approx(answers[0]) for answer in answers)

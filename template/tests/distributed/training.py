@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import torch
 import torch.distributed as dist
 from backend import DEVICE
@@ -40,6 +42,20 @@ def train(module: nn.Module, rank: int, size: int) -> list[float]:
 def data_parallel(rank: int, size: int) -> list[float]:
     wrapped = nn.parallel.DistributedDataParallel(model(), bucket_cap_mb=0.001)
     return train(wrapped, rank, size)
+
+
+def accumulated(rank: int, size: int) -> list[float]:
+    """Return the gradient of a batch, the first half of which is not exchanged for itself."""
+    module: nn.Module = model()
+    if size > 1:
+        module = nn.parallel.DistributedDataParallel(module)
+    generator = torch.Generator().manual_seed(2)
+    x, y = (torch.randn(ROWS, n, generator=generator).to(DEVICE) for n in (8, 4))
+    first, second = torch.arange(rank, ROWS, size).chunk(2)
+    with module.no_sync() if size > 1 else nullcontext():
+        nn.functional.mse_loss(module(x[first]), y[first]).backward()
+    nn.functional.mse_loss(module(x[second]), y[second]).backward()
+    return [number for p in module.parameters() for number in p.grad.flatten().tolist()]
 
 
 def static_graph(rank: int, size: int) -> list[float]:

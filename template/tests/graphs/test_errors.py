@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
 from backend import DEVICE, backend
+from missing_group import without_group
 from support import needs, run_python
 
 pytestmark = needs(torch.float32, torch.int64)
@@ -116,12 +118,19 @@ def test_memory_that_the_device_has_not_breaks_only_the_capture() -> None:
     assert torch.ones(4, device=DEVICE).sum().item() == 4
 
 
-def test_a_device_without_the_group_says_what_is_missing() -> None:
-    """Of this library, whatever it has: a layer cannot take functions away."""
-    if ("graphs", "begin_capture", True) in backend._C.device_functions():
-        pytest.skip("the device library has graphs")
-    with pytest.raises(NotImplementedError, match=r"functions of graphs\.h"):
-        backend.Graph().capture_begin()
+def test_a_device_without_the_group_says_what_is_missing(tmp_path: Path) -> None:
+    code = f"""
+        import torch
+        values = torch.ones(4, device="{DEVICE}")
+        try:
+            torch.{DEVICE}.Graph().capture_begin()
+        except NotImplementedError as error:
+            assert "functions of graphs.h" in str(error), error
+        else:
+            raise AssertionError("captured")
+        assert (values + values).tolist() == [2] * 4
+    """
+    run_python(code, without_group("graphs", tmp_path))
 
 
 def test_nothing_runs_before_a_capture() -> None:

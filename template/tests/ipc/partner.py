@@ -7,11 +7,10 @@ import os
 import signal
 import traceback
 from collections.abc import Callable
+from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext
 from typing import Any
-
-import torch.multiprocessing as mp
 
 TIMEOUT = 60.0
 
@@ -23,7 +22,7 @@ class RemoteError(RuntimeError):
 @functools.cache
 def context() -> ForkServerContext:
     """Return how processes are started: without what this one has, and with torch imported."""
-    result: ForkServerContext = mp.get_context("forkserver")
+    result: ForkServerContext = get_context("forkserver")
     result.set_forkserver_preload(["torch"])
     return result
 

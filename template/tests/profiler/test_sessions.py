@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
-import os
-import shutil
-import subprocess
 import threading
 from pathlib import Path
 from typing import Any
@@ -14,12 +10,12 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE, backend
+from missing_group import without_group
 from profiler.traces import BOTH, record, trace_of
 from support import needs, run_python
 from torch.profiler import profile, schedule
 
 pytestmark = needs(torch.float32)
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def ones() -> torch.Tensor:
@@ -146,34 +142,7 @@ def test_a_forked_child_can_profile_its_own_work() -> None:
     )
 
 
-@pytest.fixture(scope="module")
-def device_without_records(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return the environment's ``LD_PRELOAD`` that takes the profiling group from the device."""
-    compiler = os.environ.get("CXX") or shutil.which("c++")
-    if compiler is None:
-        pytest.skip("there is no C++ compiler")
-    device, table = f"lib{DEVICE}_device.so", f"{DEVICE}_device_table"
-    try:
-        ctypes.CDLL(device, mode=os.RTLD_NOLOAD)
-    except OSError:
-        pytest.skip(f"the device library is not {device}")
-    library = tmp_path_factory.mktemp("without") / "without.so"
-    source = Path(__file__).with_name("device_without_records.cpp")
-    names = {
-        "DEVICE_LIBRARY": f'"{device}"',
-        "DEVICE_TABLE": table,
-        "DEVICE_TABLE_NAME": f'"{table}"',
-    }
-    command: list[str | Path] = [
-        *(compiler, "-std=c++20", "-shared", "-fPIC", "-I", ROOT / "device" / "include"),
-        *(f"-D{name}={value}" for name, value in names.items()),
-        *(source, "-o", library, "-ldl"),
-    ]
-    subprocess.run(command, check=True)
-    return " ".join(filter(None, [os.environ.get("LD_PRELOAD"), str(library)]))
-
-
-def test_a_device_without_records_says_so_once(device_without_records: str) -> None:
+def test_a_device_without_records_says_so_once(tmp_path: Path) -> None:
     result = run_python(
         f"""
         import torch
@@ -186,6 +155,6 @@ def test_a_device_without_records_says_so_once(device_without_records: str) -> N
                 values + values
             assert [e.key for e in profiled.key_averages()] == ["aten::add"]
         """,
-        {"LD_PRELOAD": device_without_records},
+        without_group("profiling", tmp_path),
     )
     assert result.stderr.count("lacks a function of profiling.h") == 1
