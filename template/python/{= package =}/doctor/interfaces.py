@@ -135,8 +135,8 @@ INTERFACES = (
         "torch/csrc/distributed/c10d/Backend.hpp",
         "features/distributed.md",
         """
-        getBackendName supportsSplitting supportsCoalescing getBackendOptions setTimeout
-        setSequenceNumberForGroup getSequenceNumberForGroup split abort startCoalescing
+        getBackendName supportsCoalescing getBackendOptions setTimeout
+        setSequenceNumberForGroup getSequenceNumberForGroup abort startCoalescing
         endCoalescing broadcast allreduce allreduce_coalesced reduce allgather _allgather_base
         allgather_coalesced allgather_into_tensor_coalesced gather scatter reduce_scatter
         _reduce_scatter_base reduce_scatter_tensor_coalesced alltoall_base alltoall send recv
@@ -145,8 +145,9 @@ INTERFACES = (
         {
             "there are no sparse tensors": "allreduce_sparse",
             "only Gloo's groups have it": "monitoredBarrier",
-            "groups neither shrink nor merge": """
-                supportsShrinking shrink merge supportsReconfigure get_reconfigure_handle reconfigure
+            "groups neither split, shrink nor merge": """
+                supportsSplitting split supportsShrinking shrink merge supportsReconfigure
+                get_reconfigure_handle reconfigure
             """,
             "memory is the allocator's": """
                 getMemAllocator allocateTensor supportsTensorAlloc getMemoryStats suspend resume
