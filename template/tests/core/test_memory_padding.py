@@ -2,50 +2,26 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 import torch
 from backend import DEVICE
+from changed_device import changed_device
 from support import needs, run_python
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
-def padded_device(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return the environment's `LD_PRELOAD` that makes the device such a one: blocks are multiples
-    of 8192 bytes, of which 4096 stay unused.
+def padded_device(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Return the environment that makes the device such a one: blocks are multiples of 8192 bytes,
+    of which 4096 stay unused.
     """
-    compiler = os.environ.get("CXX") or shutil.which("c++")
-    if compiler is None:
-        pytest.skip("there is no C++ compiler")
-    device, table = f"lib{DEVICE}_device.so", f"{DEVICE}_device_table"
-    try:
-        ctypes.CDLL(device, mode=os.RTLD_NOLOAD)
-    except OSError:
-        pytest.skip(f"the device library is not {device}")
-    library = tmp_path_factory.mktemp("padded") / "padded.so"
-    names = {
-        "DEVICE_LIBRARY": f'"{device}"',
-        "DEVICE_TABLE": table,
-        "DEVICE_TABLE_NAME": f'"{table}"',
-    }
-    command: list[str | Path] = [
-        *(compiler, "-std=c++20", "-shared", "-fPIC", "-I", ROOT / "device" / "include"),
-        *(f"-D{name}={value}" for name, value in names.items()),
-        *(Path(__file__).with_name("padded_device.cpp"), "-o", library, "-ldl"),
-    ]
-    subprocess.run(command, check=True)
-    return " ".join(filter(None, [os.environ.get("LD_PRELOAD"), str(library)]))
+    source = Path(__file__).with_name("padded_device.cpp")
+    return changed_device(source, tmp_path_factory.mktemp("padded"))
 
 
 @needs(torch.float32)
-def test_blocks_are_aligned_and_end_with_the_padding(padded_device: str) -> None:
+def test_blocks_are_aligned_and_end_with_the_padding(padded_device: dict[str, str]) -> None:
     run_python(
         f"""
         import torch
@@ -76,12 +52,12 @@ def test_blocks_are_aligned_and_end_with_the_padding(padded_device: str) -> None
             assert own and max(own) <= beyond
         assert backend.memory_stats()["requested_bytes.all.current"] == 3 * sum(sizes)
         """,
-        {"LD_PRELOAD": padded_device},
+        padded_device,
     )
 
 
 @needs(torch.float32)
-def test_small_and_large_are_told_apart_with_the_padding(padded_device: str) -> None:
+def test_small_and_large_are_told_apart_with_the_padding(padded_device: dict[str, str]) -> None:
     run_python(
         f"""
         import torch
@@ -95,5 +71,5 @@ def test_small_and_large_are_told_apart_with_the_padding(padded_device: str) -> 
             ]
             assert segment["segment_type"] == kind, (size, segment)
         """,
-        {"LD_PRELOAD": padded_device},
+        padded_device,
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from backend import DEVICE, backend
-from missing_group import without_group
+from changed_device import without_group
 from support import needs, run_python
 
 pytestmark = needs(torch.float32, torch.int64)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE, backend
-from missing_group import without_group
+from changed_device import without_group
 from profiler.traces import BOTH, record, trace_of
 from support import needs, run_python
 from torch.profiler import profile, schedule
