@@ -62,7 +62,7 @@ def test_a_repaired_wheel_runs_the_quickstart_where_nothing_else_of_the_project_
         for name in zipfile.ZipFile(repaired).namelist()
         if ".so" in name
     }
-    assert libraries == {"_C", "libfoo_device", "libtorch_foo"}
+    assert libraries == {"_C", "_distributed", "libfoo_device", "libtorch_foo"}
 
     python = environment(tmp_path / "venv")
     # Nothing may be missing: what the wheel requires must be there already.

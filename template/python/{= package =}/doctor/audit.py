@@ -48,12 +48,11 @@ def _interface(tree: Tree, interface: Interface) -> Iterator[Finding]:
         yield Finding(interface.name, "", Status.MISSING, why, interface.page)
         return
     overridden = interface.overridden.split()
+    without = absence(interface.feature)
+    page = "features/index.md" if without else interface.page
     for name, signature in found.items():
-        reason = interface.reason(name)
-        status, page = Status.DECLINED if reason else Status.WORKS, interface.page
-        if name in overridden:
-            if without := absence(interface.feature):
-                status, reason, page = Status.DECLINED, without, "features/index.md"
-        elif not reason:
+        reason = without if name in overridden else interface.reason(name)
+        status = Status.DECLINED if reason else Status.WORKS
+        if not reason and name not in overridden:
             status, reason = Status.MISSING, f"neither overridden nor declined: {signature}"
         yield Finding(interface.name, name, status, reason or "", page)
