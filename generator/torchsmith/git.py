@@ -27,6 +27,10 @@ def git(folder: Path, *arguments: str, index: Path | None = None) -> str:
         GitError: Git refused; the text is its own.
         InputError: Git is missing.
     """
+    # Who only asks writes nothing: a status that is killed would leave the lock of the index behind.
+    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
+    if index:
+        environment["GIT_INDEX_FILE"] = str(index)
     try:
         done = subprocess.run(
             ["git", "-C", str(folder), *arguments],
@@ -34,7 +38,7 @@ def git(folder: Path, *arguments: str, index: Path | None = None) -> str:
             capture_output=True,
             encoding="utf-8",
             errors="surrogateescape",  # names and lines of files may be anything
-            env={**os.environ, "GIT_INDEX_FILE": str(index)} if index else None,
+            env=environment,
         )
     except FileNotFoundError as error:
         raise InputError("git is not installed: install it, updates are merges of git's") from error

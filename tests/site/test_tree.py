@@ -21,11 +21,11 @@ pytestmark = pytest.mark.xdist_group("browser")
 def test_the_tree_follows_a_feature_that_is_toggled_with_the_keyboard(
     page: WebDriver, render: Renderer
 ) -> None:
-    full, without = (
+    standard, without = (
         set(contents(render(**answers)))
-        for answers in ({"preset": "full"}, {"features": ["rng", "storage", "publishing"]})
+        for answers in ({}, {"features": ["rng", "storage", "publishing"]})
     )
-    assert shown(page) == full
+    assert shown(page) == standard
     box = feature(page, "amp")
     box.send_keys(" ")
     assert not box.is_selected()
@@ -33,7 +33,7 @@ def test_the_tree_follows_a_feature_that_is_toggled_with_the_keyboard(
     assert text(page, "count") == f"{len(without)} files"
     assert "'features=[rng, storage, publishing]'" in text(page, "command")
     box.send_keys(" ")
-    assert shown(page) == full
+    assert shown(page) == standard
 
 
 def test_a_file_is_shown_as_it_would_be_rendered(page: WebDriver, render: Renderer) -> None:
