@@ -80,8 +80,7 @@ class Graph:
         Raises:
             RuntimeError: there is no capture.
         """
-        if not self._graph.is_captured():
-            raise RuntimeError("the graph has no capture: call capture_begin and capture_end first")
+        self._graph.check_captured()
 
     def replay(self) -> None:
         """Enqueue the recorded work on the current stream of the graph's device.

@@ -22,6 +22,7 @@ from ._build import NAME
 from .devices import device_count, get_device_properties
 from .multiprocessing import (
     Reduction,
+    as_sent,
     check_sendable,
     has_own_memory,
     reduce_storage,
@@ -90,9 +91,7 @@ def _rebuild_tensor(
         tensor = torch._conj(tensor)
     if is_neg:
         tensor = torch._neg_view(tensor)
-    if issubclass(kind, torch.nn.Parameter):
-        return kind(tensor, requires_grad)
-    return tensor.requires_grad_(requires_grad)
+    return as_sent(tensor, kind, requires_grad)
 
 
 def _reduce_storage(storage: torch.UntypedStorage) -> Reduction:

@@ -66,10 +66,14 @@ def reduce_tensor(tensor: torch.Tensor) -> Reduction:
 def _rebuild_tensor(
     data: torch.Tensor, device: torch.device, kind: type[torch.Tensor], requires_grad: bool
 ) -> torch.Tensor:
-    moved = data.to(device)
+    return as_sent(data.to(device), kind, requires_grad)
+
+
+def as_sent(tensor: torch.Tensor, kind: type[torch.Tensor], requires_grad: bool) -> torch.Tensor:
+    """Return the tensor as a parameter if it was one, and with its ``requires_grad``."""
     if issubclass(kind, torch.nn.Parameter):
-        return kind(moved, requires_grad)
-    return moved.requires_grad_(requires_grad)
+        return kind(tensor, requires_grad)
+    return tensor.requires_grad_(requires_grad)
 
 
 def reduce_storage(storage: torch.UntypedStorage) -> Reduction:
