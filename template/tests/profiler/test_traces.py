@@ -5,11 +5,14 @@ from __future__ import annotations
 import itertools
 import time
 from collections import Counter
+from pathlib import Path
 
+import pytest
 import torch
 from backend import DEVICE, backend
-from profiler.traces import encloses, end, record, trace_of
-from support import needs, needs_two_devices
+from changed_device import changed_device
+from profiler.traces import BOTH, encloses, end, record, trace_of
+from support import needs, needs_two_devices, run_python
 from torch._C._profiler import _ExperimentalConfig
 from torch.profiler import ProfilerActivity, profile, record_function
 
@@ -206,3 +209,89 @@ def test_each_device_has_its_name_once() -> None:
     devices = [name for name in names if name.startswith(f"{DEVICE}:")]
     assert sorted(devices) == [f"{DEVICE}:{index}" for index in range(backend.device_count())]
     assert len(names) == len(devices) + 1
+
+
+# --- What a trace does not say ---
+
+
+def test_a_wait_between_streams_is_no_work() -> None:
+    side, values = torch.Stream(DEVICE), ones()
+
+    def work() -> None:
+        values + values
+        side.wait_stream(torch.accelerator.current_stream())
+        with side:
+            values * values
+
+    names = [event["name"] for event in trace_of(record(work)).work()]
+    assert sorted(names) == ["aten::add.Tensor", "aten::mul.Tensor"]
+
+
+def test_a_range_round_a_backward_pass_has_the_work_of_its_own_thread_alone() -> None:
+    leaf = ones().requires_grad_()
+    product = leaf * leaf
+    gradient = ones()
+
+    def work() -> None:
+        with record_function("backward"):
+            gradient + gradient
+            product.backward(gradient)
+
+    trace = trace_of(record(work))
+    (around,) = trace.of_kind("gpu_user_annotation")
+    names = Counter(event["name"] for event in trace.work())
+    assert names["aten::mul.Tensor"] == 2
+    (within,) = [event["name"] for event in trace.work() if encloses(around, event)]
+    assert within == "aten::add.Tensor"
+
+
+def test_work_of_a_graph_belongs_to_its_launch() -> None:
+    if not hasattr(backend, "graph"):
+        pytest.skip("generated without graphs")
+    values, graph = ones(), backend.Graph()
+    with backend.graph(graph):
+        values + values
+        values * values
+
+    def work() -> None:
+        with record_function("replays"):
+            graph.replay()
+            graph.replay()
+
+    trace = trace_of(record(work))
+    launches = trace.of_kind("privateuse1_runtime")
+    assert [launch["name"] for launch in launches] == ["launch_graph"] * 2
+    assert [(event["name"], event["args"]["correlation"]) for event in trace.work()] == [
+        (name, launch["args"]["correlation"])
+        for launch in launches
+        for name in ("aten::add.Tensor", "aten::mul.Tensor")
+    ]
+    assert {trace.operator_of(event) for event in trace.work()} == {None}
+    (replays,) = trace.of_kind("gpu_user_annotation")
+    assert all(encloses(replays, event) for event in trace.work())
+
+
+def test_collection_that_is_toggled_leaves_the_work_in_the_trace() -> None:
+    values = ones()
+    with profile(activities=BOTH) as profiled:
+        profiled.toggle_collection_dynamic(False, [ProfilerActivity.PrivateUse1])
+        values + values
+        backend.synchronize()
+    assert [event["name"] for event in trace_of(profiled).work()] == ["aten::add.Tensor"]
+
+
+def test_a_name_with_quotation_marks_leaves_a_trace_that_can_be_read(tmp_path: Path) -> None:
+    run_python(
+        f"""
+        import json, torch
+        from torch.profiler import ProfilerActivity, profile
+        values = torch.ones(10, device="{DEVICE}")
+        with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.PrivateUse1]) as profiled:
+            values + values
+        profiled.export_chrome_trace({str(tmp_path / "trace.json")!r})
+        with open({str(tmp_path / "trace.json")!r}) as file:
+            (first, *_) = json.load(file)["deviceProperties"]
+        assert first["name"] == 'a "device"\\\\ of\\ttests', first
+        """,
+        changed_device(Path(__file__).with_name("quoted_name.cpp"), tmp_path),
+    )

@@ -101,6 +101,31 @@ def test_copies_and_fills_have_the_number_that_their_thread_has_said(
     assert [record.correlation for record in profile(stream, enqueue)] == [7, 7, 0, 0]
 
 
+def test_work_of_a_graph_has_the_number_that_its_launch_has(
+    api: ModuleType,
+    stream: Any,
+    make_counters: Callable[..., Any],
+    profile: Callable[..., list[Any]],
+) -> None:
+    if ("graphs", "launch_graph", True) not in api.functions():
+        pytest.skip("this device has no graphs")
+    counters = make_counters(COUNT)
+    api.begin_capture(stream)
+    counters.add(stream, 1, correlation=42)
+    graph = api.end_capture(stream)
+
+    def enqueue() -> None:
+        for number in (7, 8):
+            api.correlate(number)
+            api.launch_graph(graph, stream)
+        api.correlate(0)
+
+    records = profile(stream, enqueue)
+    api.destroy_graph(graph)
+    assert [record.correlation for record in records] == [7, 8]
+    assert {record.name for record in records} == {"the operation under test"}
+
+
 def test_a_copy_with_pageable_memory_has_a_record(
     api: ModuleType,
     stream: Any,

@@ -75,6 +75,18 @@ def kernels_are_traced() -> None:
     expect(DeviceType.PrivateUse1 in kinds)
 
 
+@surface(
+    "profiler",
+    "REGISTER_PRIVATEUSE1_OBSERVER, by emit_ranges",
+    feature="profiler",
+)
+def operators_are_ranges() -> None:
+    if ("ranges", "push_range", True) not in _C.device_functions():
+        raise Declined("the device library has no ranges: torch.profiler names operators")
+    with backend.emit_ranges():
+        double(torch.ones(2, device=NAME))
+
+
 @surface("compile", 'torch.compile(backend="eager")')
 def graphs_are_captured() -> None:
     compiled_by("eager")
