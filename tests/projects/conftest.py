@@ -10,9 +10,10 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
+from filelock import FileLock
 
 from rendering import ROOT, Renderer
-from torchsmith.smoke.installing import Installed, environment
+from torchsmith.smoke.installing import Installed, environment, link_packages
 
 
 def new(
@@ -30,7 +31,17 @@ def new(
 
 
 @pytest.fixture(scope="session")
-def install(render: Renderer, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Installed]:
+def packages(shared: Path) -> Path:
+    """What every environment of this run sees."""
+    folder = shared / "packages"
+    with FileLock(shared / "packages.lock"):
+        return folder if folder.exists() else link_packages(folder)
+
+
+@pytest.fixture(scope="session")
+def install(
+    render: Renderer, packages: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[..., Installed]:
     """Render, build and install a project as its user does, edited or not; each once per run."""
     pytest.importorskip("torch", reason="a backend is built against PyTorch")
     done: dict[str, Installed] = {}
@@ -44,7 +55,8 @@ def install(render: Renderer, tmp_path_factory: pytest.TempPathFactory) -> Calla
     ) -> Installed:
         if name not in done:
             folder = tmp_path_factory.mktemp(name)
-            installed = Installed(name, folder / "project", environment(folder / "venv"))
+            python = environment(folder / "venv", packages)
+            installed = Installed(name, folder / "project", python)
             if by_command:
                 build = new(installed, render.template, answers)
             else:

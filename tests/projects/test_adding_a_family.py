@@ -10,7 +10,7 @@ import pytest
 
 from rendering import Renderer, contents
 
-pytestmark = pytest.mark.xdist_group("build")
+pytestmark = pytest.mark.xdist_group("others")
 
 DECLARATION = """
 // out is in, with the rows from `first` on negated. Both float32, of rank 2 and the same sizes.

@@ -13,7 +13,7 @@ import pytest
 
 from torchsmith.smoke.installing import Installed
 
-pytestmark = pytest.mark.xdist_group("build")
+pytestmark = pytest.mark.xdist_group("full")
 
 # Two families in full, and one that declines a type, an operation and a rank.
 UNARY = """

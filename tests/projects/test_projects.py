@@ -11,8 +11,9 @@ import pytest
 from torchsmith import tables
 from torchsmith.smoke.installing import Installed
 
-# There are two cores: one build at a time, and its tests behind it.
-pytestmark = pytest.mark.xdist_group("build")
+# What is tried with the largest project, and everything else that is built, take about as long.
+WITH_FULL = pytest.mark.xdist_group("full")
+WITH_OTHERS = pytest.mark.xdist_group("others")
 
 PROJECTS: dict[str, dict[str, Any]] = {
     "full": {"preset": "full"},
@@ -29,7 +30,13 @@ NAMES = {"full": "foo", "minimal": "zq_nova"}
 AT_LEAST = {"full": 2500, "minimal": 1500}
 
 
-@pytest.fixture(params=PROJECTS, scope="module")
+@pytest.fixture(
+    params=[
+        pytest.param("full", marks=WITH_FULL),
+        pytest.param("minimal", marks=WITH_OTHERS),
+    ],
+    scope="module",
+)
 def project(request: pytest.FixtureRequest, install: Callable[..., Installed]) -> Installed:
     return install(request.param, **PROJECTS[request.param])
 
@@ -42,6 +49,7 @@ def test_its_own_tests_pass(project: Installed) -> None:
     assert int(passed[1]) >= AT_LEAST[project.name]
 
 
+@WITH_OTHERS
 def test_the_preset_that_nobody_has_to_name_passes_what_it_adds_to_the_core(
     install: Callable[..., Installed],
 ) -> None:
@@ -54,6 +62,7 @@ def test_the_preset_that_nobody_has_to_name_passes_what_it_adds_to_the_core(
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@WITH_FULL
 def test_the_device_passes_the_conformance_tests(install: Callable[..., Installed]) -> None:
     full = install("full", **PROJECTS["full"])
     done = full.run("-m", "pytest", "-q", "-p", "no:cacheprovider", "device/tests")
@@ -95,6 +104,7 @@ def test_its_doctor_finds_nothing_missing(project: Installed) -> None:
     assert left_out == off - {"publishing"}  # It brings nothing to ask for.
 
 
+@WITH_OTHERS
 def test_without_features_each_name_says_how_to_get_it(install: Callable[..., Installed]) -> None:
     minimal = install("minimal", **PROJECTS["minimal"])
     done = minimal.run("-c", "import torch; torch.zq_nova.get_amp_supported_dtype")
@@ -103,6 +113,7 @@ def test_without_features_each_name_says_how_to_get_it(install: Callable[..., In
     assert "features=[amp]" in last
 
 
+@WITH_OTHERS
 def test_the_command_that_adds_a_feature_is_one_that_copier_takes(
     install: Callable[..., Installed],
 ) -> None:
@@ -114,6 +125,7 @@ def test_the_command_that_adds_a_feature_is_one_that_copier_takes(
     )
 
 
+@WITH_FULL
 def test_a_torch_of_another_minor_version_is_refused_in_one_sentence(
     install: Callable[..., Installed],
 ) -> None:
@@ -127,6 +139,7 @@ def test_a_torch_of_another_minor_version_is_refused_in_one_sentence(
     assert "PyTorch 2.12.9 is installed" in last
 
 
+@WITH_FULL
 def test_what_pip_left_in_the_environment_is_the_package_and_nothing_else(
     install: Callable[..., Installed],
 ) -> None:

@@ -21,7 +21,7 @@ else:
     import tomli as tomllib
 
 pytestmark = [
-    pytest.mark.xdist_group("build"),
+    pytest.mark.xdist_group("full"),
     pytest.mark.skipif(sys.platform != "linux", reason="wheels are built on Linux"),
 ]
 
@@ -33,7 +33,7 @@ def run(command: list[str], cwd: Path, variables: dict[str, str]) -> str:
 
 
 def test_a_repaired_wheel_runs_the_quickstart_where_nothing_else_of_the_project_is(
-    install: Callable[..., Installed], tmp_path: Path
+    install: Callable[..., Installed], packages: Path, tmp_path: Path
 ) -> None:
     """Cibuildwheel's own steps, taken from its settings, but in no container.
 
@@ -64,7 +64,7 @@ def test_a_repaired_wheel_runs_the_quickstart_where_nothing_else_of_the_project_
     }
     assert libraries == {"_C", "_distributed", "libfoo_device", "libtorch_foo"}
 
-    python = environment(tmp_path / "venv")
+    python = environment(tmp_path / "venv", packages)
     # Nothing may be missing: what the wheel requires must be there already.
     pip = [sys.executable, "-m", "pip", f"--python={python}", "install", "--no-index"]
     run([*pip, str(repaired)], tmp_path, full.environment)

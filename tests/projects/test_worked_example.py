@@ -39,7 +39,7 @@ def test_its_lines_stand_where_the_page_says(render: Renderer, tmp_path: Path) -
     assert "kEntr" in (project / "device/reference/unary_floating.cpp").read_text("utf-8")
 
 
-@pytest.mark.xdist_group("build")
+@pytest.mark.xdist_group("others")
 def test_it_builds_and_runs(install: Callable[..., Installed]) -> None:
     done = install("example", edit=apply, preset="full")
     new = done.run("-m", "pytest", "-q", "tests/core/test_special_entr.py")

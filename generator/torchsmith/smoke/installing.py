@@ -54,15 +54,12 @@ class Installed:
         )  # fmt: skip
 
 
-def environment(folder: Path) -> Path:
-    """Make a virtual environment with links to this one's packages, and return its Python.
+def link_packages(folder: Path) -> Path:
+    """Fill ``folder`` with links to this environment's packages, and return it.
 
     Backends are left out: PyTorch takes one, and `make demo` installs its own here.
     """
-    command = [sys.executable, "-m", "venv", "--without-pip", str(folder)]
-    subprocess.run(command, check=True)
-    scheme = {"base": str(folder), "platbase": str(folder)}
-    site = Path(sysconfig.get_path("purelib", "venv", vars=scheme))
+    folder.mkdir(parents=True)
     backends = {
         distribution.metadata["Name"].replace("-", "_")
         for distribution in distributions()
@@ -70,5 +67,19 @@ def environment(folder: Path) -> Path:
     }
     for entry in Path(sysconfig.get_path("purelib")).iterdir():
         if entry.suffix != ".pth" and not entry.name.startswith(tuple(backends)):
-            (site / entry.name).symlink_to(entry)
+            (folder / entry.name).symlink_to(entry)
+    return folder
+
+
+def environment(folder: Path, packages: Path) -> Path:
+    """Make a virtual environment that sees ``packages`` too, and return its Python.
+
+    Environments that share them compile with the same headers, by the same names: what one has
+    compiled, the compiler's cache gives the others.
+    """
+    command = [sys.executable, "-m", "venv", "--without-pip", str(folder)]
+    subprocess.run(command, check=True)
+    scheme = {"base": str(folder), "platbase": str(folder)}
+    site = Path(sysconfig.get_path("purelib", "venv", vars=scheme))
+    (site / "packages.pth").write_text(f"{packages}\n", "utf-8")
     return folder / "bin" / "python"

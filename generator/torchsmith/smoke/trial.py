@@ -13,7 +13,7 @@ from typing import Any
 from torchsmith.errors import InputError
 from torchsmith.render import render
 from torchsmith.smoke import STAGES
-from torchsmith.smoke.installing import Installed, environment
+from torchsmith.smoke.installing import Installed, environment, link_packages
 
 # What a project says first when something is wrong with how it was put together: minutes less than
 # its whole suite, which a nightly run takes.
@@ -74,7 +74,8 @@ def attempt(answers: dict[str, Any], folder: Path, extent: Extent) -> Outcome:
     for stage in STAGES[1 : STAGES.index(extent.until) + 1]:
         extent.on_stage(stage)
         if installed is None:
-            installed = Installed(folder.name, project, environment(folder / "environment"))
+            python = environment(folder / "environment", link_packages(folder / "packages"))
+            installed = Installed(folder.name, project, python)
         passed, log = steps[stage](installed, extent)
         if not passed:
             return outcome(passed=False)
