@@ -3,21 +3,32 @@
 #   group_sources(<target> aten=cf core=m)
 #
 # A group holds neighbours by name of one folder. The letters after a folder's name are the initials with which its
-# second group begins, its third and so on; a folder that is not named is one group. So a file's group depends on its
-# name alone: a file that is added recompiles one group, and ccache finds the others again, whichever features a project
-# has. A letter more divides a group that has grown too large.
+# second group begins, its third and so on. So the group of a file there depends on its name alone: a file that is added
+# recompiles one group, and ccache finds the others again, whichever features a project has. A letter more divides a
+# group that has grown too large. Of the other folders, those of less than five files are one group together, and a
+# larger one is a group of its own.
 #
-# Names in anonymous namespaces must differ within a folder. Groups include their files by relative paths (from CMake
+# Names in anonymous namespaces must differ within a folder, and within the small ones. Groups include their files by relative paths (from CMake
 # 4.0), so that they are the same in every copy of the project. -DCMAKE_UNITY_BUILD=OFF compiles every file by itself.
 function(group_sources target)
   if(DEFINED CMAKE_UNITY_BUILD AND NOT CMAKE_UNITY_BUILD)
     return()
   endif()
   get_target_property(sources ${target} SOURCES)
+  set(folders)
   foreach(source IN LISTS sources)
     get_filename_component(folder "${source}" DIRECTORY)
     get_filename_component(folder "${folder}" NAME)
+    list(APPEND folders "${folder}")
+  endforeach()
+  foreach(source folder IN ZIP_LISTS sources folders)
     get_filename_component(name "${source}" NAME)
+    set(neighbours ${folders})
+    list(FILTER neighbours INCLUDE REGEX "^${folder}$")
+    list(LENGTH neighbours count)
+    if(count LESS 5)
+      set(folder small)
+    endif()
     set(first a)
     foreach(division IN LISTS ARGN)
       if(NOT division MATCHES "^${folder}=([a-z]+)$")
