@@ -70,14 +70,20 @@ def take(size: int, device: str = DEVICE) -> torch.Tensor:
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 
-def losses_of_example(name: str, *arguments: Any) -> tuple[list[float], list[float]]:
-    """Return the losses of an example's training here, natively, and on the CPU. ``arguments``
-    follow the device.
-    """
+def example(name: str) -> Any:
+    """Return an example as a module."""
     spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    return module
+
+
+def losses_of_example(name: str, *arguments: Any) -> tuple[list[float], list[float]]:
+    """Return the losses of an example's training here, natively, and on the CPU. ``arguments``
+    follow the device.
+    """
+    module = example(name)
     policy = backend.fallback_policy()
     if not may_fall_back():
         backend.set_fallback_policy("error")

@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
@@ -45,14 +45,18 @@ class Ranks:
         """
         for connection in self.connections:
             connection.send((function, arguments))
-        answers = []
-        for rank, connection in enumerate(self.connections):
-            if not connection.poll(TIMEOUT):
-                raise AssertionError(f"rank {rank} does not answer {function.__name__}")
-            answer, failure = connection.recv()
-            assert failure is None, f"rank {rank}: {failure}"
-            answers.append(answer)
-        return answers
+        answers: dict[Connection, Any] = {}
+        while len(answers) < len(self.connections):
+            silent = [there for there in self.connections if there not in answers]
+            ready = wait(silent, TIMEOUT)
+            ranks = [self.connections.index(there) for there in silent]
+            assert ready, f"ranks {ranks} do not answer {function.__name__}"
+            # As they come: one rank's failure is why others wait.
+            for there in ready:
+                assert isinstance(there, Connection)
+                answers[there], failure = there.recv()
+                assert failure is None, f"rank {self.connections.index(there)}: {failure}"
+        return [answers[there] for there in self.connections]
 
     def end(self) -> None:
         """End the processes, with force where they do not."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import nullcontext
+from itertools import islice
 
 import torch
 import torch.distributed as dist
@@ -20,16 +22,28 @@ def model() -> nn.Module:
     return layers.to(DEVICE)
 
 
-def train(module: nn.Module, rank: int, size: int) -> list[float]:
-    """Return the losses of whole batches, of which this rank sees its part."""
-    optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+def batches(count: int, rows: int = ROWS) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """Yield inputs and targets, the same in every process."""
     generator = torch.Generator().manual_seed(2)
+    for _ in range(count):
+        yield torch.randn(rows, 8, generator=generator), torch.randn(rows, 4, generator=generator)
+
+
+def train(
+    module: nn.Module,
+    rank: int,
+    size: int,
+    optimizer: torch.optim.Optimizer | None = None,
+    steps: range = range(STEPS),
+) -> list[float]:
+    """Return the losses of whole batches, of which this rank sees its part."""
+    device = next(module.parameters()).device
+    optimizer = optimizer or torch.optim.SGD(module.parameters(), lr=0.1)
     losses = []
-    for _ in range(STEPS):
-        x, y = (torch.randn(ROWS, n, generator=generator) for n in (8, 4))
+    for x, y in islice(batches(steps.stop), steps.start, None):
         mine = slice(rank * ROWS // size, (rank + 1) * ROWS // size)
         optimizer.zero_grad()
-        loss = nn.functional.mse_loss(module(x[mine].to(DEVICE)), y[mine].to(DEVICE))
+        loss = nn.functional.mse_loss(module(x[mine].to(device)), y[mine].to(device))
         loss.backward()
         optimizer.step()
         whole = loss.detach()
@@ -49,8 +63,7 @@ def accumulated(rank: int, size: int) -> list[float]:
     module: nn.Module = model()
     if size > 1:
         module = nn.parallel.DistributedDataParallel(module)
-    generator = torch.Generator().manual_seed(2)
-    x, y = (torch.randn(ROWS, n, generator=generator).to(DEVICE) for n in (8, 4))
+    x, y = (part.to(DEVICE) for part in next(batches(1)))
     first, second = torch.arange(rank, ROWS, size).chunk(2)
     with module.no_sync() if size > 1 else nullcontext():
         nn.functional.mse_loss(module(x[first]), y[first]).backward()

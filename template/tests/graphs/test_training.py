@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
-from typing import Any
-
 import pytest
 import torch
 from backend import DEVICE, backend
 from graphs.steps import Optimizer, run
-from support import EXAMPLES, may_fall_back, needs
+from support import example, may_fall_back, needs
 
 pytestmark = [
     needs(torch.float32, torch.int64, torch.int32, torch.bool),
@@ -46,10 +43,7 @@ def test_steps_of_an_mlp(optimizer: Optimizer) -> None:
 
 
 def test_steps_of_the_gpt() -> None:
-    spec = importlib.util.spec_from_file_location("gpt", EXAMPLES / "gpt.py")
-    assert spec is not None and spec.loader is not None
-    example: Any = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(example)
+    gpts = example("gpt")
 
     def loss_of(model: torch.nn.Module, batch: torch.Tensor) -> torch.Tensor:
         scores = model(batch[:, :-1])
@@ -57,11 +51,11 @@ def test_steps_of_the_gpt() -> None:
 
     def gpt() -> torch.nn.Module:
         torch.manual_seed(0)
-        model: torch.nn.Module = example.GPT(width=16, heads=2, layers=2)
+        model: torch.nn.Module = gpts.GPT(width=16, heads=2, layers=2)
         return model
 
     draws = torch.Generator().manual_seed(0)
-    batches = [example.passages(draws)[:4] for _ in range(5)]
+    batches = [gpts.passages(draws)[:4] for _ in range(5)]
     adam: Optimizer = lambda weights: torch.optim.AdamW(weights, lr=3e-3, capturable=True)  # noqa: E731
     eager = run(gpt(), loss_of, adam, batches, graphed=False)
     assert run(gpt(), loss_of, adam, batches, graphed=True) == eager

@@ -1,0 +1,166 @@
+"""One small network, divided among processes in each of PyTorch's ways."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from backend import DEVICE
+from distributed.training import ROWS, STEPS, batches, train
+from torch import nn
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+PLACES, WIDTH = 12, 12  # divisible by 2, 3 and 4
+
+
+class Layer(nn.Module):
+    """Takes (rows, places, width) and gives as much."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(WIDTH)
+        self.wider = nn.Linear(WIDTH, 2 * WIDTH)
+        self.narrower = nn.Linear(2 * WIDTH, WIDTH)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.narrower(torch.tanh(self.wider(self.norm(x))))
+
+
+def network(device: str = DEVICE, layers: int = 2) -> nn.Sequential:
+    """Return three parts, of which the one in the middle has the layers."""
+    torch.manual_seed(1)
+    enter = nn.Sequential(nn.Linear(8, PLACES * WIDTH), nn.Unflatten(-1, (PLACES, WIDTH)))
+    middle = nn.Sequential(*(Layer() for _ in range(layers)))
+    leave = nn.Sequential(nn.Flatten(), nn.Linear(PLACES * WIDTH, 4))
+    return nn.Sequential(enter, middle, leave).to(device)
+
+
+def alone(layers: int = 2) -> list[float]:
+    """Return the losses of one process on the CPU."""
+    return train(network("cpu", layers), 0, 1)
+
+
+def adam(module: nn.Module) -> torch.optim.Optimizer:
+    return torch.optim.Adam(module.parameters(), lr=0.01)
+
+
+def divide_layers(module: nn.Sequential, mesh: DeviceMesh) -> None:
+    """Give each process columns or rows of the weights, and places between the layers."""
+    from torch.distributed.tensor import Replicate, Shard
+    from torch.distributed.tensor import parallel as tp
+
+    layer = {
+        "norm": tp.SequenceParallel(),
+        "wider": tp.ColwiseParallel(input_layouts=Shard(1)),
+        "narrower": tp.RowwiseParallel(output_layouts=Shard(1)),
+    }
+    divide = tp.PrepareModuleInput(
+        input_layouts=Replicate(), desired_input_layouts=Shard(1), use_local_output=True
+    )
+    join = tp.PrepareModuleOutput(output_layouts=Shard(1), desired_output_layouts=Replicate())
+    for part in module[1].children():
+        tp.parallelize_module(part, mesh, layer)
+    for plan in (divide, join):
+        tp.parallelize_module(module[1], mesh, plan)
+    ends = {
+        "0.0": tp.ColwiseParallel(output_layouts=Replicate()),
+        "2.1": tp.RowwiseParallel(input_layouts=Replicate()),
+    }
+    tp.parallelize_module(module, mesh, ends)
+
+
+def tensor_parallel(rank: int, size: int) -> list[float]:
+    module = network()
+    divide_layers(module, init_device_mesh(DEVICE, (size,)))
+    return train(module, 0, 1)
+
+
+def sharded_and_tensor_parallel(rank: int, size: int) -> list[float]:
+    """Pairs of processes divide the layers, and what they have is divided among the pairs."""
+    from torch.distributed.fsdp import fully_shard
+
+    mesh = init_device_mesh(DEVICE, (size // 2, 2), mesh_dim_names=("shards", "tensors"))
+    module = network()
+    divide_layers(module, mesh["tensors"])
+    for part in (*module[1].children(), module):
+        fully_shard(part, mesh=mesh["shards"])
+    return train(module, mesh["shards"].get_local_rank(), size // 2)
+
+
+def pipelined(rank: int, size: int, name: str) -> list[float]:
+    """Train by the schedule ``name``, with one layer and its neighbours in each of the stages."""
+    from torch.distributed import pipelining
+
+    each = 2 if name == "ScheduleInterleaved1F1B" else 1
+    enter, middle, leave = network(layers=each * size)
+    stages = []
+    for index in range(rank, each * size, size):
+        parts = [middle[index]]
+        if index == 0:
+            parts.insert(0, enter)
+        if index == each * size - 1:
+            parts.append(leave)
+        module = nn.Sequential(*parts)
+        stages.append(pipelining.PipelineStage(module, index, each * size, torch.device(DEVICE, 0)))
+    schedule = getattr(pipelining, name)(
+        stages if each > 1 else stages[0], n_microbatches=ROWS, loss_fn=nn.functional.mse_loss
+    )
+    optimizer = torch.optim.SGD(
+        [weight for stage in stages for weight in stage.submod.parameters()], lr=0.1
+    )
+    means = []
+    for x, y in batches(STEPS):
+        losses: list[torch.Tensor] = []
+        optimizer.zero_grad()
+        given = (x.to(DEVICE),) if rank == 0 else ()
+        if rank == size - 1:
+            schedule.step(*given, target=y.to(DEVICE), losses=losses)
+        else:
+            schedule.step(*given)
+        optimizer.step()
+        mean = torch.stack(losses).mean() if losses else torch.zeros((), device=DEVICE)
+        dist.broadcast(mean, size - 1)
+        means.append(mean.item())
+    return means
+
+
+def zero_redundancy(rank: int, size: int) -> list[float]:
+    from torch.distributed.optim import ZeroRedundancyOptimizer
+
+    wrapped = nn.parallel.DistributedDataParallel(network())
+    optimizer = ZeroRedundancyOptimizer(wrapped.parameters(), torch.optim.Adam, lr=0.01)
+    losses = train(wrapped, rank, size, optimizer)
+    optimizer.consolidate_state_dict(to=0)
+    if rank == 0:
+        assert len(optimizer.state_dict()["state"]) == len(list(wrapped.parameters()))
+    return losses
+
+
+def sampled(size: int, mine: range) -> list[DataLoader[Any]]:
+    """Return what the ranks of ``mine`` read of rows that ``size`` ranks share."""
+    rows = TensorDataset(*next(batches(1, 26)))  # not divisible by the sizes
+    samplers = (DistributedSampler(rows, size, rank, seed=5) for rank in mine)
+    return [DataLoader(rows, batch_size=3, sampler=sampler) for sampler in samplers]
+
+
+def read(module: nn.Module, loaders: list[DataLoader[Any]]) -> list[float]:
+    """Train for two epochs on what ``loaders`` give together; return the first weights."""
+    device = next(module.parameters()).device
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+    for epoch in range(2):
+        for loader in loaders:
+            loader.sampler.set_epoch(epoch)  # type: ignore[attr-defined]
+        for parts in zip(*loaders, strict=True):
+            x, y = (torch.cat(both).to(device) for both in zip(*parts, strict=True))
+            optimizer.zero_grad()
+            nn.functional.mse_loss(module(x), y).backward()
+            optimizer.step()
+    first: list[float] = next(module.parameters()).flatten().tolist()
+    return first
+
+
+def own_rows(rank: int, size: int) -> list[float]:
+    wrapped = nn.parallel.DistributedDataParallel(network())
+    return read(wrapped, sampled(size, range(rank, rank + 1)))

@@ -1,0 +1,86 @@
+"""What PyTorch divides among processes trains as one process on the CPU does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from distributed import checkpoints, parallel, training
+from distributed.ranks import Ranks, ranks
+from support import needs
+
+pytestmark = needs(torch.float32)
+
+
+def close(losses: list[float], expected: list[float]) -> bool:
+    assert len(expected) > 0
+    return losses == pytest.approx(expected, rel=1e-4, abs=1e-6)
+
+
+def test_tensors_are_divided(group: Ranks) -> None:
+    for losses in group.call(parallel.tensor_parallel):
+        assert close(losses, parallel.alone())
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        "ScheduleGPipe",
+        "Schedule1F1B",
+        pytest.param("ScheduleInterleaved1F1B", marks=pytest.mark.full),
+    ],
+)
+def test_layers_are_a_pipeline(group: Ranks, schedule: str) -> None:
+    size = len(group.processes)
+    layers = 2 * size if schedule == "ScheduleInterleaved1F1B" else size
+    expected = parallel.alone(layers)
+    for losses in group.call(parallel.pipelined, schedule):
+        assert close(losses, expected)
+
+
+def test_optimizer_states_are_divided(group: Ranks) -> None:
+    module = parallel.network("cpu")
+    expected = training.train(module, 0, 1, parallel.adam(module))
+    for losses in group.call(parallel.zero_redundancy):
+        assert close(losses, expected)
+
+
+def test_samplers_share_the_rows(group: Ranks) -> None:
+    size = len(group.processes)
+    expected = parallel.read(parallel.network("cpu"), parallel.sampled(size, range(size)))
+    for weights in group.call(parallel.own_rows):
+        assert close(weights, expected)
+
+
+@pytest.mark.full
+def test_two_ways_at_once(tmp_path: Path) -> None:
+    with ranks(4, tmp_path) as four:
+        for losses in four.call(parallel.sharded_and_tensor_parallel):
+            assert close(losses, parallel.alone())
+
+
+def test_checkpoints_go_from_several_processes_to_one(group: Ranks, tmp_path: Path) -> None:
+    expected = checkpoints.alone()
+    for losses in group.call(checkpoints.first_half, str(tmp_path)):
+        assert close(losses, expected[: checkpoints.HALF])
+    assert close(checkpoints.second_half(0, 1, str(tmp_path)), expected[checkpoints.HALF :])
+
+
+def test_checkpoints_go_from_one_process_to_several(group: Ranks, tmp_path: Path) -> None:
+    checkpoints.first_half(0, 1, str(tmp_path))
+    for losses in group.call(checkpoints.second_half, str(tmp_path)):
+        assert close(losses, checkpoints.alone()[checkpoints.HALF :])
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("before", "after"), [(2, 4), (4, 2)])
+def test_checkpoints_go_to_another_number_of_processes(
+    tmp_path: Path, before: int, after: int
+) -> None:
+    folder = str(tmp_path / "checkpoint")
+    with ranks(before, tmp_path) as first:
+        first.call(checkpoints.first_half, folder)
+    with ranks(after, tmp_path) as second:
+        for losses in second.call(checkpoints.second_half, folder):
+            assert close(losses, checkpoints.alone()[checkpoints.HALF :])
