@@ -15,6 +15,8 @@ from rich.markdown import Markdown
 from benchmarks import units
 from benchmarks.building import building, running
 from benchmarks.commands import cloned, commanding, rendering
+from benchmarks.costs import environment
+from benchmarks.features import costs
 from benchmarks.figures import STORE, Report, circumstances
 from benchmarks.page import browsing
 from torchsmith.pages import replace_part
@@ -30,7 +32,11 @@ def measure() -> Report:
         rows += commanding(scratch, template)
         project = scratch / "full-1"
         built, compiled = building(scratch / "standard-1", project, scratch)
-        rows += built + running(project, scratch)
+        full = environment(scratch / "environment", str(project))
+        standard = environment(scratch / "environment-of-standard", str(scratch / "standard-1"))
+        rows += (
+            built + running(full, project, scratch) + costs(full / "python", standard / "python")
+        )
     return Report(circumstances(), rows, compiled)
 
 

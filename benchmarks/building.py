@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from benchmarks import units
-from benchmarks.costs import Cost, cost_of, environment
+from benchmarks.costs import Cost, cost_of
 from benchmarks.figures import Row
 
 
@@ -51,9 +51,9 @@ def building(standard: Path, project: Path, scratch: Path) -> tuple[list[Row], l
     return rows, compiled
 
 
-def running(project: Path, scratch: Path) -> list[Row]:
+def running(environment: Path, project: Path, scratch: Path) -> list[Row]:
     """Run the rendered project's benchmarks in an environment that has only its backend."""
-    python = environment(scratch / "environment", str(project)) / "python"
+    python = environment / "python"
     found = {}
     for name in ("run", "fragmentation"):
         figures = scratch / f"{name}.json"

@@ -9,7 +9,7 @@ import pytest
 import torch
 from backend import DEVICE, backend
 from changed_device import without_group
-from support import needs, run_python
+from support import needs, needs_two_devices, run_python
 
 pytestmark = needs(torch.float32, torch.int64)
 
@@ -55,6 +55,18 @@ def test_what_cannot_be_captured_is_named(deed: Deed, text: str) -> None:
         y = x + 2
     graph.replay()
     assert y.tolist() == [3] * 4
+
+
+@needs_two_devices
+@pytest.mark.parametrize(("source", "target"), [(0, 1), (1, 0)])
+def test_a_copy_between_devices_is_refused(source: int, target: int) -> None:
+    there = torch.full((4,), 3.0, device=f"{DEVICE}:{source}")
+    here = torch.ones(4, device=f"{DEVICE}:{target}")
+    refused = pytest.raises(RuntimeError, match="aten::copy_ concerns two devices, which cannot")
+    with refused, backend.graph(backend.Graph()):
+        here.copy_(there)
+    here.copy_(there)
+    assert here.tolist() == [3] * 4
 
 
 def test_a_caught_mistake_breaks_the_capture() -> None:
