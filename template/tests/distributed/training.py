@@ -16,10 +16,10 @@ from torch.distributed.tensor import Shard, distribute_tensor
 STEPS, ROWS = 6, 12
 
 
-def model() -> nn.Module:
+def model(device: str = DEVICE) -> nn.Module:
     torch.manual_seed(1)
     layers = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 16), nn.Linear(16, 4))
-    return layers.to(DEVICE)
+    return layers.to(device)
 
 
 def batches(count: int, rows: int = ROWS) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
@@ -60,10 +60,11 @@ def data_parallel(rank: int, size: int) -> list[float]:
 
 def accumulated(rank: int, size: int) -> list[float]:
     """Return the gradient of a batch, the first half of which is not exchanged for itself."""
-    module: nn.Module = model()
+    module = model("cpu" if size == 1 else DEVICE)
     if size > 1:
         module = nn.parallel.DistributedDataParallel(module)
-    x, y = (part.to(DEVICE) for part in next(batches(1)))
+    device = next(module.parameters()).device
+    x, y = (part.to(device) for part in next(batches(1)))
     first, second = torch.arange(rank, ROWS, size).chunk(2)
     with module.no_sync() if size > 1 else nullcontext():
         nn.functional.mse_loss(module(x[first]), y[first]).backward()
@@ -106,6 +107,18 @@ def uneven_inputs(rank: int, size: int) -> list[float]:
             wrapped(torch.ones(3, 8, device=DEVICE)).sum().backward()
             optimizer.step()
     return [parameter.sum().item() for parameter in wrapped.parameters()]
+
+
+def uneven_inputs_alone(size: int) -> list[float]:
+    """Return what ``uneven_inputs`` comes to: who has nothing left adds a gradient of zero."""
+    module = model("cpu")
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+    for step in range(1 + size):
+        left = sum(step < 2 + rank for rank in range(size))
+        optimizer.zero_grad()
+        (module(torch.ones(3, 8)).sum() * left / size).backward()
+        optimizer.step()
+    return [parameter.sum().item() for parameter in module.parameters()]
 
 
 def products(rank: int, size: int) -> bool:
