@@ -2,26 +2,55 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
-from distributed.ranks import Ranks, ranks
+from backend import ENV_PREFIX, PACKAGE
+from distributed.ranks import BACKENDS, Ranks, ranks
+
+
+def can_share() -> bool:
+    """Return whether the device can do without staging."""
+    answer: bool = importlib.import_module(f"{PACKAGE}._distributed").can_share()
+    return answer
+
+
+@contextmanager
+def started(way: str, size: int, folder: Path, backends: str | None) -> Iterator[Ranks]:
+    """Start ranks whose data goes the ``way`` that is asked for, however little it is."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(f"{ENV_PREFIX}_COLLECTIVES", way)
+        with ranks(size, folder, backends) as group:
+            yield group
 
 
 @pytest.fixture(
     scope="module",
-    params=[2, pytest.param(3, marks=pytest.mark.full), pytest.param(4, marks=pytest.mark.full)],
+    params=[
+        pytest.param((way, size), marks=[pytest.mark.full] if size > 2 else [], id=f"{way}-{size}")
+        for way in ("direct", "staged")
+        for size in (2, 3, 4)
+    ],
 )
 def group(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Ranks]:
     """2 processes; every night 3 and 4 as well."""
-    with ranks(request.param, tmp_path_factory.mktemp("ranks")) as started:
-        yield started
+    way, size = request.param
+    if way == "direct" and not can_share():
+        pytest.skip("the device library has no export_memory, open_memory and close_memory")
+    with started(way, size, tmp_path_factory.mktemp("ranks"), BACKENDS) as processes:
+        yield processes
 
 
-@pytest.fixture(scope="module")
-def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ranks]:
-    """2 processes, of ``init_process_group()`` without a backend."""
-    with ranks(2, tmp_path_factory.mktemp("pair"), None) as started:
-        yield started
+@pytest.fixture(scope="module", params=["direct", pytest.param("staged", marks=pytest.mark.full)])
+def pair(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Ranks]:
+    """2 processes, of ``init_process_group()`` without a backend; staged every night as well."""
+    way = request.param if can_share() else "staged"
+    with started(way, 2, tmp_path_factory.mktemp("pair"), None) as processes:
+        yield processes
