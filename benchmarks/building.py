@@ -11,6 +11,8 @@ from benchmarks import units
 from benchmarks.costs import Cost, cost_of
 from benchmarks.figures import Row
 
+RANKS = Path(__file__).with_name("ranks.py")
+
 
 def configure(project: Path, build: Path, *options: str) -> list[str]:
     """Return the command that configures a build of the project."""
@@ -71,4 +73,19 @@ def running(environment: Path, project: Path, scratch: Path) -> list[Row]:
         *rows,
         Row("fragmentation after 100,000 allocations of a GPT in training", ours, 15, "%"),
         Row("the same by CUDA's policy", cudas, None, "%"),
+        *over_two_processes(python, scratch),
     ]
+
+
+def over_two_processes(python: Path, scratch: Path) -> list[Row]:
+    """Compare collectives and training over two processes with Gloo on tensors of the CPU."""
+    figures = scratch / "ranks.json"
+    rows = []
+    for way, limit in (("staged", 1 / 0.9), ("direct", 1 / 2)):
+        command = [str(python), str(RANKS), str(figures)]
+        cost_of(command, FOO_COLLECTIVES="staged" if way == "staged" else "")
+        found = json.loads(figures.read_text())
+        name = f"`all_reduce` of 64 MiB over 2 processes, {way}, against Gloo"
+        rows.append(Row(name, found["all_reduce"], limit, "x"))
+    name = "training step of an MLP over 2 processes by DDP, against the CPU's"
+    return [*rows, Row(name, found["training"], 1 / 0.95, "x")]

@@ -41,7 +41,7 @@ def _all_to_all(rows: torch.Tensor, rank: int, size: int) -> torch.Tensor:
     sent = [other * COUNT // size for other in range(size)]
     received = [rank * COUNT // size] * size
     output = rows.new_zeros(sum(received))
-    dist.all_to_all_single(output, rows[: sum(sent)].clone(), received, sent)
+    dist.all_to_all_single(output, torch.cat([rows] * size)[: sum(sent)], received, sent)
     return output
 
 
