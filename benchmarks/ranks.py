@@ -16,7 +16,9 @@ from statistics import median
 
 import torch
 import torch.distributed as dist
-from torch import multiprocessing, nn
+from torch import nn
+from torch._C._distributed_c10d import FileStore
+from torch.multiprocessing.spawn import start_processes
 
 SIZE = 2
 DEVICES = ("cpu", "foo")
@@ -38,7 +40,7 @@ def training(device: str) -> Callable[[], object]:
 
     def step() -> None:
         optimizer.zero_grad()
-        nn.functional.mse_loss(model(x), y).backward()
+        nn.functional.mse_loss(model(x), y).backward()  # type: ignore[no-untyped-call]
         optimizer.step()
 
     return step
@@ -64,7 +66,7 @@ def measure(rank: int, store: str, file: str) -> None:
     """Be one of the ranks; the first writes the file."""
     torch.set_num_threads(1)
     dist.init_process_group(
-        "cpu:gloo,foo:fooccl", store=dist.FileStore(store, SIZE), rank=rank, world_size=SIZE
+        "cpu:gloo,foo:fooccl", store=FileStore(store, SIZE), rank=rank, world_size=SIZE
     )
     found = {"all_reduce": ratio(all_reduce, 1, 21), "training": ratio(training, 20, 21)}
     if rank == 0:
@@ -74,4 +76,5 @@ def measure(rank: int, store: str, file: str) -> None:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        multiprocessing.spawn(measure, (f"{folder}/store", sys.argv[1]), SIZE)
+        arguments = (f"{folder}/store", sys.argv[1])
+        start_processes(measure, arguments, SIZE)  # type: ignore[no-untyped-call]
