@@ -67,28 +67,6 @@ def _give_groups_a_default() -> None:
 
 
 def _create(options: Any, backend_options: Any) -> Any:
-    from torch._C._distributed_c10d import PrefixStore
-
     from . import _distributed
 
-    if not dist.is_gloo_available():
-        raise RuntimeError(
-            f"{BACKEND} carries data with Gloo, which this PyTorch was built without: install one of "
-            "PyTorch's own wheels"
-        )
-    host = dist.ProcessGroupGloo(
-        PrefixStore("host/", options.store),
-        options.group_rank,
-        options.group_size,
-        timeout=options.timeout,
-    )
-    host.options.global_ranks_in_group = options.global_ranks_in_group
-    host.options.group_name = options.group_id
-    return _distributed.create(
-        store=options.store,
-        rank=options.group_rank,
-        size=options.group_size,
-        host=host,
-        name=options.group_id,
-        timeout=options.timeout,
-    )
+    return _distributed.create(options)

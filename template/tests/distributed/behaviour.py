@@ -114,6 +114,58 @@ def messages(rank: int, size: int) -> list[Any]:
     return [item.tolist() for item in (small, large, anything, swapped)] + [source]
 
 
+def messages_to_itself(rank: int, size: int) -> list[Any]:
+    """Send to this very rank: two messages, and one by another tag, received in another order."""
+    values = [torch.full((2,), rank + number / 4, device=DEVICE) for number in range(3)]
+    received = [torch.zeros(2, device=DEVICE) for _ in values]
+    works = [dist.irecv(received[2], rank, tag=5)]
+    works += [
+        dist.isend(value, rank, tag=tag) for value, tag in zip(values, (0, 0, 5), strict=True)
+    ]
+    works += [dist.irecv(tensor, rank) for tensor in received[:2]]
+    for work in works:
+        assert work is not None
+        work.wait()
+    return [tensor.tolist() for tensor in received]
+
+
+def split(rank: int, size: int) -> list[Any]:
+    """Reduce in groups that the default group is split into, and in one that those are."""
+    whole = dist.group.WORLD
+    assert whole is not None
+    before = whole.bound_device_id
+    whole.bound_device_id = torch.device(DEVICE, 0)
+    try:
+        both = dist.split_group(whole, [list(range(size))], group_desc="both")
+        single = dist.split_group(both, [[other] for other in range(size)])
+    finally:
+        whole.bound_device_id = before
+    assert both is not None and single is not None
+    sums = []
+    for group in (both, single):
+        tensor = torch.full((2,), rank + 1.0, device=DEVICE)
+        dist.all_reduce(tensor, group=group)
+        sums.append(tensor.tolist())
+    names = [group._get_backend(torch.device(DEVICE)).name() for group in (both, single)]
+    members = [dist.get_process_group_ranks(group) for group in (both, single)]
+    return [sums, names, members]
+
+
+def profiled(rank: int, size: int) -> list[tuple[str, list[list[int]]]]:
+    """Return name and shapes of what the profiler saw of the backend."""
+    from torch.profiler import ProfilerActivity, profile
+
+    with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as profiler:
+        dist.all_reduce(torch.ones(2, 3, device=DEVICE))
+        dist.broadcast(torch.ones(4, device=DEVICE), 0)
+        backend.synchronize()
+    return [
+        (event.name, event.input_shapes)
+        for event in profiler.events()
+        if event.name.startswith(f"{DEVICE}ccl:")
+    ]
+
+
 def subgroups(rank: int, size: int) -> list[Any]:
     """Reduce in groups of one rank each, in one of all in another order, and move objects."""
     singles = [dist.new_group([other]) for other in range(size)]
@@ -140,7 +192,7 @@ def wrong_arguments(rank: int, size: int) -> list[str]:
         raised(call)
         for call in (
             lambda: dist.all_gather([ones(2)], ones(2)),
-            lambda: dist.all_gather([ones(2), ones(3)], ones(2)),
+            lambda: dist.all_gather([ones(3), ones(3)], ones(2)),
             lambda: dist.all_gather_into_tensor(ones(3), ones(2)),
             lambda: dist.reduce_scatter_tensor(ones(3), ones(2)),
             lambda: dist.all_to_all_single(ones(3), ones(3)),

@@ -182,6 +182,8 @@ def reduced(
                 data = data.T.contiguous().T
             try:
                 expected = REDUCTIONS[name](data.clone(), op, rank, size)
+                if dtype is torch.bool:  # Gloo's sums count what is true
+                    expected = expected.view(torch.uint8) != 0
             except (RuntimeError, ValueError) as error:
                 expected = None
                 reason = str(error)
@@ -198,3 +200,29 @@ def reduced(
             elif not torch.equal(actual.cpu(), expected):
                 wrong.append(f"{dtype}, {layout}: {actual}, expected {expected}")
     return wrong
+
+
+def uneven(rank: int, size: int) -> list[bool]:
+    """Gather and scatter lists whose tensors have different shapes, the first of them empty."""
+    parts = [torch.full((other, 2), other + 1.0, device=DEVICE) for other in range(size)]
+    outputs = [torch.zeros_like(part) for part in parts]
+    dist.all_gather(outputs, parts[rank])
+    gathered = all(map(torch.equal, outputs, parts))
+
+    mine = torch.zeros_like(parts[rank])
+    dist.reduce_scatter(mine, [part * (rank + 1) for part in parts])
+    total = sum(range(1, size + 1))
+    return [gathered, torch.equal(mine, parts[rank] * total)]
+
+
+def premultiplied(rank: int, size: int) -> list[list[float]]:
+    """Sum what each rank multiplies, by a number and by a tensor; return the input as well."""
+    from torch._C._distributed_c10d import _make_nccl_premul_sum as by
+
+    first, second = (torch.full((3,), rank + 1.0, device=DEVICE) for _ in range(2))
+    dist.all_reduce(first, by(0.5))
+    dist.reduce(second, 0, by(torch.tensor([2.0], device=DEVICE)))
+    row = torch.zeros(1, device=DEVICE)
+    rows = torch.full((size,), rank + 1.0, device=DEVICE)
+    dist.reduce_scatter_tensor(row, rows, by(3.0))
+    return [first.tolist(), second.tolist() if rank == 0 else [], row.tolist(), rows.tolist()]

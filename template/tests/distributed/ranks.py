@@ -34,6 +34,7 @@ class Ranks:
                 target=_serve, args=(there, rank, size, str(store), backends), daemon=True
             )
             process.start()
+            there.close()
             self.connections.append(here)
             self.processes.append(process)
 
@@ -54,16 +55,19 @@ class Ranks:
             # As they come: one rank's failure is why others wait.
             for there in ready:
                 assert isinstance(there, Connection)
-                answers[there], failure = there.recv()
+                try:
+                    answers[there], failure = there.recv()
+                except (EOFError, ConnectionError):
+                    failure = "the process has ended"
                 assert failure is None, f"rank {self.connections.index(there)}: {failure}"
         return [answers[there] for there in self.connections]
 
-    def end(self) -> None:
-        """End the processes, with force where they do not."""
+    def end(self, patience: float = 20) -> None:
+        """End the processes, with force where they do not in ``patience`` seconds."""
         for connection in self.connections:
             connection.close()
         for process in self.processes:
-            process.join(20)
+            process.join(patience)
             process.kill()
             process.join()
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from distributed import collectives
 from distributed.ranks import Ranks
-from support import supported
+from support import needs, supported
 
 
 @pytest.mark.parametrize("name", collectives.MOVES)
@@ -27,3 +27,17 @@ def test_reductions_equal_gloos(group: Ranks, name: str, operation: str) -> None
 def test_complex_numbers_are_summed(group: Ranks, name: str) -> None:
     dtypes = supported(torch.complex64, torch.complex128)
     assert not any(group.call(collectives.reduced, name, "SUM", dtypes))
+
+
+def test_lists_of_several_shapes(group: Ranks) -> None:
+    assert all(all(answer) for answer in group.call(collectives.uneven))
+
+
+@needs(torch.float32)
+def test_sums_of_what_is_multiplied_first(group: Ranks) -> None:
+    size = len(group.processes)
+    total = size * (size + 1) / 2
+    for rank, (first, second, row, rows) in enumerate(group.call(collectives.premultiplied)):
+        assert first == [total / 2] * 3
+        assert second == ([total * 2] * 3 if rank == 0 else [])
+        assert (row, rows) == ([total * 3], [rank + 1.0] * size)

@@ -30,6 +30,25 @@ def test_messages_by_tag_from_any_rank_and_in_a_batch(pair: Ranks) -> None:
     assert one == [[1.0] * 2, [2.0] * 5, [0.0] * 3, [0.0] * 4, None]
 
 
+def test_messages_of_a_rank_to_itself(pair: Ranks) -> None:
+    assert pair.call(behaviour.messages_to_itself) == [
+        [[0.0] * 2, [0.25] * 2, [0.5] * 2],
+        [[1.0] * 2, [1.25] * 2, [1.5] * 2],
+    ]
+
+
+def test_groups_are_split(pair: Ranks) -> None:
+    assert pair.call(behaviour.split) == [
+        [[[3.0, 3.0], [rank + 1.0] * 2], [f"{DEVICE}ccl"] * 2, [[0, 1], [rank]]]
+        for rank in range(2)
+    ]
+
+
+def test_profiles_name_collectives_as_gloos_are_named(pair: Ranks) -> None:
+    expected = [(f"{DEVICE}ccl:all_reduce", [[2, 3]]), (f"{DEVICE}ccl:broadcast", [[4]])]
+    assert pair.call(behaviour.profiled) == [expected] * 2
+
+
 def test_groups_within_the_group(pair: Ranks) -> None:
     objects = [{"rank": 0}, {"rank": 1}]
     assert pair.call(behaviour.subgroups) == [

@@ -1,0 +1,103 @@
+"""PyTorch's own tests of a backend, on this device. known.toml has the exceptions."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from backend import ENV_PREFIX
+from distributed import suite
+from distributed.ranks import Ranks
+from support import needs
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+pytestmark = needs(
+    torch.bool, torch.uint8, torch.int32, torch.int64, torch.float16, torch.float32, torch.float64
+)
+
+KNOWN: dict[str, Any] = tomllib.loads(
+    Path(__file__).with_name("known.toml").read_text(encoding="utf-8")
+)
+EACH_RUN = (
+    "test_accumulate_gradients_no_sync_allreduce_hook",
+    "test_all_gather_object_subgroup",
+    "test_all_gather_v_cuda",
+    "test_all_reduce_coalesced_sum",
+    "test_all_reduce_sum_cuda_complex",
+    "test_all_to_all_single_unequal_split_cuda",
+    "test_batch_isend_irecv_nccl",
+    "test_coalescing_manager_async",
+    "test_ddp_control_flow_different_across_ranks",
+    "test_ddp_join_model_equivalence",
+    "test_ddp_native_mixed_precision_ignored_params",
+    "test_DistributedDataParallel_SyncBatchNorm_Diff_Input_Sizes_gradient",
+    "test_gather",
+    "test_invalid_static_graph",
+    "test_scatter_cuda",
+    "test_send_recv_any_source_torch_profiler",
+)
+"""What the default tier takes: starting the processes is most of their time."""
+
+
+class Processes:
+    """Ranks that run tests one after the other, and others once one has failed."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.ranks: Ranks | None = None
+
+    def run(self, name: str, folder: Path) -> str:
+        """Return why a test is left out, or nothing."""
+        if self.ranks is None:
+            self.ranks = Ranks(self.size, folder / "first")
+        (folder / "files").mkdir()
+        try:
+            reasons = self.ranks.call(suite.run, name, folder / "files")
+        except AssertionError:
+            self.end()
+            raise
+        return next(filter(None, reasons), "")
+
+    def end(self) -> None:
+        if self.ranks is not None:
+            self.ranks.end(patience=0)
+        self.ranks = None
+
+
+@pytest.fixture(scope="module", params=[2, pytest.param(4, marks=pytest.mark.full)])
+def processes(request: pytest.FixtureRequest) -> Iterator[Processes]:
+    with pytest.MonkeyPatch.context() as patch:
+        # As many as ranks, where the environment says how many there are.
+        patch.setenv(f"{ENV_PREFIX}_SIMULATOR_DEVICES", str(request.param))
+        started = Processes(request.param)
+        yield started
+        started.end()
+
+
+def case(name: str) -> Any:
+    """Return a test's name with what is known of it."""
+    marks = [] if name in EACH_RUN else [pytest.mark.full]
+    for kind, mark in (("failure", pytest.mark.xfail), ("not_run", pytest.mark.skip)):
+        reasons = [entry["reason"] for entry in KNOWN.get(kind, []) if name in entry["tests"]]
+        marks += [mark(reason=reason) for reason in reasons]
+    return pytest.param(name, marks=marks)
+
+
+@pytest.mark.parametrize("name", [case(name) for name in suite.names()])
+def test_as_pytorch_tests_its_own_backends(processes: Processes, name: str, tmp_path: Path) -> None:
+    if reason := processes.run(name, tmp_path):
+        pytest.skip(reason)
+
+
+def test_every_exception_is_a_test() -> None:
+    entries = [name for kind in KNOWN.values() for entry in kind for name in entry["tests"]]
+    assert len(entries) == len(set(entries))
+    assert set(entries) | set(EACH_RUN) <= set(suite.names())
