@@ -78,6 +78,26 @@ def on_side_streams(rank: int, size: int) -> list[bool]:
     return [result.item() == expected for result in results]
 
 
+def on_two_devices(rank: int, size: int) -> list[float]:
+    """Reduce on one device, with work before it, and on the other at once, and wait for all."""
+    backend.set_device(0)
+    results = []
+    for step in range(20):
+        first, second = (torch.ones(50_000, device=f"{DEVICE}:{index}") for index in (0, 1))
+        for _ in range(5):
+            first = first + rank
+        works = [
+            dist.all_reduce(first, async_op=True),
+            dist.broadcast(second.mul_(rank + step), 1, async_op=True),
+        ]
+        dist.barrier()
+        for work in works:
+            assert work is not None
+            work.wait()
+        results += [first[-1].item() - 5, second[-1].item() - step]
+    return sorted(set(results))
+
+
 def future(rank: int, size: int) -> list[float]:
     """Go on from the work's future, as communication hooks do."""
     tensor = torch.full((3,), rank + 1.0, device=DEVICE)

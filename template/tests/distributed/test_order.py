@@ -5,7 +5,7 @@ from __future__ import annotations
 from backend import DEVICE, PACKAGE
 from distributed import behaviour
 from distributed.ranks import Ranks
-from support import run_python
+from support import needs_two_devices, run_python
 
 
 def test_pytorch_chooses_the_backend(pair: Ranks) -> None:
@@ -18,6 +18,12 @@ def test_wait_returns_before_the_other_rank_has_begun(pair: Ranks) -> None:
 
 def test_streams_see_results_and_memory_is_not_reused_too_early(pair: Ranks) -> None:
     assert all(all(answer) for answer in pair.call(behaviour.on_side_streams))
+
+
+@needs_two_devices
+def test_collectives_keep_their_order_on_several_devices(pair: Ranks) -> None:
+    # 2 ranks add 1 + 5 * rank; rank 1 sends 1 + step.
+    assert pair.call(behaviour.on_two_devices) == [[1.0, 2.0]] * 2
 
 
 def test_futures_go_on_in_stream_order(pair: Ranks) -> None:
