@@ -25,6 +25,7 @@ pytestmark = [needs(torch.float32), pytest.mark.usefixtures("everything_is_nativ
 
 TOLERANCE = {torch.float16: 4e-3, torch.bfloat16: 3e-2, torch.float32: 1e-5, torch.float64: 1e-12}
 FUSED = "aten::_scaled_dot_product_fused_attention_overrideable"
+EFFICIENT = "aten::_scaled_dot_product_efficient_attention"
 Inputs = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 
 
@@ -49,8 +50,8 @@ def used(function: Callable[[], Any]) -> set[str]:
     return {event.key for event in profiler.key_averages()}
 
 
-def compare(inputs: Inputs, **options: Any) -> None:
-    """Compare results and gradients, and check that the fused operator ran."""
+def compare(inputs: Inputs, by: str = FUSED, **options: Any) -> None:
+    """Compare results and gradients, and check that the operator ``by`` ran."""
     dtype = inputs[0].dtype
     theirs = [tensor.detach().clone().requires_grad_() for tensor in inputs]
     mine = [tensor.detach().to(DEVICE).requires_grad_() for tensor in inputs]
@@ -70,7 +71,7 @@ def compare(inputs: Inputs, **options: Any) -> None:
         assert here.grad is not None and there.grad is not None
         assert_same(here.grad, there.grad, rtol=8 * tolerance, atol=8 * tolerance)
     with torch.no_grad():
-        assert may_fall_back() or FUSED in used(lambda: attention(*mine, **device_options))
+        assert may_fall_back() or by in used(lambda: attention(*mine, **device_options))
 
 
 @pytest.mark.parametrize("dtype", supported(FLOATING), ids=str)
@@ -163,6 +164,17 @@ def test_sdpa_kernel_chooses() -> None:
         pytest.raises(RuntimeError, match="No viable backend"),
     ):
         attention(*inputs)
+
+
+@pytest.mark.parametrize("dtype", supported(FLOATING), ids=str)
+@pytest.mark.parametrize("kind", ["plain", "causal", "mask"])
+def test_who_allows_no_other_fused_operator_gets_the_memory_efficient_one(
+    dtype: torch.dtype, kind: str
+) -> None:
+    mask = sample(5, 7, dtype=dtype, low=-1, high=1, seed=4) if kind == "mask" else None
+    # The CPU has the composition alone of the two.
+    with sdpa_kernel([SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]):
+        compare(make(dtype), by=EFFICIENT, attn_mask=mask, is_causal=kind == "causal")
 
 
 @pytest.mark.parametrize(

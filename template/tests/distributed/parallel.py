@@ -89,6 +89,42 @@ def sharded_and_tensor_parallel(rank: int, size: int) -> list[float]:
     return train(module, mesh["shards"].get_local_rank(), size // 2)
 
 
+def attend(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+    return nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True)
+
+
+def sequences() -> list[torch.Tensor]:
+    """Return query, key, value and a gradient: (batch, heads, places, width)."""
+    torch.manual_seed(3)
+    return [torch.randn(2, 3, 24, 8) for _ in range(4)]
+
+
+def attended_alone() -> list[list[float]]:
+    """Return the result and the gradients of one process on the CPU, flat."""
+    *inputs, gradient = sequences()
+    inputs = [tensor.requires_grad_() for tensor in inputs]
+    out = attend(*inputs)
+    grads = torch.autograd.grad(out, inputs, gradient)
+    return [tensor.flatten().tolist() for tensor in (out, *grads)]
+
+
+def context_parallel(rank: int, size: int) -> list[list[float]]:
+    """Give each process a part of the places; return what they have together."""
+    from torch.distributed.tensor.experimental import context_parallel
+    from torch.distributed.tensor.experimental._attention import context_parallel_unshard
+
+    buffers = [tensor.to(DEVICE) for tensor in sequences()]
+    mesh = init_device_mesh(DEVICE, (size,))
+    with context_parallel(mesh, buffers=buffers, buffer_seq_dims=[2] * len(buffers)):
+        # Of their own, as the buffers are resized at the end.
+        *inputs, gradient = (tensor.clone() for tensor in buffers)
+        inputs = [tensor.requires_grad_() for tensor in inputs]
+        out = attend(*inputs)
+        grads = torch.autograd.grad(out, inputs, gradient)
+        whole = context_parallel_unshard(mesh, [out.detach(), *grads], [2] * 4)
+    return [tensor.flatten().tolist() for tensor in whole]
+
+
 def pipelined(rank: int, size: int, name: str) -> list[float]:
     """Train by the schedule ``name``, with one layer and its neighbours in each of the stages."""
     from torch.distributed import pipelining

@@ -23,6 +23,13 @@ def test_tensors_are_divided(group: Ranks) -> None:
         assert close(losses, parallel.alone())
 
 
+def test_places_of_a_sequence_are_divided(group: Ranks) -> None:
+    expected = parallel.attended_alone()
+    for results in group.call(parallel.context_parallel):
+        for mine, theirs in zip(results, expected, strict=True):
+            assert mine == pytest.approx(theirs, rel=1e-4, abs=1e-5)
+
+
 @pytest.mark.parametrize(
     "schedule",
     [
