@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import threading
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -88,6 +91,25 @@ def test_a_damaged_handle_is_refused(
             other.ask(f"api.{function}(0, handle)", handle=damaged)
         assert caught.value.code == "INVALID_ARGUMENT"
     assert other.ask(f"api.{function}(0, handle) is not None", handle=handle)
+
+
+def test_a_thread_is_not_taken_for_its_process(
+    api: ModuleType, simulator: ModuleType, other: Other, numbers: int
+) -> None:
+    handle = bytes(api.export_memory(0, numbers))
+    end = threading.Event()
+    thread = threading.Thread(target=end.wait)
+    thread.start()
+    try:
+        assert thread.native_id is not None
+        process, number = (n.to_bytes(4, sys.byteorder) for n in (os.getpid(), thread.native_id))
+        assert handle.count(process) == 1
+        with pytest.raises(RemoteError) as caught:
+            other.ask("api.open_memory(0, handle)", handle=list(handle.replace(process, number)))
+    finally:
+        end.set()
+        thread.join()
+    assert caught.value.code == "INVALID_ARGUMENT"
 
 
 def test_what_was_given_back_is_a_stale_handle(api: ModuleType, other: Other, numbers: int) -> None:

@@ -135,7 +135,7 @@ INTERFACES = (
         "torch/csrc/distributed/c10d/Backend.hpp",
         "features/distributed.md",
         """
-        getBackendName supportsCoalescing getBackendOptions setTimeout
+        getBackendName supportsCoalescing supportsSplitting split getBackendOptions setTimeout
         setSequenceNumberForGroup getSequenceNumberForGroup abort startCoalescing
         endCoalescing broadcast allreduce allreduce_coalesced reduce allgather _allgather_base
         allgather_coalesced allgather_into_tensor_coalesced gather scatter reduce_scatter
@@ -145,9 +145,9 @@ INTERFACES = (
         {
             "there are no sparse tensors": "allreduce_sparse",
             "only Gloo's groups have it": "monitoredBarrier",
-            "groups neither split, shrink nor merge": """
-                supportsSplitting split supportsShrinking shrink merge supportsReconfigure
-                get_reconfigure_handle reconfigure
+            "groups neither shrink nor merge": """
+                supportsShrinking shrink merge supportsReconfigure get_reconfigure_handle
+                reconfigure
             """,
             "memory is the allocator's": """
                 getMemAllocator allocateTensor supportsTensorAlloc getMemoryStats suspend resume
