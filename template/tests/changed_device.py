@@ -18,8 +18,8 @@ def changed_device(source: Path, folder: Path, **names: str) -> dict[str, str]:
     """Compile what is loaded before the device library and has its table's function.
 
     Args:
-        source: a C++ file. It finds the library and the name of the function in macros, as
-            ``device_without_group.cpp`` does.
+        source: a C++ file. It finds the name of the function in a macro, as
+            ``device_without_group.cpp`` does, and the original by ``original_table.h``.
         folder: where the compiled library goes.
         names: more macros.
 
@@ -42,7 +42,8 @@ def changed_device(source: Path, folder: Path, **names: str) -> dict[str, str]:
         **names,
     }
     command: list[str | Path] = [
-        *(compiler, "-std=c++20", "-shared", "-fPIC", "-I", HERE.parent / "device" / "include"),
+        *(compiler, "-std=c++20", "-shared", "-fPIC", "-I", HERE),
+        *("-I", HERE.parent / "device" / "include"),
         *(f"-D{name}={value}" for name, value in macros.items()),
         *(source, "-o", library, "-ldl"),
     ]
