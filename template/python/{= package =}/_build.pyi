@@ -2,6 +2,8 @@
 
 NAME: str
 """The device string, which is also the name of `torch.<name>`."""
+ENV_PREFIX: str
+"""What the names of environment variables start with."""
 TORCH_VERSION: str
 """The PyTorch release that the package was compiled against."""
 INTERFACE_VERSION: int

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -155,19 +155,15 @@ def repair_autocast_availability() -> None:
 def explain_missing_inductor() -> None:
     """Let ``torch.compile`` say that its default backend generates no code for this device.
 
-    Inductor raises a bare KeyError. This can go once the backend has code for it.
+    Inductor raises a bare KeyError. This does nothing where code is generated.
     """
     wrapper: Any = torch._TorchCompileInductorWrapper
     original = wrapper.__call__
 
-    def is_here(value: Any) -> bool:
-        if isinstance(value, (tuple, list)):
-            return any(is_here(item) for item in value)
-        return isinstance(value, torch.Tensor) and value.device.type == NAME
-
     def __call__(self: Any, model_: Any, inputs_: Any, **options: Any) -> Any:
-        values = [node.meta.get("example_value") for node in model_.graph.nodes]
-        if any(is_here(value) for value in (*values, *model_.parameters(), *inputs_)):
+        from torch._inductor.codegen.common import get_scheduling_for_device
+
+        if get_scheduling_for_device(NAME) is None and uses_device(model_, inputs_):
             raise NotImplementedError(
                 f"inductor generates no code for {NAME}: "
                 'use torch.compile(..., backend="aot_eager") until it does'
@@ -175,3 +171,15 @@ def explain_missing_inductor() -> None:
         return original(self, model_, inputs_, **options)
 
     wrapper.__call__ = __call__
+
+
+def uses_device(model: Any, inputs: Iterable[object]) -> bool:
+    """Say whether a tensor of this device goes into a traced graph, or is made in it."""
+
+    def is_here(value: Any) -> bool:
+        if isinstance(value, (tuple, list)):
+            return any(is_here(item) for item in value)
+        return isinstance(value, torch.Tensor) and value.device.type == NAME
+
+    known = (node.meta.get("example_value", node.meta.get("val")) for node in model.graph.nodes)
+    return any(is_here(value) for value in (*inputs, *model.parameters(), *known))

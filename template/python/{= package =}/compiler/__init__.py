@@ -1,0 +1,39 @@
+"""``torch.compile`` for this device.
+
+What Dynamo and Inductor ask of a device is registered when they are imported, which is at the first
+compilation, and nothing of them before. What turns a graph into calls is a :class:`Compiler`: one
+that calls this backend's operators, one whose code runs on the host where the host may use the
+device's memory, and those that are added by :func:`register_compiler`.
+"""
+
+from __future__ import annotations
+
+from ._compilers import Compiler, compilers, register_compiler
+from ._imports import when_imported
+
+__all__ = ["Compiler", "compilers", "register_compiler"]
+
+
+def setup() -> None:
+    """Arrange for the registrations."""
+    when_imported("torch._dynamo.device_interface", _register_interface)
+    when_imported("torch._inductor.codegen.common", _register_code_generation)
+    when_imported("torch._inductor.compile_fx", _choose_compilers)
+
+
+def _register_interface() -> None:
+    from . import _interface
+
+    _interface.register()
+
+
+def _register_code_generation() -> None:
+    from . import _codegen
+
+    _codegen.register()
+
+
+def _choose_compilers() -> None:
+    from . import _inductor
+
+    _inductor.install()

@@ -1,0 +1,111 @@
+"""The compilers that there are, and which one is used."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .._build import ENV_PREFIX
+from ..devices import get_device_properties
+
+VARIABLE = f"{ENV_PREFIX}_COMPILER"
+"""The environment variable that names the compiler to use."""
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """Makes something that runs of a graph of ATen operators; the place for a compiler of one's own.
+
+    Inductor has traced the graph by then, split it into a forward and a backward pass and improved
+    it. A compiler either takes all that is left over (``compile``), or generates the code of
+    Inductor's kernels (``scheduling``, as for Triton), or changes neither and only has ``options``.
+    """
+
+    name: str
+    """What the environment variable calls it."""
+    usable: Callable[[], bool] = field(default=lambda: True)
+    """Whether the device and the machine have what it needs. Asked at each compilation."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Options of ``torch._inductor.config``; those that are given to ``torch.compile`` win."""
+    scheduling: Callable[[], type[Any]] | None = None
+    """Returns the subclass of ``torch._inductor.scheduler.BaseScheduling`` that writes kernels."""
+    wrapper: Callable[[], type[Any]] | None = None
+    """Returns the subclass of ``PythonWrapperCodegen`` that writes the calls of the kernels."""
+    compile: Callable[..., Callable[..., Any] | None] | None = None
+    """Called with a ``torch.fx.GraphModule`` of ATen operators without mutation and the list of its
+    example inputs, which are fake tensors. Returns a function of those inputs that gives the list
+    of outputs, or None to leave the graph to Inductor."""
+
+
+_compilers: list[Compiler] = []
+
+
+def register_compiler(compiler: Compiler) -> None:
+    """Add a compiler; it is preferred to those that are there already.
+
+    Raises:
+        ValueError: there is one of that name.
+    """
+    if any(compiler.name == other.name for other in _compilers):
+        raise ValueError(f"there is a compiler named {compiler.name!r} already: choose another name")
+    _compilers.insert(0, compiler)
+
+
+def compilers() -> list[str]:
+    """Return the names of all compilers, the most preferred first."""
+    return [compiler.name for compiler in _compilers]
+
+
+def current() -> Compiler:
+    """Return the compiler that the environment variable names, else the first that is usable.
+
+    Raises:
+        ValueError: there is none of that name.
+        RuntimeError: it is not usable here.
+    """
+    wanted = os.environ.get(VARIABLE)
+    if wanted is None:
+        return next(compiler for compiler in _compilers if compiler.usable())
+    for compiler in _compilers:
+        if compiler.name == wanted:
+            if not compiler.usable():
+                raise RuntimeError(
+                    f"{VARIABLE}={wanted}: this compiler cannot be used on this device; unset the "
+                    "variable, and another one is chosen"
+                )
+            return compiler
+    raise ValueError(f"{VARIABLE}={wanted}: no such compiler; there are {', '.join(compilers())}")
+
+
+def _host_may_compute() -> bool:
+    properties = get_device_properties()
+    return properties.host_addressable and properties.host_functions
+
+
+def _host_scheduling() -> type[Any]:
+    from torch._inductor.codegen.cpp import CppScheduling
+
+    return CppScheduling
+
+
+def _host_wrapper() -> type[Any]:
+    from ._host import HostWrapper
+
+    return HostWrapper
+
+
+OPERATORS = Compiler(
+    "operators",
+    # Inductor keeps what it decomposes otherwise, and calls our operators for all of it.
+    options={"fallback_by_default": True, "selective_decompose": True, "fallback_random": True},
+)
+HOST = Compiler(
+    "host",
+    usable=_host_may_compute,
+    options={"fallback_random": True},
+    scheduling=_host_scheduling,
+    wrapper=_host_wrapper,
+)
+_compilers.extend((HOST, OPERATORS))

@@ -1,0 +1,85 @@
+"""How a compilation by Inductor comes to the chosen compiler. Imported after its ``compile_fx``."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from typing import Any
+
+import torch
+from torch._functorch import config as functorch_config
+from torch._inductor import compile_fx as module
+from torch._inductor import config
+
+from .._patches import uses_device
+from ._compilers import Compiler, current
+
+_compiling: ContextVar[bool] = ContextVar("compiling", default=False)
+"""Whether the options of the chosen compiler are in effect: ``compile_fx`` calls itself."""
+
+
+def install() -> None:
+    """Let graphs with tensors of this device be compiled by the chosen compiler."""
+    original = module.compile_fx
+
+    @functools.wraps(original)
+    def compile_fx(
+        model_: Any,
+        example_inputs_: Sequence[Any],
+        inner_compile: Callable[..., Any] = module.compile_fx_inner,
+        config_patches: Mapping[str, Any] | None = None,
+        **keywords: Any,
+    ) -> Any:
+        if _compiling.get() or not uses_device(model_, example_inputs_):
+            return original(model_, example_inputs_, inner_compile, config_patches, **keywords)
+        compiler = current()
+        options = {**compiler.options, **(config_patches or {})}
+        replay = options.get("triton.cudagraphs", config.triton.cudagraphs)
+        options["triton.cudagraphs"] = False
+        inner = _Inner(compiler, inner_compile, replay)
+        token = _compiling.set(True)
+        try:
+            # What a cache of PyTorch's gives back has passed _Inner by.
+            with functorch_config.patch(enable_autograd_cache=inner.is_plain):
+                return original(model_, example_inputs_, inner, options, **keywords)
+        finally:
+            _compiling.reset(token)
+
+    module.compile_fx = compile_fx
+
+
+class _Inner:
+    """Compiles one forward or backward pass."""
+
+    def __init__(self, compiler: Compiler, compile_pass: Callable[..., Any], replay: bool) -> None:
+        self._compile_pass = compile_pass
+        self._compiler = compiler
+        self._replay = replay
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether this adds nothing to what Inductor makes."""
+        return self._compiler.compile is None and not self._replay
+
+    def __call__(
+        self, graph: torch.fx.GraphModule, inputs: Sequence[Any], **keywords: Any
+    ) -> Any:
+        if self._compiler.compile is not None:
+            made = self._compiler.compile(graph, inputs)
+            if made is not None:
+                return made
+        # What a backward pass returns are gradients, whatever their node says.
+        shown = "user_visible_output_idxs" if not keywords.get("is_backward") else ""
+        seen = graph.graph.output_node().meta.get(shown, ())
+        code = self._compile_pass(graph, inputs, **keywords)
+        if self._replay:
+            from ._replay import Replayed
+
+            code.current_callable = Replayed(
+                code.current_callable,
+                keywords.get("static_input_idxs") or (),
+                code.mutated_input_idxs,
+                seen,
+            )
+        return code

@@ -1,0 +1,75 @@
+"""What Dynamo asks of a device. Imported after ``torch._dynamo.device_interface``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch._dynamo.device_interface import DeviceInterface, register_interface_for_device
+
+from .. import _C, devices, memory, streams
+from .._build import NAME
+
+
+class _Worker:
+    """For the processes that compile kernels, which may be forks: nothing here starts the runtime."""
+
+    _current: int | None = None
+
+    @staticmethod
+    def set_device(device: int) -> None:
+        _Worker._current = device
+
+    @staticmethod
+    def current_device() -> int:
+        return devices.current_device() if _Worker._current is None else _Worker._current
+
+    @staticmethod
+    def get_device_properties(device: Any = None) -> Any:
+        return devices.get_device_properties(device)
+
+
+class Interface(DeviceInterface):
+    """This device, by the names of PyTorch's interface."""
+
+    device = devices.device
+    Event = streams.Event
+    Stream = streams.Stream
+    Worker = _Worker
+    current_device = staticmethod(devices.current_device)
+    set_device = staticmethod(devices.set_device)
+    device_count = staticmethod(devices.device_count)
+    is_available = staticmethod(devices.is_available)
+    stream = staticmethod(streams.stream)
+    current_stream = staticmethod(streams.current_stream)
+    set_stream = staticmethod(streams.set_stream)
+    synchronize = staticmethod(devices.synchronize)
+    exchange_device = staticmethod(_C.exchange_device)
+    maybe_exchange_device = staticmethod(_C.exchange_device)
+    memory_allocated = staticmethod(memory.memory_allocated)
+    is_bf16_supported = staticmethod(devices.is_bf16_supported)
+
+    @staticmethod
+    def _set_stream_by_id(stream_id: int, device_index: int, device_type: int) -> None:
+        streams.set_stream(
+            torch.Stream(stream_id=stream_id, device_index=device_index, device_type=device_type)
+        )
+
+    @staticmethod
+    def get_raw_stream(device_idx: int) -> int:
+        handle: int = streams.current_stream(device_idx).native_handle
+        return handle
+
+    @staticmethod
+    def get_compute_capability(device: Any = None) -> str:
+        return _C.device_properties(devices.device_index(device)).architecture
+
+    @classmethod
+    def is_dtype_supported(cls, dtype: torch.dtype, including_emulation: bool = False) -> bool:
+        return dtype in devices.supported_dtypes()
+
+
+def register() -> None:
+    """Make the device known to Dynamo, with and without an index."""
+    for name in (NAME, *(f"{NAME}:{index}" for index in range(devices.device_count()))):
+        register_interface_for_device(name, Interface)
