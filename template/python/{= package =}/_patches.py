@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import importlib
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -161,9 +162,8 @@ def explain_missing_inductor() -> None:
     original = wrapper.__call__
 
     def __call__(self: Any, model_: Any, inputs_: Any, **options: Any) -> Any:
-        from torch._inductor.codegen.common import get_scheduling_for_device
-
-        if get_scheduling_for_device(NAME) is None and uses_device(model_, inputs_):
+        inductor: Any = importlib.import_module("torch._inductor.compile_fx")
+        if inductor.get_wrapper_codegen_for_device(NAME) is None and uses_device(model_, inputs_):
             raise NotImplementedError(
                 f"inductor generates no code for {NAME}: "
                 'use torch.compile(..., backend="aot_eager") until it does'

@@ -17,8 +17,8 @@ __all__ = ["Compiler", "compilers", "register_compiler"]
 def setup() -> None:
     """Arrange for the registrations."""
     when_imported("torch._dynamo.device_interface", _register_interface)
-    when_imported("torch._inductor.codegen.common", _register_code_generation)
-    when_imported("torch._inductor.compile_fx", _choose_compilers)
+    when_imported("torch._inductor.compile_fx", _register_compilers)
+    when_imported("torch.nn.attention.flex_attention", _support_flex_attention)
 
 
 def _register_interface() -> None:
@@ -27,13 +27,14 @@ def _register_interface() -> None:
     _interface.register()
 
 
-def _register_code_generation() -> None:
-    from . import _codegen
+def _register_compilers() -> None:
+    from . import _codegen, _inductor
 
     _codegen.register()
-
-
-def _choose_compilers() -> None:
-    from . import _inductor
-
     _inductor.install()
+
+
+def _support_flex_attention() -> None:
+    from . import _flex_attention
+
+    _flex_attention.install()

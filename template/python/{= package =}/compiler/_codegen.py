@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+import inspect
 
+import torch
 from torch._inductor.codegen.common import (
     DeviceOpOverrides,
     register_backend_for_device,
     register_device_op_overrides,
 )
+from torch._inductor.codegen.wrapper import PythonWrapperCodegen
+from torch._inductor.custom_graph_pass import CustomGraphModulePass, get_hash_for_files
 
 from .._build import NAME
-from ._compilers import current
+from ._compilers import OPERATORS, Compiler
+from ._operators import OperatorScheduling
 
 
 class _Calls(DeviceOpOverrides):
@@ -33,29 +37,26 @@ class _Calls(DeviceOpOverrides):
         return f"torch.{NAME}.current_stream()"
 
 
-def _scheduling(scheduler: Any) -> Any:
-    """Make what writes the kernels of a graph; the chosen compiler says of which class."""
-    chosen = current().scheduling
-    if chosen is not None:
-        return chosen()(scheduler)
-    from ._operators import OperatorScheduling
+class _Unchanged(CustomGraphModulePass):
+    """Changes no graph. PyTorch's cache of compiled code tells compilers apart by its identity."""
 
-    return OperatorScheduling(scheduler)
+    def __init__(self, identity: object) -> None:
+        self._identity = identity
 
+    def __call__(self, gm: torch.fx.GraphModule) -> None:
+        """Leave the graph as it is."""
 
-class _Wrapper:
-    """Stands for the class that writes the calls of a graph, which the chosen compiler names."""
-
-    @staticmethod
-    def create(*arguments: Any, **keywords: Any) -> Any:
-        from torch._inductor.codegen.wrapper import PythonWrapperCodegen
-
-        chosen = current().wrapper
-        wrapper: Any = PythonWrapperCodegen if chosen is None else chosen()
-        return wrapper.create(*arguments, **keywords)
+    def uuid(self) -> object:
+        return self._identity
 
 
-def register() -> None:
-    """Make the device known to Inductor."""
-    register_backend_for_device(NAME, _scheduling, _Wrapper)  # type: ignore[arg-type]
+def register(compiler: Compiler = OPERATORS) -> None:
+    """Make the device known to Inductor, with the classes that write its code from now on."""
+    scheduling = OperatorScheduling if compiler.scheduling is None else compiler.scheduling()
+    wrapper = PythonWrapperCodegen if compiler.wrapper is None else compiler.wrapper()
+    files = tuple(inspect.getfile(writer) for writer in (scheduling, wrapper))
+    identity = get_hash_for_files(files, f"{NAME} {compiler.name}")
+    register_backend_for_device(
+        NAME, scheduling, wrapper, device_custom_pass=_Unchanged(identity)
+    )
     register_device_op_overrides(NAME, _Calls())

@@ -28,7 +28,8 @@ class Compiler:
     usable: Callable[[], bool] = field(default=lambda: True)
     """Whether the device and the machine have what it needs. Asked at each compilation."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Options of ``torch._inductor.config``; those that are given to ``torch.compile`` win."""
+    """Options of ``torch._inductor.config``, of which a release of PyTorch may lack some; those that
+    are given to ``torch.compile`` win."""
     scheduling: Callable[[], type[Any]] | None = None
     """Returns the subclass of ``torch._inductor.scheduler.BaseScheduling`` that writes kernels."""
     wrapper: Callable[[], type[Any]] | None = None
@@ -85,9 +86,9 @@ def _host_may_compute() -> bool:
 
 
 def _host_scheduling() -> type[Any]:
-    from torch._inductor.codegen.cpp import CppScheduling
+    from ._host import HostScheduling
 
-    return CppScheduling
+    return HostScheduling
 
 
 def _host_wrapper() -> type[Any]:
@@ -99,12 +100,24 @@ def _host_wrapper() -> type[Any]:
 OPERATORS = Compiler(
     "operators",
     # Inductor keeps what it decomposes otherwise, and calls our operators for all of it.
-    options={"fallback_by_default": True, "selective_decompose": True, "fallback_random": True},
+    # Reinplacing makes operators that are only for code of Inductor's own.
+    options={
+        "fallback_by_default": True,
+        "selective_decompose": True,
+        "fallback_random": True,
+        "disabled_passes": "reinplace_inplaceable_ops",
+    },
 )
 HOST = Compiler(
     "host",
     usable=_host_may_compute,
-    options={"fallback_random": True},
+    # Inductor takes the code of devices that it does not know for CUDA's.
+    options={
+        "fallback_random": True,
+        "cuda_backend": "cpp",
+        "loop_ordering_after_fusion": False,
+        "loop_reindexing_after_fusion": False,
+    },
     scheduling=_host_scheduling,
     wrapper=_host_wrapper,
 )

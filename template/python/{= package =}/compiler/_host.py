@@ -12,16 +12,27 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from torch._inductor.codegen.cpp import CppScheduling
 from torch._inductor.codegen.wrapper import PythonWrapperCodegen, SubgraphPythonWrapperCodegen
 from torch._inductor.virtualized import V
 
 from .. import _C
 from .._build import NAME
 
+_MARK = f"// launched on {NAME}\n"
+"""Begins the source of each kernel for this device: one graph can have kernels for the CPU too."""
 _DEFINITION = re.compile(r"async_compile\.cpp_pybinding\((\[.*?\]), r?'''(.*)'''\)\s*", re.DOTALL)
 _LAUNCH = "launch_host_kernel"
 
 
+
+
+class HostScheduling(CppScheduling):
+    """Inductor's own, whose kernels are marked."""
+
+    def define_kernel(self, src_code: str, *arguments: Any, **keywords: Any) -> str:
+        name: str = super().define_kernel(_MARK + src_code, *arguments, **keywords)
+        return name
 
 
 class _Calls(PythonWrapperCodegen):
@@ -35,7 +46,7 @@ class _Calls(PythonWrapperCodegen):
         self, kernel_name: str, kernel_body: str, *arguments: Any, **keywords: Any
     ) -> None:
         definition = _DEFINITION.fullmatch(kernel_body)
-        if definition is not None:
+        if definition is not None and _MARK in kernel_body:
             types, source = ast.literal_eval(definition[1]), definition[2]
             kernel_body = f"async_compile.cpp(r'''{with_entry(source, types)}''')"
         super().define_kernel(kernel_name, kernel_body, *arguments, **keywords)

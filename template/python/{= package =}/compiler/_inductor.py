@@ -13,6 +13,7 @@ from torch._inductor import compile_fx as module
 from torch._inductor import config
 
 from .._patches import uses_device
+from . import _codegen, _replay
 from ._compilers import Compiler, current
 
 _compiling: ContextVar[bool] = ContextVar("compiling", default=False)
@@ -34,7 +35,9 @@ def install() -> None:
         if _compiling.get() or not uses_device(model_, example_inputs_):
             return original(model_, example_inputs_, inner_compile, config_patches, **keywords)
         compiler = current()
-        options = {**compiler.options, **(config_patches or {})}
+        known = config.get_config_copy()
+        options = {name: value for name, value in compiler.options.items() if name in known}
+        options.update(config_patches or {})
         replay = options.get("triton.cudagraphs", config.triton.cudagraphs)
         options["triton.cudagraphs"] = False
         inner = _Inner(compiler, inner_compile, replay)
@@ -65,6 +68,7 @@ class _Inner:
     def __call__(
         self, graph: torch.fx.GraphModule, inputs: Sequence[Any], **keywords: Any
     ) -> Any:
+        _codegen.register(self._compiler)
         if self._compiler.compile is not None:
             made = self._compiler.compile(graph, inputs)
             if made is not None:
@@ -72,11 +76,12 @@ class _Inner:
         # What a backward pass returns are gradients, whatever their node says.
         shown = "user_visible_output_idxs" if not keywords.get("is_backward") else ""
         seen = graph.graph.output_node().meta.get(shown, ())
+        refused = self._replay and _replay.refusal(graph.graph)
         code = self._compile_pass(graph, inputs, **keywords)
-        if self._replay:
-            from ._replay import Replayed
-
-            code.current_callable = Replayed(
+        if refused:
+            _replay.warn(refused)
+        elif self._replay:
+            code.current_callable = _replay.Replayed(
                 code.current_callable,
                 keywords.get("static_input_idxs") or (),
                 code.mutated_input_idxs,

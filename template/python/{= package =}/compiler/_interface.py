@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -9,6 +10,16 @@ from torch._dynamo.device_interface import DeviceInterface, register_interface_f
 
 from .. import _C, devices, memory, streams
 from .._build import NAME
+
+
+@dataclass(frozen=True)
+class Properties:
+    """A device's properties by the names that Inductor reads."""
+
+    name: str
+    total_memory: int
+    multi_processor_count: int
+    warp_size: int
 
 
 class _Worker:
@@ -25,8 +36,11 @@ class _Worker:
         return devices.current_device() if _Worker._current is None else _Worker._current
 
     @staticmethod
-    def get_device_properties(device: Any = None) -> Any:
-        return devices.get_device_properties(device)
+    def get_device_properties(device: Any = None) -> Properties:
+        found = devices.get_device_properties(device)
+        return Properties(
+            found.name, found.total_memory, max(1, found.compute_units), max(1, found.sub_group_size)
+        )
 
 
 class Interface(DeviceInterface):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import warnings
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
@@ -11,8 +12,9 @@ from torch._inductor.compile_fx import get_expanded_dims, index_expanded_dims_an
 
 from .. import _C
 from .._build import NAME
-from ..graphs import Graph, graph
 
+_DRAWING = "_scaled_dot_product_fused_attention_overrideable"
+"""The operators that name their random numbers by tensors of the CPU, which replays leave alone."""
 _MOST_GRAPHS = 8
 """How many captures one piece of code may have: each keeps memory of its own."""
 
@@ -69,12 +71,43 @@ class Replayed:
     def _capture(self, key: tuple[Any, ...], inputs: list[Any]) -> _Capture | None:
         try:
             capture = _Capture(self._code, inputs, self._fixed, self._seen)
-        except RuntimeError as error:
+        # AttributeError: the backend was generated without graphs, and says so.
+        except (AttributeError, RuntimeError) as error:
             self._refused = True
-            warnings.warn(f"{NAME}: compiled code runs without a graph: {error}", stacklevel=3)
+            warn(str(error))
             return None
         self._captures[key] = capture
         return capture
+
+
+def warn(reason: str) -> None:
+    """Say that compiled code is not captured."""
+    warnings.warn(f"{NAME}: compiled code runs without a graph: {reason}", stacklevel=3)
+
+
+def refusal(graph: torch.fx.Graph) -> str | None:
+    """Say why code for ``graph`` cannot be captured, or return None: it works on one device."""
+    used: set[torch.device] = set()
+    for node in graph.nodes:
+        if node.op in ("output", "get_attr") or not node.users:
+            continue
+        values = node.meta.get("val")
+        found = {
+            value.device
+            for value in (values if isinstance(values, (tuple, list)) else (values,))
+            if isinstance(value, torch.Tensor)
+        }
+        if _DRAWING in str(node.target) or all(
+            _DRAWING in str(user.target) or user.op == "output" for user in node.users
+        ):
+            found.discard(torch.device("cpu"))
+        source = node.args[0] if node.target is operator.getitem else None
+        if isinstance(source, torch.fx.Node) and _DRAWING in str(source.target):
+            found.discard(torch.device("cpu"))
+        used |= found
+    if len(used) <= 1:
+        return None
+    return f"it works on {' and '.join(sorted(map(str, used)))}"
 
 
 class _Capture:
@@ -83,8 +116,9 @@ class _Capture:
     def __init__(
         self, code: Code, inputs: Sequence[Any], fixed: Collection[int], seen: Collection[int]
     ) -> None:
-        self._graph = Graph()
-        self._inputs = list(inputs)
+        backend: Any = torch.get_device_module(NAME)
+        self._graph = backend.Graph()
+        read = list(inputs)
         self._copied: list[tuple[int, torch.Tensor, list[int]]] = []
         self._fixed: list[tuple[int, int]] = []
         for index, value in enumerate(inputs):
@@ -96,12 +130,12 @@ class _Capture:
                 held = torch.empty_strided(
                     value.shape, value.stride(), dtype=value.dtype, device=value.device
                 )
-                self._inputs[index] = held
+                read[index] = held
                 self._copied.append((index, held, get_expanded_dims(value)))
         self._copy(inputs)
-        with graph(self._graph):
-            outputs = code(list(self._inputs))
-        places = {id(value): index for index, value in enumerate(self._inputs)}
+        with backend.graph(self._graph):
+            outputs = code(list(read))
+        places = {id(value): index for index, value in enumerate(read)}
         self._outputs = list(outputs)
         self._passed = {
             index: places[id(value)]
@@ -110,17 +144,16 @@ class _Capture:
         }
         self._seen = frozenset(seen)
         # Only what is given out without a copy can be held by others.
-        shared = {
-            value.untyped_storage()._cdata: value
+        lasting = {inputs[index].untyped_storage()._cdata for index, _ in self._fixed}
+        storages = {
+            value.untyped_storage()._cdata: value.untyped_storage()
             for index, value in enumerate(self._outputs)
             if isinstance(value, torch.Tensor)
             and index not in self._passed
             and index not in self._seen
         }
-        self._storages = [value.untyped_storage() for value in shared.values()]
-        # The fixed inputs belong to others, and the capture may give parts of them out.
-        del outputs, shared
-        self._inputs = [held for _, held, _ in self._copied]
+        self._storages = [storages[place] for place in storages.keys() - lasting]
+        del outputs, read, storages
         self._holders = [self._count(storage) for storage in self._storages]
 
     def is_in_use(self) -> bool:
