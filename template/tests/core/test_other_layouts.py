@@ -76,18 +76,19 @@ expected = model(values).detach().cpu()
 
 
 @pytest.mark.parametrize("options", ["", "mode='max-autotune'", "fullgraph=True, dynamic=True"])
-def test_compiling_says_which_backend_to_use(options: str) -> None:
+def test_compiling_works_or_says_which_backend_to_use(options: str) -> None:
     result = run_python(
         f"""{COMPILED}
 try:
-    torch.compile(model, {options})(values)
+    torch.testing.assert_close(torch.compile(model, {options})(values).detach().cpu(), expected)
+    print("compiled")
 except Exception as error:
     print(error)
 print(torch.compile(lambda x: x + 1)(torch.ones(1)))
         """,
         {"TORCHDYNAMO_VERBOSE": "0"},
     )
-    assert 'backend="aot_eager"' in result.stdout
+    assert 'backend="aot_eager"' in result.stdout or "compiled" in result.stdout
     assert "KeyError" not in result.stdout
 
 

@@ -8,15 +8,18 @@ device's memory, and those that are added by :func:`register_compiler`.
 
 from __future__ import annotations
 
-from ._compilers import Compiler, compilers, register_compiler
+import sys
+
+from ._compilers import Compiler, compilers, find_compiler, register_compiler
 from ._imports import when_imported
 
-__all__ = ["Compiler", "compilers", "register_compiler"]
+__all__ = ["Compiler", "compilers", "find_compiler", "register_compiler"]
 
 
 def setup() -> None:
     """Arrange for the registrations."""
     when_imported("torch._dynamo.device_interface", _register_interface)
+    when_imported("torch._dynamo.trace_rules", _leave_package_untraced)
     when_imported("torch._inductor.compile_fx", _register_compilers)
     when_imported("torch.nn.attention.flex_attention", _support_flex_attention)
 
@@ -25,6 +28,17 @@ def _register_interface() -> None:
     from . import _interface
 
     _interface.register()
+
+
+def _leave_package_untraced() -> None:
+    """Let Dynamo call this package's functions, which lead to functions in C++ that it warns of."""
+    from torch._dynamo import trace_rules
+
+    package = __name__.rpartition(".")[0]
+    for name, module in tuple(sys.modules.items()):
+        is_python = str(getattr(module, "__file__", None)).endswith(".py")
+        if is_python and name.startswith(f"{package}.") and not name.startswith(__name__):
+            trace_rules.add(name)
 
 
 def _register_compilers() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch._inductor.codegen.common import (
@@ -14,8 +16,9 @@ from torch._inductor.codegen.wrapper import PythonWrapperCodegen
 from torch._inductor.custom_graph_pass import CustomGraphModulePass, get_hash_for_files
 
 from .._build import NAME
+from .._patches import uses_device
 from ._compilers import OPERATORS, Compiler
-from ._operators import OperatorScheduling
+from ._leftovers import OperatorScheduling
 
 
 class _Calls(DeviceOpOverrides):
@@ -37,14 +40,17 @@ class _Calls(DeviceOpOverrides):
         return f"torch.{NAME}.current_stream()"
 
 
-class _Unchanged(CustomGraphModulePass):
-    """Changes no graph. PyTorch's cache of compiled code tells compilers apart by its identity."""
+class _Improvement(CustomGraphModulePass):
+    """What the compiler does to a graph; PyTorch's cache of compiled code keeps compilers apart by it."""
 
-    def __init__(self, identity: object) -> None:
+    def __init__(self, improve: Callable[[Any], None] | None, identity: object) -> None:
+        self._improve = improve
         self._identity = identity
 
     def __call__(self, gm: torch.fx.GraphModule) -> None:
-        """Leave the graph as it is."""
+        """Improve the graph, if it is about this device: the pass is called for all."""
+        if self._improve is not None and uses_device(gm, ()):
+            self._improve(gm)
 
     def uuid(self) -> object:
         return self._identity
@@ -57,6 +63,6 @@ def register(compiler: Compiler = OPERATORS) -> None:
     files = tuple(inspect.getfile(writer) for writer in (scheduling, wrapper))
     identity = get_hash_for_files(files, f"{NAME} {compiler.name}")
     register_backend_for_device(
-        NAME, scheduling, wrapper, device_custom_pass=_Unchanged(identity)
+        NAME, scheduling, wrapper, device_custom_pass=_Improvement(compiler.improve, identity)
     )
     register_device_op_overrides(NAME, _Calls())

@@ -30,6 +30,9 @@ class Compiler:
     options: Mapping[str, Any] = field(default_factory=dict)
     """Options of ``torch._inductor.config``, of which a release of PyTorch may lack some; those that
     are given to ``torch.compile`` win."""
+    improve: Callable[[Any], None] | None = None
+    """Called with the ``torch.fx.GraphModule`` of each pass after Inductor's own improvements, to
+    change it in place."""
     scheduling: Callable[[], type[Any]] | None = None
     """Returns the subclass of ``torch._inductor.scheduler.BaseScheduling`` that writes kernels."""
     wrapper: Callable[[], type[Any]] | None = None
@@ -50,8 +53,22 @@ def register_compiler(compiler: Compiler) -> None:
         ValueError: there is one of that name.
     """
     if any(compiler.name == other.name for other in _compilers):
-        raise ValueError(f"there is a compiler named {compiler.name!r} already: choose another name")
+        raise ValueError(
+            f"there is a compiler named {compiler.name!r} already: choose another name"
+        )
     _compilers.insert(0, compiler)
+
+
+def find_compiler(name: str) -> Compiler:
+    """Return the compiler of that name, to build another one on it by ``dataclasses.replace``.
+
+    Raises:
+        ValueError: there is none.
+    """
+    for known in _compilers:
+        if known.name == name:
+            return known
+    raise ValueError(f"no compiler is named {name!r}; there are {', '.join(compilers())}")
 
 
 def compilers() -> list[str]:
@@ -68,16 +85,26 @@ def current() -> Compiler:
     """
     wanted = os.environ.get(VARIABLE)
     if wanted is None:
-        return next(compiler for compiler in _compilers if compiler.usable())
-    for compiler in _compilers:
-        if compiler.name == wanted:
-            if not compiler.usable():
-                raise RuntimeError(
-                    f"{VARIABLE}={wanted}: this compiler cannot be used on this device; unset the "
-                    "variable, and another one is chosen"
-                )
-            return compiler
-    raise ValueError(f"{VARIABLE}={wanted}: no such compiler; there are {', '.join(compilers())}")
+        return next(known for known in _compilers if known.usable())
+    chosen = find_compiler(wanted)
+    if not chosen.usable():
+        raise RuntimeError(
+            f"{VARIABLE}={wanted}: this compiler cannot be used on this device; unset the variable, "
+            "and another one is chosen"
+        )
+    return chosen
+
+
+def _leave_views(graph: Any) -> None:
+    from ._operators import leave_views
+
+    leave_views(graph)
+
+
+def _operator_wrapper() -> type[Any]:
+    from ._operators import OperatorWrapper
+
+    return OperatorWrapper
 
 
 def _host_may_compute() -> bool:
@@ -106,7 +133,12 @@ OPERATORS = Compiler(
         "selective_decompose": True,
         "fallback_random": True,
         "disabled_passes": "reinplace_inplaceable_ops",
+        # Our operators are tested for the strides that tracing says.
+        "size_asserts": False,
+        "alignment_asserts": False,
     },
+    improve=_leave_views,
+    wrapper=_operator_wrapper,
 )
 HOST = Compiler(
     "host",

@@ -25,8 +25,6 @@ _DEFINITION = re.compile(r"async_compile\.cpp_pybinding\((\[.*?\]), r?'''(.*)'''
 _LAUNCH = "launch_host_kernel"
 
 
-
-
 class HostScheduling(CppScheduling):
     """Inductor's own, whose kernels are marked."""
 
@@ -88,9 +86,13 @@ def with_entry(source: str, types: Sequence[str]) -> str:
         source: C++ with one function named ``kernel``.
         types: the types of its parameters, in order.
     """
-    renamed = re.sub(r'extern "C"(.*?)\bkernel\(', r"static inline \1 compute(", source, flags=re.DOTALL)
+    renamed = re.sub(
+        r'extern "C"(.*?)\bkernel\(', r"static inline \1 compute(", source, flags=re.DOTALL
+    )
     passed = ", ".join(_from_slot(type_, slot) for slot, type_ in enumerate(types))
-    return f'{renamed}\nextern "C" void kernel(const int64_t* slots)\n{{\n    compute({passed});\n}}\n'
+    return (
+        f'{renamed}\nextern "C" void kernel(const int64_t* slots)\n{{\n    compute({passed});\n}}\n'
+    )
 
 
 def _from_slot(type_: str, slot: int) -> str:

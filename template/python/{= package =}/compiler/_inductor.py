@@ -12,6 +12,7 @@ from torch._functorch import config as functorch_config
 from torch._inductor import compile_fx as module
 from torch._inductor import config
 
+from .._build import NAME
 from .._patches import uses_device
 from . import _codegen, _replay
 from ._compilers import Compiler, current
@@ -34,6 +35,12 @@ def install() -> None:
     ) -> Any:
         if _compiling.get() or not uses_device(model_, example_inputs_):
             return original(model_, example_inputs_, inner_compile, config_patches, **keywords)
+        if config.cpp_wrapper or (config_patches or {}).get("cpp_wrapper"):
+            raise NotImplementedError(
+                f"compiled code for {NAME} is called from Python: AOTInductor and cpp_wrapper are "
+                "not supported; save the program by torch.export.save, and compile what "
+                "torch.export.load returns"
+            )
         compiler = current()
         known = config.get_config_copy()
         options = {name: value for name, value in compiler.options.items() if name in known}
@@ -65,9 +72,7 @@ class _Inner:
         """Whether this adds nothing to what Inductor makes."""
         return self._compiler.compile is None and not self._replay
 
-    def __call__(
-        self, graph: torch.fx.GraphModule, inputs: Sequence[Any], **keywords: Any
-    ) -> Any:
+    def __call__(self, graph: torch.fx.GraphModule, inputs: Sequence[Any], **keywords: Any) -> Any:
         _codegen.register(self._compiler)
         if self._compiler.compile is not None:
             made = self._compiler.compile(graph, inputs)

@@ -39,7 +39,10 @@ class _Worker:
     def get_device_properties(device: Any = None) -> Properties:
         found = devices.get_device_properties(device)
         return Properties(
-            found.name, found.total_memory, max(1, found.compute_units), max(1, found.sub_group_size)
+            found.name,
+            found.total_memory,
+            max(1, found.compute_units),
+            max(1, found.sub_group_size),
         )
 
 

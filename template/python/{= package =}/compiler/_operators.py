@@ -1,17 +1,89 @@
-"""Inductor's kernels, where the device's own operators are all there is."""
+"""Inductor's code where all that the device has are its operators: a call of one for each node."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from torch._inductor.scheduler import BaseScheduling
+import torch
+from torch._inductor.codegen.wrapper import PythonWrapperCodegen, SubgraphPythonWrapperCodegen
+from torch._inductor.lowering import lowerings
+
+_FUNCTIONS = torch._C._VariableFunctions
+_CONTIGUOUS = frozenset({"reshape", "view", "_unsafe_view", "unflatten"})
+_VIEWS = frozenset({"expand", "permute", "select", "slice", "unsqueeze"})
+"""The views that never copy, and before them those that do not if their tensor is contiguous."""
 
 
-class OperatorScheduling(BaseScheduling):
-    def can_fuse_vertical(self, node1, node2): return False
-    def can_fuse_horizontal(self, node1, node2): return False
-    def group_fn(self, sizes): return tuple(tuple(s) for s in sizes)
-    def flush(self): pass
-    def codegen_sync(self): pass
-    def codegen_node(self, node):
-        raise NotImplementedError(f"POINTWISE {node} {[n.node for n in node.get_nodes()]}")
+def leave_views(graph: torch.fx.GraphModule) -> None:
+    """Let Inductor make the views itself, which costs less than a call of an operator."""
+    for node in graph.graph.nodes:
+        source = node.args[0] if node.args else None
+        if not isinstance(source, torch.fx.Node):
+            continue
+        if _name(node.target) in ("t", "transpose"):
+            # Inductor knows these two by another name.
+            order = list(range(source.meta["val"].dim()))
+            if len(order) > 1:
+                one, other = node.args[1:] or (0, 1)
+                order[one], order[other] = order[other], order[one]
+            node.target, node.args = torch.ops.aten.permute.default, (source, order)
+        name = _name(node.target)
+        if node.target in lowerings and (
+            name in _VIEWS or (name in _CONTIGUOUS and _is_contiguous(source.meta.get("val")))
+        ):
+            node.meta["custom"] = {**node.meta.get("custom", {}), "compile_with_inductor": True}
+
+
+def _name(target: Any) -> str | None:
+    if isinstance(target, torch._ops.OpOverload) and target.namespace == "aten":
+        return target._opname
+    return None
+
+
+def _is_simple(schema: Any) -> bool:
+    # The functions take no None in a list of tensors, and their default reduction is another one.
+    text = str(schema)
+    return not schema.is_mutable and "Tensor?[]" not in text and " reduction=" not in text
+
+
+def _is_contiguous(value: Any) -> bool:
+    # Unknown sizes are no reason to guard on them.
+    return (
+        isinstance(value, torch.Tensor)
+        and not value._has_symbolic_sizes_strides
+        and value.is_contiguous()
+    )
+
+
+class _Calls(PythonWrapperCodegen):
+    """Calls operators by PyTorch's Python functions, in a third of the time that others take."""
+
+    def write_header(self) -> None:
+        super().write_header()
+        self.header.writeline("from torch._C import _VariableFunctions as operators")
+
+    def _generate_extern_kernel_alloc_helper(self, extern_kernel: Any, args: Any) -> None:
+        operator = getattr(extern_kernel, "op_overload", None)
+        name = _name(operator)
+        if name is not None and hasattr(_FUNCTIONS, name) and _is_simple(operator._schema):
+            extern_kernel.python_kernel_name = f"operators.{name}"
+        super()._generate_extern_kernel_alloc_helper(extern_kernel, args)
+
+
+class OperatorWrapper(_Calls):
+    """Writes the calls of a graph, and makes what writes those of a graph within it."""
+
+    @staticmethod
+    def create(
+        is_subgraph: bool,
+        subgraph_name: str | None,
+        parent_wrapper: PythonWrapperCodegen | None,
+        partition_signatures: Any = None,
+    ) -> PythonWrapperCodegen:
+        if is_subgraph:
+            return _SubgraphWrapper(subgraph_name, parent_wrapper, partition_signatures)
+        return OperatorWrapper()
+
+
+class _SubgraphWrapper(_Calls, SubgraphPythonWrapperCodegen):
+    """Writes the calls of a graph within another."""

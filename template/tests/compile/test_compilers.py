@@ -1,0 +1,86 @@
+"""Choosing a compiler, and adding one."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import torch
+from backend import DEVICE, ENV_PREFIX, backend
+from support import run_python
+
+PAGE = Path(__file__).parents[2] / "docs" / "features" / "compile.md"
+
+
+def test_importing_leaves_pytorch_s_compilers_alone() -> None:
+    run_python(
+        f"""
+import sys, torch
+torch.ones(2, device="{DEVICE}").sin().cpu()
+assert not {{"torch._dynamo", "torch._inductor"}} & set(sys.modules)
+"""
+    )
+
+
+def test_example_of_the_page() -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), flags=re.DOTALL)
+    run_python(
+        f"""device = "{DEVICE}"
+{example}
+from torch._inductor.utils import run_and_get_code
+x, y = torch.randn(3, 4), torch.randn(4)
+compiled = torch.compile(lambda x, y: torch.relu(x + y) * 2)
+result, code = run_and_get_code(compiled, x.to(device), y.to(device))
+torch.testing.assert_close(result.cpu(), torch.relu(x + y) * 2)
+assert "vendor.add_relu" in code[0] and "relu.default(" not in code[0].replace("add_relu", "")
+"""
+    )
+
+
+@pytest.mark.full
+def test_compiler_of_whole_graphs() -> None:
+    run_python(
+        f"""
+import torch
+backend = torch.get_device_module("{DEVICE}")
+seen = []
+
+def compile(graph, inputs):
+    seen.append([str(node.target) for node in graph.graph.nodes if node.op == "call_function"])
+    return graph.forward if len(seen) == 1 else None
+
+backend.register_compiler(backend.Compiler("whole", compile=compile))
+x = torch.randn(4, requires_grad=True)
+held = x.detach().to("{DEVICE}").requires_grad_()
+for each in (x, held):
+    program = torch.compile(lambda x: x.sin().sum()) if each is held else lambda x: x.sin().sum()
+    program(each).backward()
+torch.testing.assert_close(held.grad.cpu(), x.grad)
+assert len(seen) == 2 and "aten.sin.default" in seen[0], seen
+"""
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("fastest", "no compiler is named 'fastest'"), ("never", "cannot be used on this device")],
+)
+def test_wrong_choices(name: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "never" not in backend.compilers():
+        backend.register_compiler(backend.Compiler("never", usable=lambda: False))
+    monkeypatch.setenv(f"{ENV_PREFIX}_COMPILER", name)
+    with pytest.raises(Exception, match=message):
+        torch.compile(lambda x: x + 1)(torch.ones(2, device=DEVICE))
+
+
+def test_names_are_unique() -> None:
+    with pytest.raises(ValueError, match="choose another name"):
+        backend.register_compiler(backend.Compiler("operators"))
+    assert backend.compilers()[-2:] == ["host", "operators"]
+
+
+def test_reports_what_cannot_be_replayed() -> None:
+    compiled = torch.compile(lambda x: x.sin() + x.cpu().sum(), mode="reduce-overhead")
+    with pytest.warns(UserWarning, match="runs without a graph: it works on cpu"):
+        compiled(torch.ones(2, device=DEVICE))

@@ -1,0 +1,59 @@
+"""Every operator of PyTorch's table, compiled, does what it does otherwise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from backend import DEVICE
+from torch.testing._internal.common_methods_invocations import op_db
+from torch.testing._internal.opinfo.core import OpInfo
+from torch.utils import _pytree
+
+SAMPLES = 2
+OPERATORS = [
+    each
+    for each in op_db
+    if torch.float32 in each.dtypes and "empty" not in each.name and "sparse" not in each.name
+]
+"""Those of float32, but for uninitialised memory and for layouts that are not compiled."""
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("operator", OPERATORS, ids=lambda each: each.formatted_name)
+def test_operator(operator: OpInfo) -> None:
+    torch._dynamo.reset()
+    compared = 0
+    for sample in list(operator.sample_inputs("cpu", torch.float32))[:SAMPLES]:
+        inputs, arguments, keywords = _pytree.tree_map_only(
+            torch.Tensor,
+            lambda each: each.detach().to(DEVICE),
+            (sample.input, sample.args, sample.kwargs),
+        )
+
+        def call(
+            operator: Any,
+            inputs: Any = inputs,
+            arguments: Any = arguments,
+            keywords: Any = keywords,
+        ) -> Any:
+            torch.manual_seed(0)
+            return operator(inputs, *arguments, **keywords)
+
+        try:
+            expected = call(operator)
+        except (NotImplementedError, RuntimeError):
+            continue
+        actual = call(torch.compile(lambda *a, **k: operator.op(*a, **k)))
+        torch.testing.assert_close(actual, expected, equal_nan=True, check_stride=True)
+        compared += 1
+    if not compared:
+        pytest.skip("no sample of it runs eagerly")
+
+
+def test_a_reduction_by_default() -> None:
+    """PyTorch's Python function for this operator has another default than the operator."""
+    x = torch.rand(3, device=DEVICE)
+    compiled = torch.compile(lambda x: torch.ops.aten.binary_cross_entropy_with_logits(x, x))
+    assert compiled(x).shape == ()

@@ -1,0 +1,182 @@
+"""Compiled functions: what they write, how they are shaped, where they draw and on which device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from backend import DEVICE, backend
+from compile.programs import seeded
+from support import needs, needs_two_devices
+from torch import Tensor
+
+Function = Callable[..., Any]
+
+
+def mutation(x: Tensor, cache: Tensor) -> Any:
+    """Writes to its inputs, by views of them too."""
+    x.add_(1)
+    cache[:, torch.tensor([1, 3], device=x.device)] = x[:2, :2]
+    x[0].mul_(2)
+    return x.t() + 1, cache
+
+
+def shapes(x: Tensor, _: Tensor) -> Any:
+    """Returns views and copies of many strides."""
+    return (
+        x.transpose(0, 1).reshape(-1),
+        x[:, ::2] + 1,
+        x.expand(2, *x.shape).contiguous(),
+        torch.cat([x, x.flip(0)]),
+        x.sort(),
+        x.as_strided((2, 2), (1, 2), 1),
+        x[[0, 2]],
+        torch.arange(5, device=x.device),
+        x.new_tensor([1.0, 2.0]),
+        torch.where(x > 0, x, torch.tensor(3.0)),
+    )
+
+
+def breaks(x: Tensor, _: Tensor) -> Any:
+    """Depends on values, so that it is compiled in pieces."""
+    y = x.sin() + 1
+    if y.sum().item() > 0:
+        y = y * 2
+    return y.cos(), y.nonzero()
+
+
+def two_devices(x: Tensor, _: Tensor) -> Any:
+    """Works on the CPU between."""
+    return (x.cpu() + 1).to(x.device) @ x.t()
+
+
+def draws(x: Tensor, _: Tensor) -> Any:
+    """Draws in all the usual ways."""
+    return torch.rand_like(x), torch.bernoulli(x.sigmoid()), torch.dropout(x, 0.5, train=True)
+
+
+PROGRAMS: list[Function] = [mutation, shapes, breaks, two_devices, draws]
+
+
+def inputs() -> tuple[Tensor, Tensor]:
+    """Return what the programs take, the same each time."""
+    generator = torch.Generator().manual_seed(0)
+    return torch.randn(4, 6, generator=generator).to(DEVICE), torch.zeros(2, 5, device=DEVICE)
+
+
+@pytest.mark.parametrize(
+    "mode", ["reduce-overhead", pytest.param("default", marks=pytest.mark.full)]
+)
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.filterwarnings("ignore:.*runs without a graph")
+def test_program(program: Function, mode: str) -> None:
+    compiled = torch.compile(program, mode=mode)
+    for _ in range(3):
+        taken, expected = inputs(), inputs()
+        results = seeded(compiled, *taken), seeded(program, *expected)
+        torch.testing.assert_close((results[0], taken), (results[1], expected), check_stride=True)
+
+
+def test_sizes_that_change() -> None:
+    compiled = torch.compile(lambda x: (x @ x.t()).softmax(-1).flatten(), dynamic=True)
+    for size in (2, 3, 9):
+        x = torch.randn(size, 4)
+        torch.testing.assert_close(compiled(x.to(DEVICE)).cpu(), (x @ x.t()).softmax(-1).flatten())
+
+
+def test_results_that_are_held() -> None:
+    """Results and gradients of earlier calls stay as they are, whatever replays write."""
+    model = torch.nn.Linear(8, 8, device=DEVICE)
+    compiled = torch.compile(model, mode="reduce-overhead")
+    x = torch.randn(4, 8, device=DEVICE)
+    held = [compiled(x * number) for number in range(5)]
+    expected = [model(x * number) for number in range(5)]
+    torch.testing.assert_close(held, expected)
+    sum(each.square().sum() for each in held).backward()
+    actual = model.weight.grad
+    model.weight.grad = None
+    sum(each.square().sum() for each in expected).backward()
+    torch.testing.assert_close(actual, model.weight.grad)
+
+
+def test_gradients_that_add_up() -> None:
+    model = torch.nn.Linear(8, 8, device=DEVICE)
+    compiled = torch.compile(model, mode="reduce-overhead")
+    x = torch.randn(4, 8, device=DEVICE)
+    for _ in range(5):
+        compiled(x).sum().backward()
+    actual = model.weight.grad
+    model.weight.grad = None
+    model(x).sum().backward()
+    torch.testing.assert_close(actual, model.weight.grad * 5)
+
+
+@needs(torch.bfloat16)
+def test_autocast() -> None:
+    if not torch.amp.is_autocast_available(DEVICE):
+        pytest.skip("the backend was generated without autocast")
+    model = torch.nn.Linear(8, 8, device=DEVICE)
+    compiled = torch.compile(model)
+    x = torch.randn(4, 8, device=DEVICE)
+    with torch.autocast(DEVICE, torch.bfloat16):
+        actual, expected = compiled(x), model(x)
+    assert actual.dtype == torch.bfloat16
+    torch.testing.assert_close(actual, expected)
+
+
+@needs_two_devices
+def test_another_device() -> None:
+    x = torch.randn(4, 8)
+    result = torch.compile(lambda x: x.sin() + 1)(x.to(f"{DEVICE}:1"))
+    assert result.device.index == 1
+    torch.testing.assert_close(result.cpu(), x.sin() + 1)
+
+
+def test_streams() -> None:
+    stream = backend.Stream()
+
+    def program(x: Tensor) -> Tensor:
+        stream.wait_stream(backend.current_stream())
+        with backend.stream(stream):
+            y = x * 2
+        backend.current_stream().wait_stream(stream)
+        return y + 1
+
+    torch.testing.assert_close(
+        torch.compile(program)(torch.ones(4, device=DEVICE)).cpu(), torch.full((4,), 3.0)
+    )
+
+
+def test_flexible_attention() -> None:
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+    size = 32
+    tensors = [torch.randn(1, 2, size, 8, dtype=torch.float64) for _ in range(3)]
+    rows, columns = torch.arange(size)[:, None], torch.arange(size)
+    scores = tensors[0] @ tensors[1].transpose(-1, -2) / 8**0.5 + (rows - columns) * 0.1
+    expected = scores.masked_fill(columns > rows, -torch.inf).softmax(-1) @ tensors[2]
+    mask = create_block_mask(
+        lambda b, h, row, column: row >= column, None, None, size, size, DEVICE
+    )
+    query, key, value = (each.float().to(DEVICE).requires_grad_() for each in tensors)
+    result = torch.compile(flex_attention)(
+        query, key, value, lambda score, b, h, row, column: score + (row - column) * 0.1, mask
+    )
+    torch.testing.assert_close(result.cpu(), expected.float())
+    result.sum().backward()
+    assert all(each.grad is not None and each.grad.isfinite().all() for each in (query, key, value))
+
+
+def test_exported_program() -> None:
+    model = torch.nn.Linear(8, 8, device=DEVICE)
+    sizes = ({0: torch.export.Dim("batch")},)
+    program = torch.export.export(model, (torch.randn(3, 8, device=DEVICE),), dynamic_shapes=sizes)
+    x = torch.randn(5, 8, device=DEVICE)
+    torch.testing.assert_close(torch.compile(program.module())(x), model(x))
+
+
+def test_code_without_python() -> None:
+    with pytest.raises(Exception, match=r"torch\.export\.save"):
+        torch.compile(lambda x: x + 1, options={"cpp_wrapper": True})(torch.ones(2, device=DEVICE))
