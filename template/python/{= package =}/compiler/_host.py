@@ -4,6 +4,8 @@ A kernel runs on a thread of the host's when its turn in the stream has come, so
 the device's own work, and the thread that launches it does not wait.
 """
 
+# mypy: allow-untyped-calls
+# Inductor has few types.
 from __future__ import annotations
 
 import ast
@@ -66,8 +68,8 @@ class HostWrapper(_Calls):
     @staticmethod
     def create(
         is_subgraph: bool,
-        subgraph_name: str | None,
-        parent_wrapper: PythonWrapperCodegen | None,
+        subgraph_name: Any,
+        parent_wrapper: Any,
         partition_signatures: Any = None,
     ) -> PythonWrapperCodegen:
         if is_subgraph:

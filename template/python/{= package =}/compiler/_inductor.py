@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any
 
 import torch
 from torch._functorch import config as functorch_config
-from torch._inductor import compile_fx as module
 from torch._inductor import config
 
 from .._build import NAME
@@ -23,6 +23,7 @@ _compiling: ContextVar[bool] = ContextVar("compiling", default=False)
 
 def install() -> None:
     """Let graphs with tensors of this device be compiled by the chosen compiler."""
+    module: Any = importlib.import_module("torch._inductor.compile_fx")
     original = module.compile_fx
 
     @functools.wraps(original)

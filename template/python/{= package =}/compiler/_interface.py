@@ -52,7 +52,7 @@ class Interface(DeviceInterface):
     device = devices.device
     Event = streams.Event
     Stream = streams.Stream
-    Worker = _Worker
+    Worker = _Worker  # type: ignore[assignment]
     current_device = staticmethod(devices.current_device)
     set_device = staticmethod(devices.set_device)
     device_count = staticmethod(devices.device_count)
@@ -74,7 +74,8 @@ class Interface(DeviceInterface):
 
     @staticmethod
     def get_raw_stream(device_idx: int) -> int:
-        handle: int = streams.current_stream(device_idx).native_handle
+        stream: Any = streams.current_stream(device_idx)
+        handle: int = stream.native_handle
         return handle
 
     @staticmethod

@@ -4,12 +4,14 @@ Where all that the device has are its operators, Inductor calls them for the nod
 kernels are left over, such as copies that change the strides of a tensor.
 """
 
+# mypy: allow-untyped-calls
+# Inductor has few types.
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-import sympy
+import sympy  # type: ignore[import-untyped]
 import torch
 from torch._inductor import ir
 from torch._inductor.ops_handler import DefaultHandler
@@ -50,7 +52,7 @@ def _write(buffer: ir.ComputedBuffer) -> None:
     expressions = _Expressions(buffer.data.get_size(), buffer.get_device_or_error())
     with V.set_ops_handler(expressions):
         value = buffer.data.inner_fn(expressions.index)
-    layout = buffer.layout
+    layout: Any = buffer.layout
     changes = isinstance(layout, ir.MutationLayoutSHOULDREMOVE)
     target = layout.target.codegen_reference() if changes else buffer.get_name()
     V.graph.wrapper_code.writeline(f"{target}.copy_({value.value})")

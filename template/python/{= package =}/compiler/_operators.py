@@ -1,5 +1,7 @@
 """Inductor's code where all that the device has are its operators: a call of one for each node."""
 
+# mypy: allow-untyped-calls
+# Inductor has few types.
 from __future__ import annotations
 
 from typing import Any
@@ -63,7 +65,7 @@ class _Calls(PythonWrapperCodegen):
         self.header.writeline("from torch._C import _VariableFunctions as operators")
 
     def _generate_extern_kernel_alloc_helper(self, extern_kernel: Any, args: Any) -> None:
-        operator = getattr(extern_kernel, "op_overload", None)
+        operator: Any = getattr(extern_kernel, "op_overload", None)
         name = _name(operator)
         if name is not None and hasattr(_FUNCTIONS, name) and _is_simple(operator._schema):
             extern_kernel.python_kernel_name = f"operators.{name}"
@@ -76,8 +78,8 @@ class OperatorWrapper(_Calls):
     @staticmethod
     def create(
         is_subgraph: bool,
-        subgraph_name: str | None,
-        parent_wrapper: PythonWrapperCodegen | None,
+        subgraph_name: Any,
+        parent_wrapper: Any,
         partition_signatures: Any = None,
     ) -> PythonWrapperCodegen:
         if is_subgraph:

@@ -8,7 +8,8 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import torch
-from torch._inductor.compile_fx import get_expanded_dims, index_expanded_dims_and_copy_
+from torch._inductor.compile_fx import index_expanded_dims_and_copy_
+from torch._inductor.output_code import get_expanded_dims
 
 from .. import _C
 from .._build import NAME
