@@ -137,7 +137,8 @@ def test_a_feature_defines_what_the_catalog_says_it_provides(
     assert bool(modules) == bool(feature.provides)
     if not modules:
         return
-    text = "".join(module.read_text("utf-8") for module in modules)
+    files = [module / "__init__.py" if module.is_dir() else module for module in modules]
+    text = "".join(file.read_text("utf-8") for file in files)
     exported = re.search(r"^__all__.* = (\[[^]]*\])", text, re.MULTILINE)
     assert exported
     assert set(feature.provides) <= set(ast.literal_eval(exported[1]))
