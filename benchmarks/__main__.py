@@ -15,6 +15,7 @@ from rich.markdown import Markdown
 from benchmarks import units
 from benchmarks.building import building, running
 from benchmarks.commands import cloned, commanding, rendering
+from benchmarks.compiling import compiling
 from benchmarks.costs import environment
 from benchmarks.features import costs
 from benchmarks.figures import STORE, Report, circumstances
@@ -34,9 +35,9 @@ def measure() -> Report:
         built, compiled = building(scratch / "standard-1", project, scratch)
         full = environment(scratch / "environment", str(project))
         standard = environment(scratch / "environment-of-standard", str(scratch / "standard-1"))
-        rows += (
-            built + running(full, project, scratch) + costs(full / "python", standard / "python")
-        )
+        rows += built + running(full, project, scratch)
+        rows += costs(full / "python", standard / "python")
+        rows += compiling(full / "python", project)
     return Report(circumstances(), rows, compiled)
 
 

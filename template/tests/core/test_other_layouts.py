@@ -75,7 +75,14 @@ expected = model(values).detach().cpu()
 """
 
 
-@pytest.mark.parametrize("options", ["", "mode='max-autotune'", "fullgraph=True, dynamic=True"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        "",
+        pytest.param("mode='max-autotune'", marks=pytest.mark.full),
+        pytest.param("fullgraph=True, dynamic=True", marks=pytest.mark.full),
+    ],
+)
 def test_compiling_works_or_says_which_backend_to_use(options: str) -> None:
     result = run_python(
         f"""{COMPILED}

@@ -12,7 +12,7 @@ from torch._inductor.lowering import lowerings
 
 _FUNCTIONS = torch._C._VariableFunctions
 _CONTIGUOUS = frozenset({"reshape", "view", "_unsafe_view", "unflatten"})
-_VIEWS = frozenset({"expand", "permute", "select", "slice", "unsqueeze"})
+_VIEWS = frozenset({"alias", "detach", "expand", "permute", "select", "slice", "unsqueeze"})
 """The views that never copy, and before them those that do not if their tensor is contiguous."""
 
 
