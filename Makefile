@@ -3,8 +3,9 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/bash -o pipefail
 
-TORCH := 2.13.0
-VENV := .venv
+TESTED := 2.13.0
+TORCH ?= $(TESTED)
+VENV := $(if $(filter $(TESTED),$(TORCH)),.venv,build/torch-$(TORCH))
 BIN := $(abspath $(VENV))/bin
 READY := $(VENV)/ready
 DEMO := build/foo
@@ -21,10 +22,11 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*  ## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*  ## (.*)/  make \1\t\2/' | expand -t 22
 
-venv: $(READY)  ## the virtual environment, with the pinned PyTorch and all tools
+venv: $(READY)  ## the virtual environment, with the pinned PyTorch and all tools; another with TORCH=2.15.0
 
 # PyTorch goes first, so that nothing else chooses its version.
 $(READY): pyproject.toml Makefile
+	mkdir -p $(@D)
 	test -x $(BIN)/python || python3 -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet torch==$(TORCH)
@@ -37,8 +39,15 @@ demo: $(READY)  ## render foo, build it, install it, run its quickstart
 	$(BIN)/python -m pip install --quiet --no-build-isolation $(DEMO)
 	$(BIN)/python $(DEMO)/examples/quickstart.py
 
-test: $(READY)  ## every test: renders, builds and exercises foo
+test: $(READY)  ## every test: renders, builds and exercises foo; with TORCH=2.15.0, foo's own with that PyTorch
+ifeq ($(TORCH),$(TESTED))
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup tests
+else
+	rm -rf $(DEMO)
+	$(BIN)/copier copy --quiet --defaults --data preset=full --vcs-ref HEAD $(CURDIR) $(DEMO)
+	$(BIN)/python -m pip install --quiet --no-build-isolation '$(abspath $(DEMO))[test]'
+	cd $(DEMO) && $(BIN)/python -m pytest -n $(JOBS) -q
+endif
 
 lint: $(READY)  ## formatting and types of our own Python
 	$(BIN)/ruff format --check .

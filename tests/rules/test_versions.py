@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,15 +14,24 @@ from torchsmith import tables
 from torchsmith.template import CATALOG
 
 TESTED = tables.load("torch")["torch_window"]["default"]["tested"]
+WINDOW = tables.load("torch")["torch_window"]["default"]["versions"]
+RECOMMENDED = r"pip install 'torch==([\d.]+)\.\*' .*# any from ([\d.]+) on"
 
 
-def found(file: Path, pattern: str) -> set[str]:
+def found(file: Path, pattern: str) -> set[Any]:
     return set(re.findall(pattern, file.read_text("utf-8")))
 
 
-@pytest.mark.parametrize("file", ["Makefile", "README.md", "docs/getting-started.md"])
+@pytest.mark.parametrize("file", ["Makefile", "docs/getting-started.md"])
 def test_our_own_pytorch(file: str) -> None:
-    assert found(ROOT / file, r"(?:torch==|TORCH := |PyTorch )(\d+\.\d+\.\d+)") == {TESTED}
+    assert found(ROOT / file, r"(?:TESTED := |PyTorch )(\d+\.\d+\.\d+)") == {TESTED}
+
+
+def test_the_newest_pytorch_is_recommended(render: Renderer) -> None:
+    newest = {(WINDOW[-1], WINDOW[0])}
+    for file in ("README.md", "docs/getting-started.md"):
+        assert found(ROOT / file, RECOMMENDED) == newest
+    assert found(render(preset="full") / "README.md", RECOMMENDED) == newest
 
 
 @pytest.mark.parametrize("provider", ["github", "gitlab"])
@@ -35,8 +45,7 @@ def test_what_the_rendered_ci_installs(provider: str, render: Renderer) -> None:
 
 
 def test_pytorch_is_inside_its_window_and_reserved_names_are_its_own() -> None:
-    window = tables.load("torch")["torch_window"]["default"]["versions"]
-    assert ".".join(TESTED.split(".")[:2]) in window
+    assert ".".join(TESTED.split(".")[:2]) in WINDOW
     assert f"torch {TESTED}." in (CATALOG / "reserved.yml").read_text("utf-8")
 
 
