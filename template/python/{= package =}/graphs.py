@@ -125,7 +125,7 @@ def _check_optimizer(optimizer: Optimizer, *_: object) -> None:
     if not countless and _C.is_current_stream_capturing():
         raise RuntimeError(
             f"{type(optimizer).__name__} counts its steps on the host, which cannot be recorded in "
-            "a graph: make it with capturable=True or fused=True"
+            "a graph: make it with capturable=True"
         )
 
 
