@@ -104,8 +104,11 @@ def test_convolution(
         sample(*size, dtype=dtype, low=-1, high=1, seed=seed)
         for seed, size in enumerate((shape, weights, (channels,)))
     ]
-    compare(partial(function, **more), *inputs, order=2 if dtype.itemsize > 2 else 1)
-    compare(partial(function, **more), *inputs[:2], order=1)
+    # Some CPUs have no right bfloat16 for transposed convolutions in PyTorch 2.15.
+    narrow = dtype.itemsize == 2
+    oracle = torch.float32 if narrow else None
+    compare(partial(function, **more), *inputs, order=1 if narrow else 2, oracle=oracle)
+    compare(partial(function, **more), *inputs[:2], order=1, oracle=oracle)
 
 
 def test_layouts_of_convolutions() -> None:
