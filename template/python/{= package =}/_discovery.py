@@ -64,7 +64,8 @@ def discover(
         package: where to look.
         core: the modules that are always there; they come first so that features can replace
             what they bring.
-        programs: the names of modules that are run by ``python -m`` and bring nothing.
+        programs: the names of modules that bring nothing: they are run by ``python -m``, or
+            imported by who needs them.
     """
     modules = list(core)
     known = {module.__name__ for module in modules}

@@ -1,0 +1,32 @@
+"""Other libraries take long to import: their tests run by ``-m ecosystem`` alone."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the tests out unless the marker is named."""
+    if "ecosystem" in (config.getoption("-m") or ""):
+        return
+    left_out = [item for item in items if item.get_closest_marker("ecosystem")]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("ecosystem")]
+
+
+@pytest.fixture(autouse=True)
+def library(request: pytest.FixtureRequest) -> ModuleType | None:
+    """Skip a test whose libraries, the marker's arguments, are absent or made for another PyTorch."""
+    marker: Any = request.node.get_closest_marker("ecosystem")
+    module = None
+    for name in marker.args:
+        try:
+            module = importlib.import_module(name)
+        except (ImportError, RuntimeError) as error:
+            pytest.skip(f"{name} cannot be imported: {error}")
+    return module

@@ -1,0 +1,79 @@
+"""The recipes of docs/ecosystem.md run as they stand, and what the page warns of is so."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from backend import DEVICE, PACKAGE
+from support import run_python
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "ecosystem.md"
+
+
+def recipe(heading: str) -> str:
+    section = PAGE.read_text("utf-8").split(f"\n## {heading}\n", 1)[1]
+    found = re.search(r"^```python\n(.*?)^```$", section, re.M | re.S)
+    assert found is not None
+    return found[1]
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        pytest.param("Lightning", marks=pytest.mark.ecosystem("lightning")),
+        pytest.param("Safetensors", marks=pytest.mark.ecosystem("safetensors")),
+        pytest.param(
+            "Transformers and accelerate",
+            marks=pytest.mark.ecosystem("transformers", "accelerate"),
+        ),
+    ],
+)
+def test_a_recipe_ends_on_the_device(heading: str) -> None:
+    assert run_python(recipe(heading)).stdout.split()[-1] == f"{DEVICE}:0"
+
+
+@pytest.mark.ecosystem("transformers", "accelerate")
+def test_the_trainer_computes_in_bfloat16_by_the_variable() -> None:
+    code = recipe("Transformers and accelerate")
+    code = code.replace('"no"  # or bf16', '"bf16"')
+    code = code.replace(
+        "with tempfile",
+        "model.transformer.h[0].mlp.c_fc.register_forward_hook(\n"
+        "    lambda module, arguments, result: print('dtype', result.dtype))\nwith tempfile",
+    )
+    assert "dtype torch.bfloat16" in run_python(code).stdout
+
+
+@pytest.mark.ecosystem("accelerate")
+def test_accelerate_uses_the_cpu_without_the_variable() -> None:
+    """As the page says. If it changes, the recipe can go."""
+    code = "from accelerate import Accelerator; print(Accelerator().device)"
+    assert run_python(code).stdout.split()[-1] == "cpu"
+
+
+@pytest.mark.ecosystem("lightning")
+@pytest.mark.parametrize("precision", ["16-mixed", "bf16-mixed"])
+def test_lightning_computes_in_the_precision_of_the_strategy(precision: str) -> None:
+    code = recipe("Lightning").replace("single_device(0)", f"single_device(0, '{precision}')")
+    code = code.replace("self.seen = batch.device", "self.seen = self.layer(batch).dtype")
+    expected = "torch.float16" if precision == "16-mixed" else "torch.bfloat16"
+    assert run_python(code).stdout.split()[-1] == expected
+
+
+@pytest.mark.ecosystem("lightning")
+def test_lightnings_own_choices_are_refused() -> None:
+    code = recipe("Lightning")
+    own = code.replace("strategy=", "precision='bf16-mixed', strategy=")
+    done = run_python(own, check=False)
+    assert "give single_device() the precision 'bf16-mixed'" in done.stderr
+    own = code.replace("strategy=single_device(0)", "accelerator=DeviceAccelerator(), devices=1")
+    done = run_python(own.replace("import single_device", "import DeviceAccelerator"), check=False)
+    assert "Lightning placed the model on cpu" in done.stderr
+
+
+@pytest.mark.ecosystem("lightning")
+def test_import_of_the_package_imports_no_library() -> None:
+    code = f"import sys, {PACKAGE}; print([n for n in sys.modules if 'lightning' in n])"
+    assert run_python(code).stdout.strip() == "[]"
