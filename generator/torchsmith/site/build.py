@@ -30,10 +30,10 @@ LIBRARIES = {
     ),
     "ppmd7": ("decode.wasm",),
 }
-# Longer contexts save a hundredth and cost a fifth of the time; with less memory the model forgets:
-# 40 MiB do for three megabytes of text, and a browser provides what is used of it.
-ORDER = 10
-MEMORY = 64 << 20
+# Longer contexts save nothing; with less memory the model forgets: 80 MiB do for four megabytes of
+# text, and a browser provides what is used of it.
+ORDER = 14
+MEMORY = 96 << 20
 # What pyppmd makes of one piece must fit into 32 KiB, or bytes are lost.
 PIECE = 1024
 LICENSES = "generator/catalog/licenses"
