@@ -100,7 +100,7 @@ def graphs_are_differentiated() -> None:
 @surface(
     "compile",
     'torch.compile(backend="inductor"): Scheduling, PythonWrapperCodegen',
-    declined='inductor generates no code for this device: use backend="aot_eager"',
+    feature="compile",
 )
 def code_is_generated() -> None:
     compiled_by("inductor")
