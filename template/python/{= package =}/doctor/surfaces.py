@@ -29,6 +29,7 @@ FEATURE_PAGES = {
     "storage": ("storage", "features/storage.md"),
     "sharing": ("ipc", "features/ipc.md"),
     "graphs": ("graphs", "features/graphs.md"),
+    "extensions": ("extension", "features/extension.md"),
 }
 """The feature that a section is about, and its page."""
 

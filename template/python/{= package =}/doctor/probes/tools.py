@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -138,3 +139,19 @@ def processes_are_grouped() -> None:
     if not distributed.is_available():
         raise Declined("this PyTorch was built without torch.distributed")
     distributed.get_default_backend_for_device(NAME)
+
+
+@surface("extensions", "torch.library.Library")
+def operators_are_added() -> None:
+    with torch.library._scoped_library(f"{NAME}_doctor", "DEF") as library:
+        library.define("double(Tensor x) -> Tensor")
+        library.impl("double", double, "PrivateUse1")
+        added: Any = getattr(torch.ops, f"{NAME}_doctor").double
+        x = torch.ones(2, device=NAME)
+        expect(added(x).tolist(), double(x).tolist())
+
+
+@surface("extensions", "find_package, utils.cpp_extension", feature="extension")
+def operators_are_built() -> None:
+    installed = Path(backend.cmake_prefix_path).parents[1]
+    expect((installed / "include" / NAME / "extension.h").is_file())

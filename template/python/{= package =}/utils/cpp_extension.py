@@ -1,0 +1,78 @@
+"""``torch.utils.cpp_extension`` for code that calls this backend.
+
+The names, the arguments and the results are PyTorch's. What is built here finds the backend's header and is linked
+with its library as well, so code for PyTorch needs no more than another import. What was built needs the package to be
+loaded before it, which ``import torch`` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from torch.utils import cpp_extension as _cpp_extension
+from torch.utils.cpp_extension import BuildExtension
+
+from .. import _C
+
+__all__ = [
+    "BuildExtension",
+    "CppExtension",
+    "include_paths",
+    "library_paths",
+    "load",
+    "load_inline",
+]
+
+# Half of it has annotations.
+cpp_extension: Any = _cpp_extension
+_LIBRARY = __package__.partition(".")[0]
+
+
+def _paths(folder: str) -> list[str]:
+    return [str(Path(_C.__file__).parent / folder)]
+
+
+def include_paths() -> list[str]:
+    """Return where the backend's header is, and PyTorch's."""
+    return [*_paths("include"), *cpp_extension.include_paths()]
+
+
+def library_paths() -> list[str]:
+    """Return where the backend's library is, and PyTorch's."""
+    return [*_paths("lib"), *cpp_extension.library_paths()]
+
+
+def CppExtension(name: str, sources: Sequence[str], **options: Any) -> Any:
+    """Return a ``setuptools.Extension``, to be built by :class:`BuildExtension`.
+
+    Args:
+        name: the module's.
+        sources: files of C++.
+        options: those of ``setuptools.Extension``.
+    """
+    options["include_dirs"] = [*options.get("include_dirs", ()), *_paths("include")]
+    options["library_dirs"] = [*options.get("library_dirs", ()), *_paths("lib")]
+    options["libraries"] = [*options.get("libraries", ()), _LIBRARY]
+    return cpp_extension.CppExtension(name, list(sources), **options)
+
+
+def load(name: str, sources: str | Sequence[str], **options: Any) -> Any:
+    """Compile sources and load them, as ``torch.utils.cpp_extension.load``."""
+    return cpp_extension.load(name, sources, **_with_backend(options))
+
+
+def load_inline(name: str, cpp_sources: str | Sequence[str], **options: Any) -> Any:
+    """Compile text and load it, as ``torch.utils.cpp_extension.load_inline``."""
+    return cpp_extension.load_inline(name, cpp_sources, **_with_backend(options))
+
+
+def _with_backend(options: dict[str, Any]) -> dict[str, Any]:
+    include = [*(options.get("extra_include_paths") or ()), *_paths("include")]
+    link = [*(options.get("extra_ldflags") or ()), *(f"-L{path}" for path in _paths("lib"))]
+    return {
+        **options,
+        "extra_include_paths": include,
+        "extra_ldflags": [*link, f"-l{_LIBRARY}"],
+    }

@@ -1,0 +1,93 @@
+"""The worked example, built outside of the tree against the installed package."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from backend import ENV_PREFIX, backend
+from support import EXAMPLES, needs
+
+pytestmark = needs(torch.float32)
+
+CHECKS = Path(__file__).parent / "checks.py"
+
+
+def run(*command: str | Path, cwd: Path, **environment: str) -> str:
+    """Run a command with the Python of this process first on the path, and return its output."""
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    done = subprocess.run(
+        command,
+        cwd=cwd,
+        env={**os.environ, "PATH": path, **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-8000:]
+    return done.stdout
+
+
+def check(folder: Path, *names: str, **environment: str) -> None:
+    """Run checks by name with the example of a folder, whose kernel needs memory that the host may
+    address, as the simulator's is if it is told so.
+    """
+    path = os.pathsep.join((str(folder), str(CHECKS.parents[1])))
+    environment = {f"{ENV_PREFIX}_SIMULATOR_HOST_ADDRESS": "1"} | environment
+    output = run(sys.executable, CHECKS, *names, cwd=folder, PYTHONPATH=path, **environment)
+    outcomes = dict(line.split(": ") for line in output.splitlines())
+    assert list(outcomes) == list(names)
+    for outcome in outcomes.values():
+        if outcome != "ok":
+            pytest.skip(outcome)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the example, built by CMake."""
+    if shutil.which("cmake", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}") is None:
+        pytest.skip("there is no cmake")
+    folder = tmp_path_factory.mktemp("outside") / "extension"
+    shutil.copytree(EXAMPLES / "extension", folder)
+    run(
+        "cmake", "-S", ".", "-B", "build",
+        f"-DCMAKE_PREFIX_PATH={backend.cmake_prefix_path}",
+        f"-DPython_EXECUTABLE={sys.executable}",
+        cwd=folder,
+    )  # fmt: skip
+    run("cmake", "--build", "build", cwd=folder)
+    run("cmake", "--install", "build", "--prefix", ".", cwd=folder)
+    return folder
+
+
+def test_it_equals_the_cpu_in_stream_order(project: Path) -> None:
+    check(project, "forward", "order_of_streams", "gradients", "mistakes")
+
+
+@pytest.mark.full
+def test_it_is_compiled_and_passes_opcheck(project: Path) -> None:
+    check(project, "compiled", "opcheck")
+
+
+@pytest.mark.full
+def test_a_capture_refuses_a_function_of_the_host(project: Path) -> None:
+    check(project, "captured")
+
+
+@pytest.mark.full
+def test_it_runs_where_the_host_has_no_address(project: Path) -> None:
+    check(project, "forward", "gradients", **{f"{ENV_PREFIX}_SIMULATOR_HOST_ADDRESS": "0"})
+
+
+@pytest.mark.full
+def test_setuptools_build_it_too(tmp_path: Path) -> None:
+    folder = tmp_path / "extension"
+    shutil.copytree(EXAMPLES / "extension", folder)
+    run(sys.executable, "setup.py", "build_ext", "--inplace", cwd=folder)
+    check(folder, "forward", "gradients")
