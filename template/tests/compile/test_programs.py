@@ -113,6 +113,18 @@ def test_gradients_that_add_up() -> None:
     torch.testing.assert_close(actual, model.weight.grad * 5)
 
 
+def test_input_that_is_written_to_and_moves() -> None:
+    def program(x: Tensor) -> Tensor:
+        return x.add_(1) * 2
+
+    compiled = torch.compile(program, mode="reduce-overhead")
+    held = [torch.full((3,), float(number), device=DEVICE) for number in range(6)]
+    with pytest.warns(UserWarning, match="writes to an input that is in other memory"):
+        results = [compiled(x) for x in held]
+    assert [x[0].item() for x in held] == [1, 2, 3, 4, 5, 6]
+    assert [x[0].item() for x in results] == [2, 4, 6, 8, 10, 12]
+
+
 @needs(torch.bfloat16)
 def test_autocast() -> None:
     if not torch.amp.is_autocast_available(DEVICE):

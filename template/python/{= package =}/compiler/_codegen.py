@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -60,7 +61,8 @@ def register(compiler: Compiler = OPERATORS) -> None:
     """Make the device known to Inductor, with the classes that write its code from now on."""
     scheduling = OperatorScheduling if compiler.scheduling is None else compiler.scheduling()
     wrapper = PythonWrapperCodegen if compiler.wrapper is None else compiler.wrapper()
-    files = tuple(inspect.getfile(writer) for writer in (scheduling, wrapper))
+    parts = (scheduling, wrapper, compiler.improve or scheduling)
+    files = tuple(file for file in map(inspect.getfile, parts) if Path(file).is_file())
     identity = get_hash_for_files(files, f"{NAME} {compiler.name}")
     register_backend_for_device(
         NAME, scheduling, wrapper, device_custom_pass=_Improvement(compiler.improve, identity)

@@ -62,10 +62,12 @@ class Replayed:
         if capture is None or capture.is_in_use():
             return self._code(inputs)
         moved = capture.moved(inputs)
+        if moved & self._mutated:
+            self._refuse("it writes to an input that is in other memory at each call")
         if moved:
-            # Copied into the capture from now on. What is written to has to stay where it is.
+            # Copied into the capture from now on.
             self._captures[key] = None
-            self._fixed -= moved - self._mutated
+            self._fixed -= moved
             return self._code(inputs)
         return capture.replay(inputs)
 
@@ -74,11 +76,15 @@ class Replayed:
             capture = _Capture(self._code, inputs, self._fixed, self._seen)
         # AttributeError: the backend was generated without graphs, and says so.
         except (AttributeError, RuntimeError) as error:
-            self._refused = True
-            warn(str(error))
+            self._refuse(str(error))
             return None
         self._captures[key] = capture
         return capture
+
+    def _refuse(self, reason: str) -> None:
+        self._refused = True
+        self._captures.clear()
+        warn(reason)
 
 
 def warn(reason: str) -> None:
