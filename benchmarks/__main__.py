@@ -18,7 +18,7 @@ from benchmarks.commands import cloned, commanding, rendering
 from benchmarks.compiling import compiling
 from benchmarks.costs import environment
 from benchmarks.features import costs
-from benchmarks.figures import STORE, Report, circumstances
+from benchmarks.figures import STORE, Report, circumstances, show
 from benchmarks.page import browsing
 from torchsmith.pages import replace_part
 from torchsmith.template import TEMPLATE
@@ -50,8 +50,8 @@ def main() -> None:
     )
     arguments = parser.parse_args()
     report = measure()
-    console = Console()
-    console.print(Markdown(report.table()), Markdown(units.markdown(report.units)))
+    show(report.rows)
+    Console().print(Markdown(units.markdown(report.units)))
     if arguments.json is not None:
         report.save(arguments.json)
     if arguments.readme:

@@ -8,10 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
-
-from benchmarks.figures import Row
+from benchmarks.figures import Row, show
 
 PROGRAM = Path(__file__).with_name("compiled.py")
 
@@ -50,10 +47,7 @@ def compiling(python: Path, project: Path) -> list[Row]:
 
 def main() -> None:
     """Measure and print."""
-    table = Table("figure", "measured", "limit")
-    for row in compiling(Path(sys.argv[1]), Path(sys.argv[2])):
-        table.add_row(row.figure, f"{row.measured:.3g} {row.unit}", str(row.limit))
-    Console().print(table)
+    show(compiling(Path(sys.argv[1]), Path(sys.argv[2])))
 
 
 if __name__ == "__main__":

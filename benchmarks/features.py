@@ -12,10 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
-from benchmarks.figures import Row
+from benchmarks.figures import Row, show
 
 PROGRAM = Path(__file__).with_name("feature_costs.py")
 ROUNDS = 7
@@ -60,10 +57,7 @@ def costs(full: Path, standard: Path) -> list[Row]:
 
 def main() -> None:
     """Measure and print."""
-    table = Table("figure", "measured", "limit")
-    for row in costs(Path(sys.argv[1]), Path(sys.argv[2])):
-        table.add_row(row.figure, f"{row.measured:.3g} {row.unit}", str(row.limit))
-    Console().print(table)
+    show(costs(Path(sys.argv[1]), Path(sys.argv[2])))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,9 @@ from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 
+from rich.console import Console
+from rich.markdown import Markdown
+
 from benchmarks.units import Unit
 
 STORE = Path(__file__).with_name("figures.json")
@@ -50,23 +53,29 @@ class Report:
         units = [Unit(unit["seconds"], tuple(unit["sources"])) for unit in found["units"]]
         return cls(found["circumstances"], [Row(**row) for row in found["rows"]], units)
 
-    def table(self) -> str:
-        """Return the figures as the README shows them."""
-        verdict = {True: "yes", False: "**no**", None: ""}
-        lines = ["| figure | measured | limit | kept |", "|---|---|---|---|"]
-        for row in self.rows:
-            limit = "" if row.limit is None else f"{row.limit:.3g} {row.unit}"
-            measured = f"{row.measured:.3g} {row.unit}"
-            lines.append(f"| {row.figure} | {measured} | {limit} | {verdict[row.kept]} |")
-        return "\n".join(lines) + "\n"
-
     def part(self) -> str:
         """Return the README's part of figures."""
         return (
             f"Measured {self.circumstances};\n`make bench` repeats all of them on your machine, "
             "and `python -m benchmarks --readme` writes them here.\nRatios are against the CPU "
-            f"device in the same run, one thread.\n\n{self.table()}"
+            f"device in the same run, one thread.\n\n{table(self.rows)}"
         )
+
+
+def table(rows: list[Row]) -> str:
+    """Return figures as the README shows them."""
+    verdict = {True: "yes", False: "**no**", None: ""}
+    lines = ["| figure | measured | limit | kept |", "|---|---|---|---|"]
+    for row in rows:
+        limit = "" if row.limit is None else f"{row.limit:.3g} {row.unit}"
+        measured = f"{row.measured:.3g} {row.unit}"
+        lines.append(f"| {row.figure} | {measured} | {limit} | {verdict[row.kept]} |")
+    return "\n".join(lines) + "\n"
+
+
+def show(rows: list[Row]) -> None:
+    """Print figures."""
+    Console().print(Markdown(table(rows)))
 
 
 def circumstances() -> str:

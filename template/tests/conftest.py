@@ -11,7 +11,7 @@ import torch
 from backend import ENV_PREFIX, backend
 from conformance.evidence import Evidence
 from core.failures import FAILURES, Failure
-from support import MIB, may_fall_back, natively, take
+from support import MIB, leave_out, may_fall_back, natively, take
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -26,12 +26,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Without -m, the slow cases stay out."""
-    if config.getoption("-m"):
-        return
-    slow = [item for item in items if item.get_closest_marker("full")]
-    if slow:
-        config.hook.pytest_deselected(items=slow)
-        items[:] = [item for item in items if not item.get_closest_marker("full")]
+    if not config.getoption("-m"):
+        leave_out(config, items, "full")
 
 
 @pytest.hookimpl(wrapper=True)

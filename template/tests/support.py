@@ -214,6 +214,14 @@ def _moved(argument: Any) -> Any:
     return argument
 
 
+def leave_out(config: pytest.Config, items: list[pytest.Item], marker: str) -> None:
+    """Deselect the tests of ``items`` that carry ``marker``."""
+    left_out = [item for item in items if item.get_closest_marker(marker)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker(marker)]
+
+
 def run_python(
     code: str, environment: dict[str, str] | None = None, *, check: bool = True
 ) -> subprocess.CompletedProcess[str]:

@@ -30,8 +30,9 @@ LIBRARIES = {
     ),
     "ppmd7": ("decode.wasm",),
 }
-# Longer contexts save nothing; with less memory the model forgets: 80 MiB do for four megabytes of
-# text, and a browser provides what is used of it.
+# The bytes of the longest context that the text is modelled by, and of the model. Longer contexts
+# save less than a hundredth; a smaller model forgets: 3.5 MiB of text need 72 MiB of it, and a
+# browser provides no more than what is used.
 ORDER = 14
 MEMORY = 96 << 20
 # What pyppmd makes of one piece must fit into 32 KiB, or bytes are lost.

@@ -165,20 +165,24 @@ def test_flexible_attention() -> None:
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
     size = 32
-    tensors = [torch.randn(1, 2, size, 8, dtype=torch.float64) for _ in range(3)]
+    tensors = [torch.randn(1, 2, size, 8, dtype=torch.float64).requires_grad_() for _ in range(3)]
     rows, columns = torch.arange(size)[:, None], torch.arange(size)
     scores = tensors[0] @ tensors[1].transpose(-1, -2) / 8**0.5 + (rows - columns) * 0.1
     expected = scores.masked_fill(columns > rows, -torch.inf).softmax(-1) @ tensors[2]
     mask = create_block_mask(
         lambda b, h, row, column: row >= column, None, None, size, size, DEVICE
     )
-    query, key, value = (each.float().to(DEVICE).requires_grad_() for each in tensors)
+    query, key, value = (each.detach().float().to(DEVICE).requires_grad_() for each in tensors)
     result = torch.compile(flex_attention)(
         query, key, value, lambda score, b, h, row, column: score + (row - column) * 0.1, mask
     )
     torch.testing.assert_close(result.cpu(), expected.float())
-    result.sum().backward()
-    assert all(each.grad is not None and each.grad.isfinite().all() for each in (query, key, value))
+    weights = torch.randn(expected.shape, dtype=torch.float64)
+    (expected * weights).sum().backward()
+    (result * weights.float().to(DEVICE)).sum().backward()
+    for mine, exact in zip((query, key, value), tensors, strict=True):
+        assert mine.grad is not None and exact.grad is not None
+        torch.testing.assert_close(mine.grad.cpu(), exact.grad.float())
 
 
 def test_exported_program() -> None:

@@ -7,16 +7,13 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from support import leave_out
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave the tests out unless the marker is named."""
-    if "ecosystem" in (config.getoption("-m") or ""):
-        return
-    left_out = [item for item in items if item.get_closest_marker("ecosystem")]
-    if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not item.get_closest_marker("ecosystem")]
+    if "ecosystem" not in (config.getoption("-m") or ""):
+        leave_out(config, items, "ecosystem")
 
 
 @pytest.fixture(autouse=True)

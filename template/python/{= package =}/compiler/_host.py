@@ -15,11 +15,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from torch._inductor.codegen.cpp import CppScheduling
-from torch._inductor.codegen.wrapper import PythonWrapperCodegen, SubgraphPythonWrapperCodegen
 from torch._inductor.virtualized import V
 
 from .. import _C
 from .._build import NAME
+from ._wrapper import Wrapper
 
 _MARK = f"// launched on {NAME}\n"
 """Begins the source of each kernel for this device: one graph can have kernels for the CPU too."""
@@ -35,7 +35,7 @@ class HostScheduling(CppScheduling):
         return name
 
 
-class _Calls(PythonWrapperCodegen):
+class HostWrapper(Wrapper):
     """Writes definitions and calls of kernels that are launched on a stream."""
 
     def write_header(self) -> None:
@@ -60,25 +60,6 @@ class _Calls(PythonWrapperCodegen):
             return
         listed = "".join(f"{argument}, " for argument in call_args)
         self.writeline(f"{_LAUNCH}({kernel_name}, {device.index}, ({listed}))")
-
-
-class HostWrapper(_Calls):
-    """Writes the calls of a graph, and makes what writes those of a graph within it."""
-
-    @staticmethod
-    def create(
-        is_subgraph: bool,
-        subgraph_name: Any,
-        parent_wrapper: Any,
-        partition_signatures: Any = None,
-    ) -> PythonWrapperCodegen:
-        if is_subgraph:
-            return _SubgraphWrapper(subgraph_name, parent_wrapper, partition_signatures)
-        return HostWrapper()
-
-
-class _SubgraphWrapper(_Calls, SubgraphPythonWrapperCodegen):
-    """Writes the calls of a graph within another."""
 
 
 def with_entry(source: str, types: Sequence[str]) -> str:

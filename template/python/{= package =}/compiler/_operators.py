@@ -7,8 +7,9 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch._inductor.codegen.wrapper import PythonWrapperCodegen, SubgraphPythonWrapperCodegen
 from torch._inductor.lowering import lowerings
+
+from ._wrapper import Wrapper
 
 _FUNCTIONS = torch._C._VariableFunctions
 _CONTIGUOUS = frozenset({"reshape", "view", "_unsafe_view", "unflatten"})
@@ -57,7 +58,7 @@ def _is_contiguous(value: Any) -> bool:
     )
 
 
-class _Calls(PythonWrapperCodegen):
+class OperatorWrapper(Wrapper):
     """Calls operators by PyTorch's Python functions, in a third of the time that others take."""
 
     def write_header(self) -> None:
@@ -70,22 +71,3 @@ class _Calls(PythonWrapperCodegen):
         if name is not None and hasattr(_FUNCTIONS, name) and _is_simple(operator._schema):
             extern_kernel.python_kernel_name = f"operators.{name}"
         super()._generate_extern_kernel_alloc_helper(extern_kernel, args)
-
-
-class OperatorWrapper(_Calls):
-    """Writes the calls of a graph, and makes what writes those of a graph within it."""
-
-    @staticmethod
-    def create(
-        is_subgraph: bool,
-        subgraph_name: Any,
-        parent_wrapper: Any,
-        partition_signatures: Any = None,
-    ) -> PythonWrapperCodegen:
-        if is_subgraph:
-            return _SubgraphWrapper(subgraph_name, parent_wrapper, partition_signatures)
-        return OperatorWrapper()
-
-
-class _SubgraphWrapper(_Calls, SubgraphPythonWrapperCodegen):
-    """Writes the calls of a graph within another."""
