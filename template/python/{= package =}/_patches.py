@@ -27,6 +27,7 @@ def apply() -> None:
     repair_byteswap()
     repair_printing()
     repair_autocast_availability()
+    repair_traced_convolutions()
     explain_missing_inductor()
 
 
@@ -151,6 +152,30 @@ def repair_autocast_availability() -> None:
         return True
 
     torch.amp.is_autocast_available = is_autocast_available
+
+
+def repair_traced_convolutions() -> None:
+    """Let tracing know when the channels of a convolution's result come last.
+
+    PyTorch traces convolutions of all backends of this kind as if their results were contiguous, so
+    compiled code takes elements from where they are not. Here the format is that of the input or of
+    the weight, as csrc/aten/convolution.cpp has it. This can go once PyTorch asks the backend.
+    """
+    module: Any = torch._C
+    original = module._conv_determine_backend_memory_format
+
+    def _conv_determine_backend_memory_format(
+        input: torch.Tensor, weight: torch.Tensor, backend: Any
+    ) -> torch.memory_format:
+        if input.device.type != NAME or backend != module._ConvBackend.Overrideable:
+            format: torch.memory_format = original(input, weight, backend)
+            return format
+        from torch._prims_common import suggest_memory_format
+
+        found = suggest_memory_format(input)
+        return suggest_memory_format(weight) if found is torch.contiguous_format else found
+
+    module._conv_determine_backend_memory_format = _conv_determine_backend_memory_format
 
 
 def explain_missing_inductor() -> None:

@@ -49,12 +49,32 @@ def convolutions() -> tuple[nn.Module, Tensor]:
     return model, torch.randn(2, 3, 16, 16)
 
 
+def channels_last() -> tuple[nn.Module, Tensor]:
+    """Convolutions of images whose channels come last, and views of what they give."""
+    model = nn.Sequential(
+        nn.ReflectionPad2d(1),
+        nn.Conv2d(3, 4, 3),
+        nn.BatchNorm2d(4),
+        nn.ReLU(),
+        nn.ConvTranspose2d(4, 5, 3),
+        nn.Flatten(),
+        nn.Linear(320, 5),
+    )
+    format = torch.channels_last
+    return model.to(memory_format=format), torch.randn(2, 3, 6, 6).to(memory_format=format)
+
+
 def attention() -> tuple[nn.Module, Tensor]:
     """A block of a transformer."""
     return Attention(), torch.randn(2, 7, 32)
 
 
-MODELS: list[Callable[[], tuple[nn.Module, Tensor]]] = [layers, convolutions, attention]
+MODELS: list[Callable[[], tuple[nn.Module, Tensor]]] = [
+    layers,
+    convolutions,
+    channels_last,
+    attention,
+]
 
 
 @dataclass

@@ -41,7 +41,7 @@ def test_other_ways(make: Callable[[], tuple[nn.Module, Tensor]], how: dict[str,
 
 # With sizes that change, attention is made of products and a softmax, which draw by themselves.
 @pytest.mark.full
-@pytest.mark.parametrize("make", MODELS[:2])
+@pytest.mark.parametrize("make", MODELS[:3])
 def test_sizes_that_change(make: Callable[[], tuple[nn.Module, Tensor]]) -> None:
     assert_same({"dynamic": True}, make)
 

@@ -15,9 +15,10 @@ SAMPLES = 2
 OPERATORS = [
     each
     for each in op_db
-    if torch.float32 in each.dtypes and "empty" not in each.name and "sparse" not in each.name
+    if torch.float32 in each.dtypes
+    and not any(word in each.name for word in ("empty", "sparse", "jiterator"))
 ]
-"""Those of float32, but for uninitialised memory and for layouts that are not compiled."""
+"""Those of float32, but for uninitialised memory, layouts that are not compiled, and CUDA's own."""
 
 
 @pytest.mark.full
@@ -43,8 +44,8 @@ def test_operator(operator: OpInfo) -> None:
 
         try:
             expected = call(operator)
-        except (NotImplementedError, RuntimeError):
-            continue
+        except (NotImplementedError, RuntimeError, TypeError):
+            continue  # for one, it makes a tensor of a dtype that the backend was generated without
         actual = call(torch.compile(lambda *a, **k: operator.op(*a, **k)))
         torch.testing.assert_close(actual, expected, equal_nan=True, check_stride=True)
         compared += 1

@@ -39,6 +39,15 @@ def shapes(x: Tensor, _: Tensor) -> Any:
     )
 
 
+def strides(x: Tensor, _: Tensor) -> Any:
+    """Views results whose strides tracing gets wrong."""
+    return (
+        torch.copysign(x.t(), 2).reshape(-1),
+        torch.floor_divide(x.t(), 0.5).reshape(-1),
+        torch.nn.functional.batch_norm(x.view(2, 2, 6).mT, None, None, training=True)[:, 1] + 1,
+    )
+
+
 def breaks(x: Tensor, _: Tensor) -> Any:
     """Depends on values, so that it is compiled in pieces."""
     y = x.sin() + 1
@@ -57,7 +66,7 @@ def draws(x: Tensor, _: Tensor) -> Any:
     return torch.rand_like(x), torch.bernoulli(x.sigmoid()), torch.dropout(x, 0.5, train=True)
 
 
-PROGRAMS: list[Function] = [mutation, shapes, breaks, two_devices, draws]
+PROGRAMS: list[Function] = [mutation, shapes, strides, breaks, two_devices, draws]
 
 
 def inputs() -> tuple[Tensor, Tensor]:

@@ -8,6 +8,7 @@ import pytest
 import torch
 from backend import DEVICE
 from support import assert_same, needs
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn import functional
 
 pytestmark = needs(torch.float32, torch.int64)
@@ -100,3 +101,24 @@ def test_an_output_that_overlaps_itself_is_refused(function: Callable[..., torch
     out = torch.zeros(1, dtype=torch.complex64, device=DEVICE).expand(3)
     with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
         function(values, out=out)
+
+
+@pytest.mark.parametrize("convolve", [functional.conv2d, functional.conv_transpose2d])
+@pytest.mark.parametrize("lasts", [(True, False), (False, True), (False, False)], ids=str)
+def test_tracing_knows_the_strides_of_convolutions(
+    convolve: Callable[..., torch.Tensor], lasts: tuple[bool, bool]
+) -> None:
+    tensors = [torch.randn(3, 3, 4, 4, device=DEVICE) for _ in lasts]
+    tensors = [
+        (tensor.to(memory_format=torch.channels_last) if last else tensor).requires_grad_()
+        for tensor, last in zip(tensors, lasts, strict=True)
+    ]
+
+    def strides(*tensors: torch.Tensor) -> list[tuple[int, ...]]:
+        result = convolve(*tensors)
+        gradients = torch.autograd.grad(result.sum(), tensors)
+        return [tensor.stride() for tensor in (result, *gradients)]
+
+    with FakeTensorMode() as mode:
+        traced = strides(*map(mode.from_tensor, tensors))
+    assert traced == strides(*tensors)

@@ -16,8 +16,8 @@ from torch._inductor.codegen.common import (
 from torch._inductor.codegen.wrapper import PythonWrapperCodegen
 from torch._inductor.custom_graph_pass import CustomGraphModulePass, get_hash_for_files
 
+from .. import _patches
 from .._build import NAME
-from .._patches import uses_device
 from ._compilers import OPERATORS, Compiler
 from ._leftovers import OperatorScheduling
 
@@ -50,7 +50,7 @@ class _Improvement(CustomGraphModulePass):
 
     def __call__(self, gm: torch.fx.GraphModule) -> None:
         """Improve the graph, if it is about this device: the pass is called for all."""
-        if self._improve is not None and uses_device(gm, ()):
+        if self._improve is not None and _patches.uses_device(gm, ()):
             self._improve(gm)
 
     def uuid(self) -> object:
@@ -61,9 +61,11 @@ def register(compiler: Compiler = OPERATORS) -> None:
     """Make the device known to Inductor, with the classes that write its code from now on."""
     scheduling = OperatorScheduling if compiler.scheduling is None else compiler.scheduling()
     wrapper = PythonWrapperCodegen if compiler.wrapper is None else compiler.wrapper()
-    parts = (scheduling, wrapper, compiler.improve or scheduling)
-    files = tuple(file for file in map(inspect.getfile, parts) if Path(file).is_file())
-    identity = get_hash_for_files(files, f"{NAME} {compiler.name}")
+    # Beside the compiler, code depends on what this folder does and on what tracing is told.
+    parts = map(inspect.getfile, (scheduling, wrapper, compiler.improve or scheduling, _patches))
+    files = {*parts, *map(str, Path(__file__).parent.glob("*.py"))}
+    known = tuple(sorted(file for file in files if Path(file).is_file()))
+    identity = get_hash_for_files(known, f"{NAME} {compiler.name}")
     register_backend_for_device(
         NAME, scheduling, wrapper, device_custom_pass=_Improvement(compiler.improve, identity)
     )

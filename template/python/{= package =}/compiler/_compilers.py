@@ -133,7 +133,7 @@ OPERATORS = Compiler(
         "selective_decompose": True,
         "fallback_random": True,
         "disabled_passes": "reinplace_inplaceable_ops",
-        # Our operators are tested for the strides that tracing says.
+        # The wrapper copies what lies otherwise than tracing says.
         "size_asserts": False,
         "alignment_asserts": False,
     },

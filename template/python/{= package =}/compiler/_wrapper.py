@@ -1,14 +1,27 @@
 """What writes the code of a graph, with that of the graphs within it."""
 
+# mypy: allow-untyped-calls
+# Inductor has few types.
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
+import torch
+from torch._inductor import ir
 from torch._inductor.codegen.wrapper import PythonWrapperCodegen, SubgraphPythonWrapperCodegen
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+
+from .._build import NAME
 
 
 class Wrapper(PythonWrapperCodegen):
-    """Writes the calls of a graph. What a subclass changes holds for the graphs within it as well."""
+    """Writes the calls of a graph. What a subclass changes holds for the graphs within it as well.
+
+    Tracing is wrong about the strides of some operators' results where their arguments are not
+    contiguous, as for `copysign` of a transposed tensor. Code that was generated for other strides
+    would take elements from where they are not, so such results are compared, and copied if need be.
+    """
 
     @classmethod
     def create(
@@ -24,3 +37,40 @@ class Wrapper(PythonWrapperCodegen):
         within: Any = type(f"Subgraph{cls.__name__}", (cls, SubgraphPythonWrapperCodegen), {})
         wrapper: PythonWrapperCodegen = within(subgraph_name, parent_wrapper, partition_signatures)
         return wrapper
+
+    def write_header(self) -> None:
+        super().write_header()
+        self.header.writeline(f"from torch.{NAME}.compiler._wrapper import as_traced")
+
+    def _generate_extern_kernel_alloc_helper(self, extern_kernel: Any, args: Any) -> None:
+        super()._generate_extern_kernel_alloc_helper(extern_kernel, args)
+        self._compare(extern_kernel, extern_kernel.inputs)
+
+    def codegen_multi_output(self, node: Any) -> None:
+        super().codegen_multi_output(node)
+        self._compare(node, getattr(node.inputs[0], "inputs", ()))
+
+    def _compare(self, result: Any, arguments: Iterable[Any]) -> None:
+        if not isinstance(result.layout, ir.Layout) or all(map(_is_contiguous, arguments)):
+            return
+        strides = result.get_stride()
+        if not free_unbacked_symbols(strides):  # code can name the others here
+            name = result.get_name()
+            self.writeline(f"{name} = as_traced({name}, {self.codegen_shape_tuple(strides)})")
+
+
+def _is_contiguous(argument: Any) -> bool:
+    layout = argument.maybe_get_layout()
+    return layout is None or bool(layout.is_contiguous())
+
+
+def as_traced(tensor: torch.Tensor, strides: tuple[int, ...]) -> torch.Tensor:
+    """Return the tensor, or a copy if its elements do not lie by ``strides``."""
+    actual = tensor.stride()
+    if actual == strides or all(
+        size == 1 or one == other
+        for size, one, other in zip(tensor.shape, actual, strides, strict=True)
+    ):
+        return tensor
+    copy = torch.empty_strided(tensor.shape, strides, dtype=tensor.dtype, device=tensor.device)
+    return copy.copy_(tensor)
