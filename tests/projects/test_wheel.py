@@ -10,6 +10,7 @@ import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,51 +27,77 @@ pytestmark = [
 ]
 
 
+def settings(project: Installed) -> dict[str, Any]:
+    """Return what the project asks of cibuildwheel."""
+    text = (project.project / "cibuildwheel.toml").read_text("utf-8")
+    found: dict[str, Any] = tomllib.loads(text)["tool"]["cibuildwheel"]
+    return found
+
+
 def run(command: list[str], cwd: Path, variables: dict[str, str]) -> str:
     done = subprocess.run(command, cwd=cwd, env=variables, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     return done.stdout + done.stderr
 
 
-def test_a_repaired_wheel_runs_the_quickstart_where_nothing_else_of_the_project_is(
-    install: Callable[..., Installed], packages: Path, tmp_path: Path
-) -> None:
-    """Cibuildwheel's own steps, taken from its settings, but in no container.
+@pytest.fixture(scope="module")
+def repaired(
+    install: Callable[..., Installed], packages: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Installed:
+    """A repaired wheel in an environment where nothing else of the project is.
 
-    The name of the wheel says so: a container's older libraries allow for more systems.
+    These are cibuildwheel's own steps, taken from its settings, but in no container. The name of
+    the wheel says so: a container's older libraries allow for more systems.
     """
     full = install("full", preset="full")
-    text = (full.project / "cibuildwheel.toml").read_text("utf-8")
-    settings = tomllib.loads(text)["tool"]["cibuildwheel"]
+    folder = tmp_path_factory.mktemp("wheel")
+    cibuildwheel = settings(full)
 
     # By the Python that installed it, for which everything is compiled already.
-    built = tmp_path / "built"
+    built = folder / "built"
     pip = [sys.executable, "-m", "pip", f"--python={full.python}", "wheel", "--no-deps"]
-    arguments = settings["build-frontend"]["args"]
+    arguments = cibuildwheel["build-frontend"]["args"]
     run([*pip, *arguments, f"--wheel-dir={built}", "."], full.project, full.environment)
     (wheel,) = built.iterdir()
 
-    repair = settings["linux"]["repair-wheel-command"]
-    command = repair.format(dest_dir=tmp_path / "dist", wheel=wheel)
-    run(["sh", "-c", command], tmp_path, full.environment)
-    (repaired,) = (tmp_path / "dist").iterdir()
+    repair = cibuildwheel["linux"]["repair-wheel-command"]
+    command = repair.format(dest_dir=folder / "dist", wheel=wheel)
+    run(["sh", "-c", command], folder, full.environment)
+    (made,) = (folder / "dist").iterdir()
     assert re.fullmatch(
-        r"torch_foo-0\.1\.0-cp3\d+-cp3\d+-manylinux_2_\d+_(x86_64|aarch64)\.whl", repaired.name
+        r"torch_foo-0\.1\.0-cp3\d+-cp3\d+-manylinux_2_\d+_(x86_64|aarch64)\.whl", made.name
     )
     libraries = {
         Path(name).name.partition(".")[0]
-        for name in zipfile.ZipFile(repaired).namelist()
+        for name in zipfile.ZipFile(made).namelist()
         if ".so" in name
     }
     assert libraries == {"_C", "_distributed", "libfoo_device", "libtorch_foo"}
 
-    python = environment(tmp_path / "venv", packages)
+    python = environment(folder / "venv", packages)
     # Nothing may be missing: what the wheel requires must be there already.
     pip = [sys.executable, "-m", "pip", f"--python={python}", "install", "--no-index"]
-    run([*pip, str(repaired)], tmp_path, full.environment)
+    run([*pip, str(made)], folder, full.environment)
+    return Installed("repaired", full.project, python)
+
+
+def test_it_runs_the_quickstart(repaired: Installed, tmp_path: Path) -> None:
     examples = tmp_path / "project" / "examples"
     examples.mkdir(parents=True)
-    shutil.copy(full.project / "examples" / "quickstart.py", examples)
-    words = shlex.split(settings["test-command"].format(project=examples.parent))
-    assert words[0] == "python"
-    assert "foo:0" in run([str(python), *words[1:]], tmp_path, full.environment)
+    shutil.copy(repaired.project / "examples" / "quickstart.py", examples)
+    command = settings(repaired)["test-command"].format(project=examples.parent)
+    assert "foo:0" in run(shlex.split(command), tmp_path, repaired.environment)
+
+
+def test_operators_of_others_are_built_against_it(repaired: Installed, tmp_path: Path) -> None:
+    project, environment = tmp_path / "extension", repaired.environment
+    shutil.copytree(repaired.project / "examples" / "extension", project)
+    code = "import torch; print(torch.foo.cmake_prefix_path)"
+    prefix = run([str(repaired.python), "-c", code], tmp_path, environment).split()[-1]
+    assert Path(prefix).is_relative_to(repaired.python.parents[1])
+    configure = ["cmake", "-S", ".", "-B", "build", f"-DCMAKE_PREFIX_PATH={prefix}"]
+    run([*configure, f"-DPython_EXECUTABLE={repaired.python}"], project, environment)
+    run(["cmake", "--build", "build"], project, environment)
+    run(["cmake", "--install", "build", "--prefix", "."], project, environment)
+    code = "import torch, gated; x = torch.ones(3).to('foo'); print(gated.silu_mul(x, x))"
+    assert "0.7311" in run([str(repaired.python), "-c", code], project, environment)
