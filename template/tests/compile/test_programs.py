@@ -95,6 +95,17 @@ def test_sizes_that_change() -> None:
         torch.testing.assert_close(compiled(x.to(DEVICE)).cpu(), (x @ x.t()).softmax(-1).flatten())
 
 
+def test_operator_of_others_that_is_traced_with_wrong_strides() -> None:
+    @torch.library.custom_op(f"{DEVICE}_tests::turned", mutates_args=())
+    def turned(x: Tensor) -> Tensor:
+        return x.t().clone()
+
+    turned.register_fake(lambda x: x.new_empty(x.shape[::-1]))
+    x = torch.randn(3, 4)
+    compiled = torch.compile(lambda x: turned(x)[1] + 1)
+    torch.testing.assert_close(compiled(x.to(DEVICE)).cpu(), x[:, 1] + 1)
+
+
 def test_results_that_are_held() -> None:
     """Results and gradients of earlier calls stay as they are, whatever replays write."""
     model = torch.nn.Linear(8, 8, device=DEVICE)

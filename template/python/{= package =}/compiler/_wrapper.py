@@ -4,7 +4,6 @@
 # Inductor has few types.
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -19,8 +18,9 @@ class Wrapper(PythonWrapperCodegen):
     """Writes the calls of a graph. What a subclass changes holds for the graphs within it as well.
 
     Tracing is wrong about the strides of some operators' results where their arguments are not
-    contiguous, as for `copysign` of a transposed tensor. Code that was generated for other strides
-    would take elements from where they are not, so such results are compared, and copied if need be.
+    contiguous, as for `copysign` of a transposed tensor, and says what its author wrote for an
+    operator of others. Code that was generated for other strides would take elements from where
+    they are not, so such results are compared, and copied if need be.
     """
 
     @classmethod
@@ -44,14 +44,17 @@ class Wrapper(PythonWrapperCodegen):
 
     def _generate_extern_kernel_alloc_helper(self, extern_kernel: Any, args: Any) -> None:
         super()._generate_extern_kernel_alloc_helper(extern_kernel, args)
-        self._compare(extern_kernel, extern_kernel.inputs)
+        self._compare(extern_kernel, extern_kernel)
 
     def codegen_multi_output(self, node: Any) -> None:
         super().codegen_multi_output(node)
-        self._compare(node, getattr(node.inputs[0], "inputs", ()))
+        self._compare(node, node.inputs[0])
 
-    def _compare(self, result: Any, arguments: Iterable[Any]) -> None:
-        if not isinstance(result.layout, ir.Layout) or all(map(_is_contiguous, arguments)):
+    def _compare(self, result: Any, kernel: Any) -> None:
+        operator = getattr(kernel, "op_overload", None)
+        is_aten = getattr(operator, "namespace", "aten") == "aten"
+        is_plain = is_aten and all(map(_is_contiguous, getattr(kernel, "inputs", ())))
+        if is_plain or not isinstance(result.layout, ir.Layout):
             return
         strides = result.get_stride()
         if not free_unbacked_symbols(strides):  # code can name the others here
