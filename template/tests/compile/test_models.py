@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from backend import DEVICE, ENV_PREFIX
+from backend import DEVICE, ENV_PREFIX, backend
 from compile.programs import MODELS, assert_same
 from support import example, run_python
 from torch import Tensor, nn
@@ -82,6 +82,8 @@ with stream:
     held = x.to("{DEVICE}", non_blocking=True)
     result, code = run_and_get_code(torch.compile(program), held)
     torch.testing.assert_close([each.cpu() for each in result], list(program(x)))
+last = torch.compile(program)(x.to("{DEVICE}:{backend.device_count() - 1}"))
+torch.testing.assert_close([each.cpu() for each in last], list(program(x)))
 assert "launch_host_kernel" in code[0], code[0]
 """,
         HOST,

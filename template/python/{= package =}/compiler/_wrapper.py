@@ -42,6 +42,11 @@ class Wrapper(PythonWrapperCodegen):
         super().write_header()
         self.header.writeline(f"from torch.{NAME}.compiler._wrapper import as_traced")
 
+    def make_allocation(self, name: str, device: Any, *arguments: Any, **keywords: Any) -> str:
+        """Say which device it is: Inductor names only the type of one that it does not know."""
+        line: str = super().make_allocation(name, device, *arguments, **keywords)
+        return line.replace(f"device='{device.type}'", f"device='{device}'")
+
     def _generate_extern_kernel_alloc_helper(self, extern_kernel: Any, args: Any) -> None:
         super()._generate_extern_kernel_alloc_helper(extern_kernel, args)
         self._compare(extern_kernel, extern_kernel)
