@@ -42,7 +42,7 @@ INSTEAD: dict[str, str] = {
     "reset_max_memory_allocated": "reset_peak_memory_stats does it",
     "reset_max_memory_cached": "reset_peak_memory_stats does it",
     "set_sync_debug_mode": f"torch.{NAME} has no such mode; fallback_stats() counts what ran on the CPU",
-    "sparse": f"{NAME} has no sparse tensors: use dense ones, or the CPU",
+    "sparse": f"PyTorch gives typed sparse tensors up; use torch.sparse_coo_tensor(..., device={NAME!r})",
 }
 """Names of ``torch.cuda`` that stay absent, and what serves."""
 

@@ -159,7 +159,7 @@ def autocast(run: Run, sample: Sample) -> None:
         (
             float(t.detach().abs().nan_to_num(0, 0, 0).max())
             for t in tensors_of(expected)
-            if t.is_floating_point() and t.numel()
+            if t.is_floating_point() and t.layout is torch.strided and t.numel()
         ),
         default=0.0,
     )

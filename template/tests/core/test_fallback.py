@@ -299,20 +299,6 @@ def test_random_operators_leave_the_generator_of_the_cpu_alone() -> None:
     assert torch.get_rng_state().equal(state)
 
 
-def test_sparse_tensors_are_refused() -> None:
-    dense = torch.ones(2, 2, device=DEVICE)
-    sparse = torch.eye(2).to_sparse()
-    for use in (
-        lambda: dense.to_sparse(),
-        lambda: dense.to_sparse_csr(),
-        lambda: sparse.to(DEVICE),
-        lambda: torch.sparse.mm(sparse, dense),
-        lambda: torch.mm(sparse, dense),
-    ):
-        with pytest.raises((NotImplementedError, RuntimeError)):
-            use()
-
-
 def test_quantized_tensors_are_refused() -> None:
     quantized = torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8)
     with pytest.raises((NotImplementedError, RuntimeError, TypeError)):

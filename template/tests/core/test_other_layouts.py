@@ -9,49 +9,21 @@ from typing import Any
 
 import pytest
 import torch
-from backend import DEVICE
+from backend import DEVICE, backend
 from support import needs, run_python
 
 pytestmark = needs(torch.float32, torch.int64)
-
-PLACES = torch.tensor([[0, 1], [1, 0]])
-ENDS, COLUMNS = torch.tensor([0, 1, 2]), torch.tensor([0, 1])
-
-
-def dense() -> torch.Tensor:
-    return torch.eye(2, device=DEVICE)
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     "use",
     [
-        lambda: torch.sparse_coo_tensor(PLACES, torch.ones(2), device=DEVICE),
-        lambda: torch.sparse_coo_tensor(PLACES.to(DEVICE), torch.ones(2, device=DEVICE), (2, 2)),
-        lambda: torch.sparse_coo_tensor((2, 2), device=DEVICE),
-        lambda: torch.sparse_csr_tensor(ENDS, COLUMNS, torch.ones(2), device=DEVICE),
-        lambda: torch.sparse_csc_tensor(ENDS, COLUMNS, torch.ones(2), (2, 2), device=DEVICE),
-        lambda: torch.sparse_bsr_tensor(ENDS, COLUMNS, torch.ones(2, 1, 1), device=DEVICE),
-        lambda: torch.sparse_compressed_tensor(
-            ENDS, COLUMNS, torch.ones(2), layout=torch.sparse_csr, device=DEVICE
-        ),
-        lambda: torch.empty(2, layout=torch.sparse_coo, device=DEVICE),
-        lambda: torch.zeros_like(torch.eye(2).to_sparse(), device=DEVICE),
-        lambda: torch.eye(2).to_sparse().to(DEVICE),
-        lambda: torch.eye(2).to_sparse_csr().to(DEVICE),
-        lambda: dense().to_sparse(),
-        lambda: dense().to_sparse_csr(),
-        lambda: torch.eye(2).to_sparse() @ dense(),
-        lambda: dense() + torch.eye(2).to_sparse(),
-        lambda: dense().copy_(torch.eye(2).to_sparse()),
         lambda: torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8).to(DEVICE),
         lambda: torch.empty(2, dtype=torch.qint8, device=DEVICE),
-        lambda: torch.nested.as_nested_tensor([dense()[0], dense()[1]]),
-        lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]).to(DEVICE),
-        lambda: torch.sparse.softmax(dense(), 0),
     ],
 )
-def test_other_layouts_are_refused_in_one_sentence(use: Callable[[], Any]) -> None:
+def test_quantized_tensors_are_refused_in_one_sentence(use: Callable[[], Any]) -> None:
     with pytest.raises(NotImplementedError) as raised:
         use()
     message = str(raised.value)
@@ -59,13 +31,6 @@ def test_other_layouts_are_refused_in_one_sentence(use: Callable[[], Any]) -> No
     assert "CPU" in message
     assert "Could not run" not in message
     assert "\n" not in message
-
-
-def test_gradients_of_sparse_embeddings_are_refused() -> None:
-    table = torch.nn.Embedding(3, 2, sparse=True).to(DEVICE)
-    loss = table(torch.tensor([1], device=DEVICE)).sum()
-    with pytest.raises(NotImplementedError, match="no sparse tensors"):
-        loss.backward()
 
 
 COMPILED = f"""
@@ -95,7 +60,8 @@ print(torch.compile(lambda x: x + 1)(torch.ones(1)))
         """,
         {"TORCHDYNAMO_VERBOSE": "0"},
     )
-    assert 'backend="aot_eager"' in result.stdout or "compiled" in result.stdout
+    compiles = hasattr(backend, "register_compiler")
+    assert ("compiled" if compiles else 'backend="aot_eager"') in result.stdout
     assert "KeyError" not in result.stdout
 
 

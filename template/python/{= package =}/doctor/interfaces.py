@@ -143,7 +143,7 @@ INTERFACES = (
         recvAnysource barrier
         """,
         {
-            "there are no sparse tensors": "allreduce_sparse",
+            "collectives take no sparse tensors": "allreduce_sparse",
             "only Gloo's groups have it": "monitoredBarrier",
             "groups neither shrink nor merge": """
                 supportsShrinking shrink merge supportsReconfigure get_reconfigure_handle

@@ -50,7 +50,11 @@ def module_has_streams() -> None:
         backend.Event().record()
 
 
-@surface("module", "sparse", declined="there are no sparse tensors: use dense ones, or the CPU")
+@surface(
+    "module",
+    "sparse",
+    declined="PyTorch gives typed sparse tensors up: use torch.sparse_coo_tensor",
+)
 def module_has_sparse() -> None:
     _ = backend.sparse
 

@@ -1,0 +1,182 @@
+"""Nested tensors, jagged and strided ones, act as those of the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from backend import DEVICE
+from support import close, natively, needs, sample, supported
+
+pytestmark = [
+    needs(torch.float32, torch.int64),
+    pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors"),
+]
+
+LENGTHS = (3, 5, 2)
+HEADS, WIDTH = 4, 8
+
+Function = Callable[[torch.Tensor], Any]
+
+
+def parts(device: str, *, width: int = 6, dtype: torch.dtype = torch.float32) -> list[torch.Tensor]:
+    """Return leaves of several lengths."""
+    return [
+        sample(length, width, dtype=dtype, low=-1, high=1, seed=length).to(device).requires_grad_()
+        for length in LENGTHS
+    ]
+
+
+def jagged(leaves: list[torch.Tensor]) -> torch.Tensor:
+    result: torch.Tensor = torch.nested.as_nested_tensor(leaves, layout=torch.jagged)
+    return result
+
+
+def strided(leaves: list[torch.Tensor]) -> torch.Tensor:
+    result: torch.Tensor = torch.nested.as_nested_tensor(leaves)
+    return result
+
+
+def compare(
+    function: Function, make: Callable[[list[torch.Tensor]], torch.Tensor], **options: Any
+) -> None:
+    """Compare the parts of the result, and the gradients, with those of the CPU."""
+    results = []
+    for device in ("cpu", DEVICE):
+        leaves = parts(device, **options)
+        result = function(make(leaves))
+        assert result.device.type == device
+        pieces = list(result.unbind()) if result.is_nested else [result]
+        gradients: list[torch.Tensor] = []
+        if result.requires_grad:
+            torch.cat([piece.reshape(-1) for piece in pieces]).square().sum().backward()
+            gradients = [leaf.grad for leaf in leaves if leaf.grad is not None]
+        results.append([tensor.detach().cpu() for tensor in (*pieces, *gradients)])
+    tolerances = close(options.get("dtype", torch.float32))
+    torch.testing.assert_close(results[1], results[0], equal_nan=True, **tolerances)
+
+
+def weights(device: torch.device) -> torch.Tensor:
+    return sample(6, 6, seed=9).to(device)
+
+
+SHARED: dict[str, Function] = {
+    "clone": lambda n: n.clone(),
+    "add": lambda n: n + n,
+    "mul": lambda n: n * n,
+    "by a number": lambda n: n * 3,
+    "div": lambda n: n / 2,
+    "neg": lambda n: -n,
+    "relu": lambda n: F.relu(n),
+    "gelu": lambda n: F.gelu(n),
+    "silu": lambda n: F.silu(n),
+    "softmax": lambda n: F.softmax(n, -1),
+    "linear": lambda n: F.linear(n, weights(n.device)),
+    "dropout": lambda n: F.dropout(n, 0.0),
+    "to_padded_tensor": lambda n: n.to_padded_tensor(0.0),
+    "transpose": lambda n: n.transpose(1, 2).contiguous(),
+    "greater": lambda n: n.detach() > 0,
+    "isnan": lambda n: n.detach().isnan(),
+    "to": lambda n: n.to("cpu").to(n.device),
+}
+JAGGED: dict[str, Function] = {
+    "tanh": lambda n: n.tanh(),
+    "layer_norm": lambda n: F.layer_norm(n, (6,)),
+    "sum of rows": lambda n: n.detach().sum(-1).values(),
+    "mean of lengths": lambda n: n.detach().mean(1),
+    "unflatten": lambda n: n.unflatten(-1, (2, 3)),
+    "values": lambda n: n.values(),
+}
+STRIDED: dict[str, Function] = {
+    "bmm": lambda n: torch.bmm(n, n.transpose(1, 2)),
+    "select": lambda n: n[1],
+    "abs": lambda n: n.detach().abs(),
+    "fill_": lambda n: n.detach().clone().fill_(3.0),
+    "zeros_like": lambda n: torch.zeros_like(n),
+}
+
+
+@pytest.mark.parametrize("name", [*SHARED, *JAGGED])
+def test_jagged(name: str) -> None:
+    compare({**SHARED, **JAGGED}[name], jagged)
+
+
+@pytest.mark.parametrize(
+    "name", ["softmax", "linear", "layer_norm", "mean of lengths", "to_padded_tensor"]
+)
+def test_jagged_ones_run_on_the_device(name: str) -> None:
+    tensor = jagged(parts(DEVICE))
+    with natively():
+        result = {**SHARED, **JAGGED}[name](tensor)
+        if result.requires_grad:
+            (result.values() if result.is_nested else result).sum().backward()
+
+
+@pytest.mark.parametrize("name", [*SHARED, *STRIDED])
+def test_strided(name: str) -> None:
+    compare({**SHARED, **STRIDED}[name], strided)
+
+
+def attend(tensor: torch.Tensor, **options: Any) -> torch.Tensor:
+    query, key, value = (
+        (tensor * factor).unflatten(-1, (HEADS, WIDTH)).transpose(1, 2)
+        for factor in (1.0, 0.5, 2.0)
+    )
+    mixed = F.scaled_dot_product_attention(query, key, value, **options)
+    return mixed.transpose(1, 2).flatten(-2)
+
+
+@pytest.mark.parametrize(
+    "dtype", supported(torch.float32, torch.float64, torch.bfloat16, torch.float16)
+)
+@pytest.mark.parametrize("options", [{}, {"scale": 0.3}])
+def test_attention_on_jagged_tensors(options: dict[str, Any], dtype: torch.dtype) -> None:
+    compare(lambda n: attend(n, **options), jagged, width=HEADS * WIDTH, dtype=dtype)
+
+
+def test_attention_on_jagged_tensors_runs_on_the_device() -> None:
+    leaves = parts(DEVICE, width=HEADS * WIDTH)
+    with natively():
+        attend(jagged(leaves)).values().sum().backward()
+
+
+def test_jagged_attention_is_that_of_each_sequence() -> None:
+    leaves = parts(DEVICE, width=HEADS * WIDTH)
+    for one, together in zip(leaves, attend(jagged(leaves)).unbind(), strict=True):
+        torch.testing.assert_close(attend(one.cpu()[None])[0], together.cpu(), rtol=1e-4, atol=1e-5)
+
+
+def test_a_jagged_model_trains() -> None:
+    losses = []
+    for device in ("cpu", DEVICE):
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(torch.nn.Linear(6, 12), torch.nn.GELU(), torch.nn.Linear(12, 1))
+        model.to(device)
+        optimizer = torch.optim.AdamW(model.parameters(), lr=0.05)
+        batch = jagged([part.detach() for part in parts(device)])
+        steps = []
+        for _ in range(4):
+            optimizer.zero_grad()
+            loss = model(batch).values().square().mean()
+            loss.backward()
+            optimizer.step()
+            steps.append(loss.item())
+        losses.append(steps)
+    assert losses[1] == pytest.approx(losses[0], rel=1e-4)
+    assert losses[1][-1] < losses[1][0]
+
+
+def test_what_strided_ones_lack_says_so() -> None:
+    tensor = strided(parts(DEVICE)).detach()
+    for function in (
+        lambda n: n.exp(),
+        lambda n: n.sum(-1, keepdim=True),
+        lambda n: F.layer_norm(n, (6,), *torch.ones(2, 6, device=DEVICE)),
+    ):
+        with pytest.raises(
+            NotImplementedError, match=f"no kernel for strided nested tensors of {DEVICE}.*jagged"
+        ):
+            function(tensor)
