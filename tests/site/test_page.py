@@ -158,7 +158,12 @@ def test_without_webassembly_it_says_what_it_needs(content: dict[str, Any], tmp_
 def unpacked(packed: str) -> Any:
     data = base64.b64decode(packed)
     order, memory, size = struct.unpack_from("<BII", data)
-    return json.loads(pyppmd.Ppmd7Decoder(order, memory).decode(data[9:], size))
+    text = pyppmd.Ppmd7Decoder(order, memory).decode(data[9:], size).decode("latin-1")
+    words, text = text.split(build.END, 1)
+    known = dict(zip(build.CODES, words.split(" "), strict=False))
+    text = "".join(known.get(character, character) for character in text)
+    text = re.sub(f"{build.CAPITAL}(.)", lambda pair: pair[1].upper(), text)
+    return json.loads(text.replace("\n", "\\n"))
 
 
 @pytest.mark.parametrize("seed", [7, 11, 14])

@@ -64,10 +64,16 @@ def draw(trace: Trace, start: float, stop: float) -> str:
     top = 8
 
     def boxes(events: Iterable[Event], kind: str, height: int, below: int = 0) -> None:
+        # Whole pixels, and one box where several would lie over each other.
+        spans: list[tuple[int, int]] = []
+        for event in events:
+            left = round(at(event["ts"]))
+            right = max(round(at(end(event))), left + 1)
+            if spans and left < spans[-1][1]:
+                left, right = spans[-1][0], max(right, spans.pop()[1])
+            spans.append((left, right))
         shape = "".join(
-            f"M{at(event['ts']):.1f} {top + below}h{max(event['dur'] * scale, 0.4):.1f}v{height}"
-            f"h-{max(event['dur'] * scale, 0.4):.1f}z"
-            for event in events
+            f"M{left} {top + below}h{right - left}v{height}H{left}z" for left, right in spans
         )
         parts.append(f'<path class="{kind}" d="{shape}"/>')
 
@@ -93,7 +99,7 @@ def draw(trace: Trace, start: float, stop: float) -> str:
             begins[call["args"]["correlation"]] = at(call["ts"]), top + 26
         top += ROW
     top += 40
-    arrows = ""
+    arrows: dict[str, None] = {}
     for number, stream in enumerate(streams):
         own = [event for event in work if (event["pid"], event["tid"]) == stream]
         label(f"stream {number}" if number else "the device", 8, top + 14)
@@ -102,9 +108,10 @@ def draw(trace: Trace, start: float, stop: float) -> str:
         for event in own:
             if event["args"].get("correlation") in begins:
                 x, y = begins[event["args"]["correlation"]]
-                arrows += f"M{x:.1f} {y}L{at(event['ts']):.1f} {top}"
+                arrows[f"M{x:.0f} {y}L{at(event['ts']):.0f} {top}"] = None
         top += ROW
-    parts.append(f'<path class="flow" d="{arrows}"/>')
+    flow = "".join(arrows)
+    parts.append(f'<path class="flow" d="{flow}"/>')
     tick = 10 ** len(str(int((stop - start) / 4000))) * 250
     for number in range(int((stop - start) / tick) + 1):
         label(f"{number * tick / 1000:g} ms", at(start + number * tick), top + 4)

@@ -15,7 +15,21 @@ async function unpack(packed) {
   new Uint8Array(decoder.memory.buffer).set(body, input);
   const decoded = decoder.decode(input, body.length, output, size, order, memory);
   if (decoded !== size) throw new Error(`${decoded} of ${size} bytes could be unpacked`);
-  return JSON.parse(new TextDecoder().decode(new Uint8Array(decoder.memory.buffer, output, size)));
+  return JSON.parse(lengthened(new Uint8Array(decoder.memory.buffer, output, size)));
+}
+
+// The JSON that the build has shortened: its most frequent words stand ahead of it, and a byte for each in it.
+function lengthened(packed) {
+  const letters = new TextDecoder("latin1");
+  const end = packed.indexOf(0);
+  const bytes = Uint8Array.from({length: 256}, (_, byte) => byte).filter((byte) => byte > 127 || (byte > 1 && byte < 32 && byte !== 10));
+  const codes = [...letters.decode(bytes)];
+  const words = new Map(letters.decode(packed.subarray(0, end)).split(" ").map((word, at) => [codes[at], word]));
+  return letters
+    .decode(packed.subarray(end + 1))
+    .replace(/[^\0\1\n\x20-\x7f]/g, (code) => words.get(code))
+    .replace(/\x01./g, (pair) => pair[1].toUpperCase())
+    .replaceAll("\n", "\\n");
 }
 
 // The frame is painted before this takes its time; a page in the background is not painted at all.
