@@ -2,38 +2,48 @@
 
 from __future__ import annotations
 
+import re
 from xml.etree import ElementTree
 
 import torch
 from backend import DEVICE
-from profiler.picture import PICTURE, draw
-from profiler.traces import end, record, trace_of
+from profiler.picture import LEFT, PICTURE, WIDTH, draw
+from profiler.traces import Event, end, record, trace_of
 from support import needs
 
 pytestmark = needs(torch.float32)
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def counts(picture: str) -> dict[str, int]:
-    """Return how many shapes there are of each kind."""
+def shapes(picture: str, kind: str) -> str:
+    """Return the paths of one kind, one after the other."""
     paths = ElementTree.fromstring(picture).iter(f"{SVG}path")
-    found: dict[str, int] = {}
-    for path in paths:
-        found[path.attrib["class"]] = found.get(path.attrib["class"], 0) + path.attrib["d"].count(
-            "M"
-        )
-    return found
+    return "".join(path.attrib["d"] for path in paths if path.attrib["class"] == kind)
+
+
+def columns(picture: str, kind: str) -> set[int]:
+    """Return the columns of pixels that have a box of this kind."""
+    boxes = re.findall(r"M(\d+) \d+h(\d+)", shapes(picture, kind))
+    return {column for left, width in boxes for column in range(int(left), int(left) + int(width))}
 
 
 def test_a_picture_has_all_that_the_trace_has() -> None:
     leaf = torch.ones(10, device=DEVICE, requires_grad=True)
     trace = trace_of(record(lambda: (leaf * leaf).sum().backward()))
-    events = [*trace.work(), *trace.of_kind("privateuse1_runtime", "cpu_op")]
-    first, last = min(event["ts"] for event in events), max(map(end, events))
-    found = counts(draw(trace, first, last + 1))
-    assert found["work"] == found["call"] == found["flow"] == len(trace.work())
-    assert found["host"] >= 3
+    calls = list(trace.of_kind("privateuse1_runtime"))
+    events = [*trace.work(), *calls, *trace.of_kind("cpu_op")]
+    first, last = min(event["ts"] for event in events), max(map(end, events)) + 1
+    picture = draw(trace, first, last)
+
+    def places(kind: list[Event]) -> set[int]:
+        return {round(LEFT + (event["ts"] - first) * WIDTH / (last - first)) for event in kind}
+
+    assert places(trace.work()) <= columns(picture, "work")
+    assert places(calls) <= columns(picture, "call")
+    assert places(list(trace.of_kind("cpu_op"))) <= columns(picture, "host")
+    ends = re.findall(r"L(\d+) ", shapes(picture, "flow"))
+    assert {int(place) for place in ends} == places(trace.work())
 
 
 def test_the_page_has_a_picture() -> None:
-    assert counts(PICTURE.read_text("utf-8"))["work"] > 50
+    assert shapes(PICTURE.read_text("utf-8"), "work").count("M") > 50
