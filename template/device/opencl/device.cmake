@@ -12,8 +12,10 @@ target_compile_definitions(${DEVICE_TARGET} PRIVATE
   CL_TARGET_OPENCL_VERSION=300
   DEVICE_BACKEND_NAME="${DEVICE_BACKEND_NAME}")
 
-# Numbers on their way to a kernel become elements as they do in the reference.
-target_sources(${DEVICE_TARGET} PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}/reference/conversion.cpp")
+# The reference says which operations exist for which types, and turns numbers into elements. Its loops are not called.
+file(GLOB reference_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/reference/*.cpp")
+target_sources(${DEVICE_TARGET} PRIVATE ${reference_sources})
+target_compile_options(${DEVICE_TARGET} PRIVATE -ffp-contract=off)
 
 # kernels/NAME.cl becomes the string sources::NAME of sources.h, and is written again when it changes.
 file(GLOB kernel_texts CONFIGURE_DEPENDS "${DEVICE_DIR}/kernels/*.cl")

@@ -1,0 +1,104 @@
+// OP is one of these, an expression of x and the parameters p, q, r.
+typedef COMPUTE(A) T;
+
+#define op_relu x < 0 ? (T)0 : x
+#define op_threshold x <= p ? q : x
+#define op_logical_not x == 0
+#define op_conj x
+
+#ifdef FLOATING
+
+T clamp_number(T x, T low, T high) {
+  const T raised = x < low || isnan(low) ? low : x;
+  return raised > high || isnan(high) ? high : raised;
+}
+
+T sigmoid(T x) { return 1 / (1 + exp(-x)); }
+
+// The share of a normal distribution below x, which keeps its digits for negative x.
+T normal_share(T x) { return erfc(x * (T)-M_SQRT1_2) / 2; }
+
+#define op_abs fabs(x)
+#define op_neg -x
+#define op_sign (T)((x > 0) - (x < 0))
+#define op_sgn op_sign
+#define op_reciprocal 1 / x
+#define op_sqrt sqrt(x)
+#define op_rsqrt 1 / sqrt(x)
+#define op_exp exp(x)
+#define op_exp2 exp2(x)
+#define op_expm1 expm1(x)
+#define op_log log(x)
+#define op_log2 log2(x)
+#define op_log10 log10(x)
+#define op_log1p log1p(x)
+#define op_sin sin(x)
+#define op_cos cos(x)
+#define op_tan tan(x)
+#define op_asin asin(x)
+#define op_acos acos(x)
+#define op_atan atan(x)
+#define op_sinh sinh(x)
+#define op_cosh cosh(x)
+#define op_tanh tanh(x)
+#define op_asinh asinh(x)
+#define op_acosh acosh(x)
+#define op_atanh atanh(x)
+#define op_erf erf(x)
+#define op_erfc erfc(x)
+#define op_sigmoid sigmoid(x)
+#define op_floor floor(x)
+#define op_ceil ceil(x)
+#define op_trunc trunc(x)
+#define op_round rint(x)
+#define op_frac x - trunc(x)
+#define op_clamp clamp_number(x, p, q)
+#define op_leaky_relu x > 0 ? x : p * x
+#define op_elu x < 0 ? q * p * expm1(r * x) : q * x
+#define op_gelu x * normal_share(x)
+#define op_gelu_tanh x * sigmoid((T)(2 * M_SQRT2 * (M_2_SQRTPI / 2)) * (x + (T)0.044715 * x * x * x))
+#define op_silu x * sigmoid(x)
+#define op_softplus p * x > q ? x : log1p(exp(p * x)) / p
+#define op_isnan isnan(x)
+#define op_isinf isinf(x)
+#define op_isfinite isfinite(x)
+#define op_signbit signbit(x)
+#define op_logit log((p < 0 ? x : x < p ? p : x > 1 - p ? 1 - p : x) / (1 - (p < 0 ? x : x < p ? p : x > 1 - p ? 1 - p : x)))
+#define op_hardsigmoid clamp_number(x + 3, 0, 6) / 6
+#define op_hardswish x * clamp_number(x + 3, 0, 6) / 6
+#define op_hardshrink x >= -p && x <= p ? (T)0 : x
+#define op_softshrink x > p ? x - p : x < -p ? x + p : 0 * x
+#define op_mish x * tanh(log1p(exp(x)))
+#define op_log_sigmoid (x < 0 ? x : (T)0) - log1p(exp(-fabs(x)))
+#define op_isposinf x == (T)INFINITY
+#define op_isneginf x == (T)-INFINITY
+#define op_angle x < 0 ? (T)M_PI : isnan(x) ? x : (T)0
+#define op_nan_to_num isnan(x) ? p : x == (T)INFINITY ? q : x == (T)-INFINITY ? r : x
+
+#else
+
+#define op_abs x < 0 ? -x : x
+#define op_neg -x
+#define op_sign (x > 0) - (x < 0)
+#define op_sgn op_sign
+#define op_floor x
+#define op_ceil x
+#define op_trunc x
+#define op_round x
+#define op_nan_to_num x
+#define op_clamp min(max(x, p), q)
+#ifdef BOOLEAN
+#define op_bitwise_not x == 0
+#else
+#define op_bitwise_not ~x
+#endif
+#define op_isnan 0
+#define op_isinf 0
+#define op_isposinf 0
+#define op_isneginf 0
+#define op_isfinite 1
+#define op_signbit x < 0
+
+#endif
+
+COMPUTE(OUT) compute(T x, T y, T z, T p, T q, T r) { return OP; }
