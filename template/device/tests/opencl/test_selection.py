@@ -26,9 +26,7 @@ def test_a_device_is_chosen_by_parts_of_its_names(api: ModuleType, run_child: Ru
 
 
 @pytest.mark.parametrize("wanted", ["no such vendor", ":no such device", "::99"])
-def test_a_device_that_is_not_there_is_none(
-    api: ModuleType, run_child: Run, wanted: str
-) -> None:
+def test_a_device_that_is_not_there_is_none(api: ModuleType, run_child: Run, wanted: str) -> None:
     variable = f"{api.ENV_PREFIX}_OPENCL_DEVICE"
     assert run_child(COUNT, **{variable: wanted}).stdout.strip() == "0"
     done = run_child("import _device; _device.properties(0)", **{variable: wanted})
