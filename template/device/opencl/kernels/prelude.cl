@@ -86,7 +86,7 @@ ushort round_to_bfloat16(float value) {
 #define STORE_uint32(to, i, value) (to)[i] = (uint)(long)(value)
 #define STORE_int64(to, i, value) (to)[i] = (long)(value)
 #define STORE_uint64 STORE_plain
-#define STORE_float16(to, i, value) vstore_half_rte(value, i, to)
+#define STORE_float16(to, i, value) vstore_half_rte((float)(value), i, to)
 #define STORE_bfloat16(to, i, value) (to)[i] = round_to_bfloat16(value)
 #define STORE_float32 STORE_plain
 #define STORE_float64 STORE_plain
