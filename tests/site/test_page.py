@@ -161,7 +161,9 @@ def unpacked(packed: str) -> Any:
     text = pyppmd.Ppmd7Decoder(order, memory).decode(data[9:], size).decode("latin-1")
     words, text = text.split(build.END, 1)
     known = dict(zip(build.CODES, words.split(" "), strict=False))
-    text = "".join(known.get(character, character) for character in text)
+    code = re.compile(f"[{build.FIRST}].|[{re.escape(''.join(build.SINGLE))}]", re.DOTALL)
+    text = code.sub(lambda found: known[found[0]], text)
+    text = re.sub(f"{build.CAPITALS}([a-z]+)", lambda pair: pair[1].upper(), text)
     text = re.sub(f"{build.CAPITAL}(.)", lambda pair: pair[1].upper(), text)
     return json.loads(text.replace("\n", "\\n"))
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pyppmd
+import rjsmin
 
 from torchsmith import tables
 from torchsmith.git import address
@@ -40,9 +41,12 @@ MEMORY = 96 << 20
 # What pyppmd makes of one piece must fit into 32 KiB, or bytes are lost.
 PIECE = 1024
 # Characters that the text, JSON in ASCII, does not have: the end of the list of words, a capital
-# that follows, and one for each word that the text has most of.
-END, CAPITAL = "\0", "\1"
-CODES = [chr(code) for code in (*range(2, 10), *range(11, 32), *range(128, 256))]
+# that follows, a word of capitals that follows, and codes for the words that the text has most of,
+# a character each or two.
+END, CAPITAL, CAPITALS, FIRST = "\0", "\1", "\2", "\3\4\5\6"
+SINGLE = [chr(code) for code in (*range(7, 10), *range(11, 32), *range(128, 256))]
+SECOND = [chr(code) for code in (*range(32, 127), *range(128, 256))]
+CODES = SINGLE + [first + second for first in FIRST for second in SECOND]
 WORD = re.compile(r"[A-Za-z]{2,}")
 LICENSES = "generator/catalog/licenses"
 MACROS = {"name_problem", "name_clash", "suggest", "text_problem"}
@@ -157,15 +161,17 @@ def data(template: Path, source: str) -> dict[str, Any]:
 
 
 def shortened(text: str) -> bytes:
-    """Return JSON in ASCII with a byte for each of its most frequent words, and these words ahead.
+    """Return JSON in ASCII with codes for its most frequent words, and these words ahead.
 
     What the model of the packer sees of a text is then longer by a third.
     """
     text = re.sub(r"\\(.)", lambda escape: "\n" if escape[1] == "n" else escape[0], text)
     text = re.sub(r"[A-Z][a-z]+", lambda word: CAPITAL + word[0].lower(), text)
+    text = re.sub(r"\b[A-Z]{2,}\b", lambda word: CAPITALS + word[0].lower(), text)
     counts = Counter(WORD.findall(text))
     words = sorted(counts, key=lambda word: (-counts[word] * (len(word) - 1) ** 0.5, word))
-    codes = dict(zip(words, CODES, strict=False))
+    chosen = words[: len(SINGLE)] + [word for word in words[len(SINGLE) :] if len(word) > 3]
+    codes = dict(zip(chosen, CODES, strict=False))
     text = WORD.sub(lambda word: codes.get(word[0], word[0]), text)
     return f"{' '.join(codes)}{END}{text}".encode("latin-1")
 
@@ -198,8 +204,9 @@ def page(content: dict[str, Any]) -> str:
         # Whoever has the page has the library, and its licence asks to come along.
         licence, *codes = (code(folder / name) for name in ("LICENSE", *scripts))
         text = text.replace(f"/* {library} */", "\n".join([f"/*\n{licence}\n*/", *codes]))
-    for name in ("style.css", *SCRIPTS):
-        text = text.replace(f"/* {name} */", (PAGE / name).read_text("utf-8"))
+    text = text.replace("/* style.css */", (PAGE / "style.css").read_text("utf-8"))
+    for name in SCRIPTS:
+        text = text.replace(f"/* {name} */", rjsmin.jsmin((PAGE / name).read_text("utf-8")))
     return text.replace("/* data */", packed(content))
 
 

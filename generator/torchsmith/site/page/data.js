@@ -18,16 +18,19 @@ async function unpack(packed) {
   return JSON.parse(lengthened(new Uint8Array(decoder.memory.buffer, output, size)));
 }
 
-// The JSON that the build has shortened: its most frequent words stand ahead of it, and a byte for each in it.
+// The JSON that the build has shortened: its most frequent words stand ahead of it, and codes for them in it, of a byte
+// first and of two then.
 function lengthened(packed) {
   const letters = new TextDecoder("latin1");
+  const range = (from, to) => Array.from({length: to - from}, (_, at) => from + at);
+  const codes = [...range(7, 10), ...range(11, 32), ...range(128, 256)].map((code) => [code]);
+  for (const first of [3, 4, 5, 6]) codes.push(...[...range(32, 127), ...range(128, 256)].map((second) => [first, second]));
+  const text = (bytes) => letters.decode(Uint8Array.from(bytes));
   const end = packed.indexOf(0);
-  const bytes = Uint8Array.from({length: 256}, (_, byte) => byte).filter((byte) => byte > 127 || (byte > 1 && byte < 32 && byte !== 10));
-  const codes = [...letters.decode(bytes)];
-  const words = new Map(letters.decode(packed.subarray(0, end)).split(" ").map((word, at) => [codes[at], word]));
-  return letters
-    .decode(packed.subarray(end + 1))
-    .replace(/[^\0\1\n\x20-\x7f]/g, (code) => words.get(code))
+  const words = new Map(text(packed.subarray(0, end)).split(" ").map((word, at) => [text(codes[at]), word]));
+  return text(packed.subarray(end + 1))
+    .replace(/[\x03-\x06][^]|[^\0\1\2\n\x20-\x7f]/g, (code) => words.get(code))
+    .replace(/\x02([a-z]+)/g, (_, word) => word.toUpperCase())
     .replace(/\x01./g, (pair) => pair[1].toUpperCase())
     .replaceAll("\n", "\\n");
 }
