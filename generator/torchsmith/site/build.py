@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pyppmd
-import rjsmin
 
 from torchsmith import tables
 from torchsmith.git import address
@@ -206,7 +205,9 @@ def page(content: dict[str, Any]) -> str:
         text = text.replace(f"/* {library} */", "\n".join([f"/*\n{licence}\n*/", *codes]))
     text = text.replace("/* style.css */", (PAGE / "style.css").read_text("utf-8"))
     for name in SCRIPTS:
-        text = text.replace(f"/* {name} */", rjsmin.jsmin((PAGE / name).read_text("utf-8")))
+        # Comments are for those who read the source.
+        script = re.sub(r"^ *//.*\n", "", (PAGE / name).read_text("utf-8"), flags=re.MULTILINE)
+        text = text.replace(f"/* {name} */", script)
     return text.replace("/* data */", packed(content))
 
 
