@@ -33,8 +33,8 @@ LIBRARIES = {
     "ppmd7": ("decode.wasm",),
 }
 # The bytes of the longest context that the text is modelled by, and of the model. Longer contexts
-# save less than a hundredth; a smaller model forgets: 3.5 MiB of text need 72 MiB of it, and a
-# browser provides no more than what is used.
+# save less than a hundredth; a smaller model forgets: the text, 2.3 MiB if shortened, needs 56 MiB
+# of it, and a browser provides no more than what is used.
 ORDER = 16
 MEMORY = 96 << 20
 # What pyppmd makes of one piece must fit into 32 KiB, or bytes are lost.

@@ -169,6 +169,20 @@ def test_a_jagged_model_trains() -> None:
     assert losses[1][-1] < losses[1][0]
 
 
+@pytest.mark.parametrize("device", ["cpu", DEVICE])
+def test_sizes_of_padded_tensors_may_lie_anywhere(device: str) -> None:
+    padded = sample(2, 3, 4)
+    sizes = torch.tensor([[4, 2], [4, 3]]).flip(1)
+    expected = torch._nested_from_padded(padded, sizes.contiguous()).unbind()
+    # Columns that lie the other way round, too.
+    turned = sizes.T.contiguous().to(device).T
+    actual = torch._nested_from_padded(padded.to(DEVICE), turned).unbind()
+    for one, other in zip(actual, expected, strict=True):
+        torch.testing.assert_close(one.cpu(), other)
+    with pytest.raises(RuntimeError, match="a row of sizes for each of 2"):
+        torch._nested_from_padded(padded.to(DEVICE), sizes[:1])
+
+
 def test_what_strided_ones_lack_says_so() -> None:
     tensor = strided(parts(DEVICE)).detach()
     for function in (

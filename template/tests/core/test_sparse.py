@@ -338,7 +338,7 @@ def test_made_on_the_device() -> None:
     values = sample(PLACES.shape[1])
     tensor = torch.sparse_coo_tensor(PLACES, values, (ROWS, COLUMNS), device=DEVICE)
     assert f"device='{DEVICE}:0'" in repr(tensor)
-    assert tensor.values is not None and tensor._values().device.type == DEVICE
+    assert tensor._values().device.type == DEVICE
     compare(tensor, torch.sparse_coo_tensor(PLACES, values, (ROWS, COLUMNS)))
     csr = torch.sparse_csr_tensor(
         torch.tensor([0, 1, 2]), torch.tensor([1, 0]), values[:2], (2, 2), device=DEVICE

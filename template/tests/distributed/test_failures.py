@@ -21,6 +21,7 @@ def test_wrong_arguments_are_refused_by_the_call(pair: Ranks) -> None:
         "a bitwise reduction needs integers or bool",
         "AVG needs a floating point type",
         "move it there first",
+        "take neither sparse nor nested tensors: send dense ones",
     ]
     for answers in pair.call(behaviour.wrong_arguments):
         assert len(answers) == len(says)
