@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import traceback
 from pathlib import Path
@@ -90,11 +89,9 @@ def test_snapshot_names_the_stream() -> None:
         item for item in backend.memory_snapshot() if item["address"] == tensor.data_ptr()
     ]
     assert segment["stream"] == stream.stream_id
-    # What other tests have left must not be freed between two snapshots.
-    gc.collect()
-    backend.synchronize()
     assert backend.memory_snapshot((0, 0)) == backend.memory_snapshot()
-    assert backend.memory_snapshot((7, 0)) == []
+    no_pool = (2**32, 0)  # small numbers are those of graphs that other tests have left
+    assert backend.memory_snapshot(no_pool) == []
 
 
 def test_snapshot_tells_the_settings() -> None:
