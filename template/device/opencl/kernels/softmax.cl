@@ -1,50 +1,17 @@
 // A team of work items for each line. `lines` is the shape of the lines' beginnings; `step` is the way along a line.
-#ifdef HAS_FLOAT64
-typedef double ACC;
-#else
-typedef float ACC;
-#endif
-#define TEAM 64
-
-ACC sum_of_team(ACC share, __local ACC* shares) {
-  const int member = get_local_id(0);
-  barrier(CLK_LOCAL_MEM_FENCE);
-  shares[member] = share;
-  barrier(CLK_LOCAL_MEM_FENCE);
-  ACC sum = 0;
-  for (int other = 0; other < TEAM; ++other) sum += shares[other];
-  return sum;
-}
-
-ACC greatest_of_team(ACC share, __local ACC* shares) {
-  const int member = get_local_id(0);
-  barrier(CLK_LOCAL_MEM_FENCE);
-  shares[member] = share;
-  barrier(CLK_LOCAL_MEM_FENCE);
-  ACC greatest = shares[0];
-  for (int other = 1; other < TEAM; ++other) {
-    greatest = isnan(greatest) || greatest > shares[other] ? greatest : shares[other];
-  }
-  return greatest;
-}
-
 __kernel void softmax(Shape lines, long size, long out_step, long in_step, __global STORAGE(OUT) * out,
                       __global const STORAGE(IN) * in) {
   __local ACC shares[TEAM];
-  const int member = get_local_id(0);
   const Offsets at = find_offsets(&lines, get_group_id(0));
   __global STORAGE(OUT)* to = out + at.of[0];
   __global const STORAGE(IN)* from = in + at.of[1];
   ACC share = -INFINITY;
-  for (long i = member; i < size; i += TEAM) {
-    const ACC x = LOAD(IN, from, i * in_step);
-    share = isnan(share) || share > x ? share : x;
-  }
+  FOR_SHARE(i, size) share = greater_of(share, LOAD(IN, from, i * in_step));
   const ACC greatest = greatest_of_team(share, shares);
   share = 0;
-  for (long i = member; i < size; i += TEAM) share += exp((ACC)LOAD(IN, from, i * in_step) - greatest);
+  FOR_SHARE(i, size) share += exp((ACC)LOAD(IN, from, i * in_step) - greatest);
   const ACC sum = sum_of_team(share, shares);
-  for (long i = member; i < size; i += TEAM) {
+  FOR_SHARE(i, size) {
     const ACC x = (ACC)LOAD(IN, from, i * in_step) - greatest;
 #ifdef LOGARITHM
     const ACC result = x - log(sum);
@@ -59,13 +26,12 @@ __kernel void softmax_backward(Shape lines, long size, long to_step, long grad_s
                                __global STORAGE(IN) * grad_in, __global const STORAGE(OUT) * grad_out,
                                __global const STORAGE(OUT) * out) {
   __local ACC shares[TEAM];
-  const int member = get_local_id(0);
   const Offsets at = find_offsets(&lines, get_group_id(0));
   __global STORAGE(IN)* to = grad_in + at.of[0];
   __global const STORAGE(OUT)* grad = grad_out + at.of[1];
   __global const STORAGE(OUT)* result = out + at.of[2];
   ACC share = 0;
-  for (long i = member; i < size; i += TEAM) {
+  FOR_SHARE(i, size) {
     const ACC g = LOAD(OUT, grad, i * grad_step);
 #ifdef LOGARITHM
     share += g;
@@ -74,7 +40,7 @@ __kernel void softmax_backward(Shape lines, long size, long to_step, long grad_s
 #endif
   }
   const ACC sum = sum_of_team(share, shares);
-  for (long i = member; i < size; i += TEAM) {
+  FOR_SHARE(i, size) {
     const ACC g = LOAD(OUT, grad, i * grad_step);
     const ACC y = LOAD(OUT, result, i * out_step);
 #ifdef LOGARITHM
