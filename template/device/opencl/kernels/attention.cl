@@ -1,5 +1,5 @@
-// What becomes of a block of scores between the products of matrices: a team for each row, one query of one head. Scores
-// are dense and hold `limit` keys; `block` says which they are.
+// What becomes of a block of scores between the products of matrices: a team for each row, one query of one head.
+// Scores are dense and hold `limit` keys; `block` says which they are.
 typedef COMPUTE(DTYPE) T;
 #define FOUND(dtype) __global const STORAGE(dtype)
 

@@ -1,10 +1,10 @@
-// out = beta * bias + alpha * (a @ b): a group of work items makes a tile of out, HIGH x WIDE elements each, from tiles of
-// a and b that it brings to local memory, a run of RUN elements each. The third dimension is the batch.
-#define ROWS 64
-#define COLUMNS 64
+// out = beta * bias + alpha * (a @ b): a group of work items makes a tile of out of ROWS x COLUMNS elements, HIGH x
+// WIDE of them each, from tiles of a and b that it brings to local memory in runs of RUN elements. The third dimension
+// is the batch.
 #define RUN 16
 #define HIGH 4
 #define WIDE 16
+#define MEMBERS (ROWS / HIGH * (COLUMNS / WIDE))
 typedef COMPUTE(OUT) T;
 typedef PASTE(COMPUTE(OUT), WIDE) Vector;
 
@@ -40,46 +40,35 @@ __kernel void matmul(long rows, long columns, long inner, T alpha, T beta, __glo
   const long first_column = get_group_id(0) * COLUMNS;
   const long first_row = get_group_id(1) * ROWS;
   const long batch = get_group_id(2);
-  // Which way the runs lie: the one with the stride of 1.
-#ifdef A_DOWN
-  const int a_row = member % (ROWS / RUN) * RUN;
-  const int a_inner = member / (ROWS / RUN);
-#else
-  const int a_row = member;
-  const int a_inner = 0;
-#endif
-#ifdef B_DOWN
-  const int b_column = member;
-  const int b_inner = 0;
-#else
-  const int b_column = member % (COLUMNS / RUN) * RUN;
-  const int b_inner = member / (COLUMNS / RUN);
-#endif
-  a += batch * a_strides.batch + (first_row + a_row) * a_strides.row + a_inner * a_strides.column;
-  b += batch * b_strides.batch + b_inner * b_strides.row + (first_column + b_column) * b_strides.column;
-  const long a_rows = rows - first_row - a_row;
-  const long b_columns = columns - first_column - b_column;
+  a += batch * a_strides.batch + first_row * a_strides.row;
+  b += batch * b_strides.batch + first_column * b_strides.column;
   Vector sums[HIGH];
   for (int i = 0; i < HIGH; ++i) sums[i] = 0;
   for (long start = 0; start < inner; start += RUN) {
-    const long a_left = inner - start - a_inner;
-    const long b_left = inner - start - b_inner;
+    // Runs lie the way that has the stride of 1.
+    for (int run = member; run < ROWS; run += MEMBERS) {
 #ifdef A_DOWN
-    const long a_count = a_left > 0 ? a_rows : 0;
-    BRING(A, &a_tile[a_row][a_inner], RUN, a, a_strides.row, a_count)
+      const int row = run % (ROWS / RUN) * RUN;
+      const int k = run / (ROWS / RUN);
+      const long count = start + k < inner ? rows - first_row - row : 0;
+      BRING(A, &a_tile[row][k], RUN, a + row * a_strides.row + (start + k) * a_strides.column, a_strides.row, count)
 #else
-    const long a_count = a_rows > 0 ? a_left : 0;
-    BRING(A, a_tile[a_row], 1, a, a_strides.column, a_count)
+      const long count = first_row + run < rows ? inner - start : 0;
+      BRING(A, a_tile[run], 1, a + run * a_strides.row + start * a_strides.column, a_strides.column, count)
 #endif
+    }
+    for (int run = member; run < COLUMNS; run += MEMBERS) {
 #ifdef B_DOWN
-    const long b_count = b_columns > 0 ? b_left : 0;
-    BRING(B, &b_tile[0][b_column], COLUMNS, b, b_strides.row, b_count)
+      const long count = first_column + run < columns ? inner - start : 0;
+      BRING(B, &b_tile[0][run], COLUMNS, b + start * b_strides.row + run * b_strides.column, b_strides.row, count)
 #else
-    const long b_count = b_left > 0 ? b_columns : 0;
-    BRING(B, &b_tile[b_inner][b_column], 1, b, b_strides.column, b_count)
+      const int column = run % (COLUMNS / RUN) * RUN;
+      const int k = run / (COLUMNS / RUN);
+      const long count = start + k < inner ? columns - first_column - column : 0;
+      BRING(B, &b_tile[k][column], 1, b + (start + k) * b_strides.row + column * b_strides.column, b_strides.column,
+            count)
 #endif
-    a += RUN * a_strides.column;
-    b += RUN * b_strides.row;
+    }
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int k = 0; k < RUN; ++k) {
       const Vector factors = PASTE(vload, WIDE)(x, b_tile[k]);
