@@ -1,6 +1,6 @@
 // A team for each row: the elements that share their statistics or, for the gradients of weight and bias, those of a
-// channel. All arrays have four dimensions, the two that tell rows apart and a row's own; where an array does not depend
-// on one, its stride is 0.
+// channel. All arrays have four dimensions, the two that tell rows apart and a row's own; where an array does not
+// depend on one, its stride is 0.
 typedef COMPUTE(DTYPE) T;
 #define NUMBER(dtype) __global STORAGE(dtype)
 
