@@ -57,6 +57,13 @@ typedef COMPUTE(READ) ACC;
 #define FINISH(s, count) (s)
 #endif
 
+// Sums of doubles, which ACC is no wider than, keep what rounding takes from them (Knuth's two-sum).
+#if defined(FLOATING) && (defined(op_sum) || defined(op_mean))
+#define COMPENSATED (sizeof(COMPUTE(READ)) == sizeof(ACC))
+#else
+#define COMPENSATED 0
+#endif
+
 #define TEAM 64
 
 // `outer` is the shape of the results in out and in; `inner` that of each result's elements in `in`.
@@ -66,10 +73,15 @@ __kernel void reduce(Shape outer, Shape inner, long count, __global STORAGE(OUT)
   const Offsets at = find_offsets(&outer, get_group_id(0));
   __global const STORAGE(IN)* from = in + at.of[1];
   ACC share = FIRST;
+  ACC lost = 0;
   for (long i = member; i < count; i += TEAM) {
     const COMPUTE(READ) x = LOAD(IN, from, find_offsets(&inner, i).of[1]);
-    share = TAKE(share, x);
+    const ACC taken = TAKE(share, x);
+    if (COMPENSATED) lost += (share - (taken - (taken - share))) + (x - (taken - share));
+    share = taken;
   }
+  // Of infinities nothing finite is lost.
+  if (COMPENSATED && lost - lost == 0) share += lost;
   shares[member] = share;
   barrier(CLK_LOCAL_MEM_FENCE);
   if (member != 0) return;
