@@ -8,16 +8,21 @@ TORCH ?= $(TESTED)
 VENV := $(if $(filter $(TESTED),$(TORCH)),.venv,build/torch-$(TORCH))
 BIN := $(abspath $(VENV))/bin
 READY := $(VENV)/ready
+DEVICE ?= simulator
 DEMO := build/foo
 DIST := build/dist
 TRIAL := build/trial
 JOBS ?= $(shell nproc)
+# What another device than the simulator asks of a render, of its build, and of the machine.
+FEATURES := $(if $(filter simulator,$(DEVICE)),,--data preset=full)
+CHOSEN := $(if $(filter simulator,$(DEVICE)),,-C cmake.define.FOO_DEVICE=$(DEVICE))
+PACKAGES := $(if $(filter opencl,$(DEVICE)),pocl-opencl-icd ocl-icd-opencl-dev opencl-headers)
 
 # The compiled parts of the demo and of the tests take cmake and ninja from the environment.
 export PATH := $(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 
-.PHONY: help venv demo test lint format docs bench reserved compat site conformance fuzz sanitize release-check clean
+.PHONY: help venv packages demo test lint format docs bench reserved compat site conformance fuzz sanitize release-check clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*  ## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*  ## (.*)/  make \1\t\2/' | expand -t 22
@@ -33,20 +38,25 @@ $(READY): pyproject.toml Makefile
 	$(BIN)/python -m pip install --quiet --editable '.[build,test,docs]'
 	touch $@
 
-demo: $(READY)  ## render foo, build it, install it, run its quickstart
+# apt-get where it is there and may; else CMake says what it does not find.
+packages:
+	@test -z "$(PACKAGES)" || ! command -v dpkg >/dev/null || dpkg -s $(PACKAGES) >/dev/null 2>&1 || \
+	  $(if $(filter 0,$(shell id -u)),,sudo) apt-get -qq install -y --no-install-recommends $(PACKAGES) >/dev/null
+
+demo: $(READY) packages  ## render foo, build it, install it, run its quickstart; DEVICE=opencl on that device
 	rm -rf $(DEMO)
-	$(BIN)/copier copy --quiet --defaults --vcs-ref HEAD $(CURDIR) $(DEMO)
-	$(BIN)/python -m pip install --quiet --no-build-isolation $(DEMO)
+	$(BIN)/copier copy --quiet --defaults $(FEATURES) --vcs-ref HEAD $(CURDIR) $(DEMO)
+	$(BIN)/python -m pip install --quiet --no-build-isolation $(CHOSEN) $(DEMO)
 	$(BIN)/python $(DEMO)/examples/quickstart.py
 
-test: $(READY)  ## every test: renders, builds and exercises foo; with TORCH=2.15.0, foo's own with that PyTorch
-ifeq ($(TORCH),$(TESTED))
+test: $(READY) packages  ## every test: renders, builds and exercises foo; TORCH=2.15.0, DEVICE=opencl: foo's own with these
+ifeq ($(TORCH) $(DEVICE),$(TESTED) simulator)
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup tests
 else
 	rm -rf $(DEMO)
 	$(BIN)/copier copy --quiet --defaults --data preset=full --vcs-ref HEAD $(CURDIR) $(DEMO)
-	$(BIN)/python -m pip install --quiet --no-build-isolation '$(abspath $(DEMO))[test]'
-	cd $(DEMO) && $(BIN)/python -m pytest -n $(JOBS) -q
+	$(BIN)/python -m pip install --quiet --no-build-isolation $(CHOSEN) '$(abspath $(DEMO))[test]'
+	cd $(DEMO) && FOO_DEVICE=$(DEVICE) $(BIN)/python -m pytest -n $(JOBS) -q
 endif
 
 lint: $(READY)  ## formatting and types of our own Python
