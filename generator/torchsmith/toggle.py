@@ -32,6 +32,11 @@ def removing(project: Project, features: Sequence[str]) -> dict[str, Any]:
     """
     known = list(dict.fromkeys([*tables.features(), *project.features]))
     for feature in features:
+        if feature == project.answers.get("device"):
+            raise InputError(
+                f"'{feature}' cannot go while it is the device that is built: "
+                "torchsmith update --to current -d device=simulator"
+            )
         offer = f"this project has {', '.join(project.features) or 'none'}"
         require_choice("feature", feature, known, offer)
         users = [

@@ -160,3 +160,17 @@ def test_what_another_feature_requires_stays(
     done = torchsmith("remove", "amp", "-y", cwd=project)
     assert done.status == 2
     assert "'amp' cannot go without graph, which needs it: torchsmith remove amp graph" in done.err
+
+
+def test_the_device_that_is_built_stays(project: Path, torchsmith: Torchsmith) -> None:
+    done = torchsmith("update", "--to", "current", "-d", "device=opencl", "-y", cwd=project)
+    assert done.status == 0, done.err
+    assert (project / "device" / "opencl").is_dir()
+    commit(project, "another device")
+    done = torchsmith("remove", "opencl", "-y", cwd=project)
+    assert done.status == 2
+    words = "torchsmith update --to current -d device=simulator"
+    assert f"'opencl' cannot go while it is the device that is built: {words}" in done.err
+    done = torchsmith(*words.split()[1:], "-y", cwd=project)
+    assert done.status == 0, done.err
+    assert not (project / "device" / "opencl").exists()

@@ -160,6 +160,17 @@ def test_the_licence_follows_the_answer(render: Renderer) -> None:
         assert "Acme & Sons" in text
 
 
+def test_the_device_that_is_chosen_is_there_and_built(render: Renderer) -> None:
+    project = render(preset="minimal", device="opencl")
+    assert (project / "device" / "opencl" / "runtime.cpp").is_file()
+    built = "set(FOO_DEVICE {} CACHE STRING"
+    assert built.format("opencl") in (project / "device" / "CMakeLists.txt").read_text("utf-8")
+    tested = (project / "device" / "tests" / "device_library.py").read_text("utf-8")
+    assert 'os.environ.get(f"{ENV_PREFIX}_DEVICE", "opencl")' in tested
+    other = render(preset="full") / "device" / "CMakeLists.txt"
+    assert built.format("simulator") in other.read_text("utf-8")
+
+
 def test_hostile_answers_arrive_unharmed(render: Renderer) -> None:
     project = render(**HOSTILE)
     metadata = tomllib.loads((project / "pyproject.toml").read_text("utf-8"))["project"]

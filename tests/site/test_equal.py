@@ -32,6 +32,7 @@ PLAIN: dict[str, Any] = {
     "dtypes": [name for name, row in DTYPES.items() if row["default"]],
     "preset": "full",
     "features": [],
+    "device": "simulator",
     "ci_provider": "github",
 }
 # The sums and not the texts: a megabyte for each render takes a browser long to hand over.
@@ -77,6 +78,10 @@ def test_for_presets(preset: str, page: WebDriver, render: Renderer) -> None:
 @pytest.mark.parametrize("license", tables.load("questions")["license"]["choices"].values())
 def test_for_every_licence(license: str, page: WebDriver, render: Renderer) -> None:
     assert_equal(page, render, preset="minimal", license=license, vendor="Acme & Sons")
+
+
+def test_for_another_device(page: WebDriver, render: Renderer) -> None:
+    assert_equal(page, render, preset="minimal", device="opencl")
 
 
 @pytest.mark.parametrize("ci_provider", ["gitlab", "none"])

@@ -104,6 +104,7 @@ def test_the_command_of_a_row_gives_that_row_alone() -> None:
     [
         ({"licence": "mit"}, "there is no question 'licence'; did you mean 'license'"),
         ({"license": "gpl"}, "license is one of apache-2.0, .* not 'gpl'"),
+        ({"device": "cuda"}, "device is one of simulator, opencl, not 'cuda'"),
         ({"features": "amp"}, r"features is a list, for instance features=\["),
         ({"features": "[apm]"}, "features has no 'apm'; did you mean 'amp'"),
         ({"dtypes": "[float33]"}, "dtypes has no 'float33'; did you mean 'float32'"),

@@ -57,6 +57,8 @@ class Space:
             answers[question] = row[question]
         if row["preset"] == "custom":
             answers["features"] = sorted(on(row))
+        if row["device"] != "simulator":
+            answers["device"] = row["device"]
         if row["dtypes"]:
             answers["dtypes"] = list(row["dtypes"])
         return answers
@@ -95,6 +97,9 @@ def space(pinned: Mapping[str, str]) -> Space:
     axes["dtypes"] = _dtypes(pinned)
     for name in ("license", "ci_provider"):
         axes[name] = _choice(pinned, name, tuple(questions[name]["choices"].values()))
+    # The machine may lack what another device is built with: that one is tried only if asked for.
+    devices = tuple(questions["device"]["choices"].values())
+    axes["device"] = _choice({"device": "simulator", **pinned}, "device", devices)
     if "features" in pinned:
         chosen = _list("features", pinned["features"], tables.features())
         if pinned.get("preset", "custom") != "custom":

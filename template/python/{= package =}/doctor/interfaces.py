@@ -154,12 +154,14 @@ INTERFACES = (
                 supportsWindow new_window
             """,
             "the record of collectives has no times of the device": """
-                supportsTimeEstimation enableCollectivesTiming registerOnCompletionHook
-                waitForPendingWorks
+                supportsTimeEstimation startTimeEstimate endTimeEstimate enableCollectivesTiming
+                registerOnCompletionHook waitForPendingWorks
             """,
             "PyTorch's is right": """
-                setGroupUid eagerConnectSingleDevice shutdown getBoundDeviceId setBoundDeviceId
-                getError registerAbortHook unregisterAbortHook addEphemeralTimeout
+                isInitialized setGroupUid eagerConnectSingleDevice shutdown getBoundDeviceId setBoundDeviceId
+                getError supportsAbortHooks registerAbortHook unregisterAbortHook
+                supportsCompletionHooks registerCompletionHook unregisterCompletionHook
+                addEphemeralTimeout
                 all_gather_single all_gather_single_coalesced gather_single gather_into_tensor
                 reduce_scatter_single reduce_scatter_single_coalesced all_to_all_single
             """,
@@ -178,6 +180,7 @@ INTERFACES = (
             "a group is aborted, not one work of it": "abort",
             "the record of collectives has no times of the device": "getDuration getTimeout",
             "failures come with the device's results": "getFutureResult",
+            "only hooks of completion ask for it": "getCompletionKey",
         },
         feature="distributed",
     ),

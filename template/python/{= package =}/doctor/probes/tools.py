@@ -100,7 +100,8 @@ def graphs_are_differentiated() -> None:
 
 @surface(
     "compile",
-    'torch.compile(backend="inductor"): Scheduling, PythonWrapperCodegen',
+    'torch.compile(backend="inductor"): Scheduling, PythonWrapperCodegen, CppWrapperCodegen, '
+    "WrapperFxCodegen, _inductor_backend_init",
     feature="compile",
 )
 def code_is_generated() -> None:
