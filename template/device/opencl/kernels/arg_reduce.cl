@@ -24,7 +24,7 @@ bool precedes(Extreme one, Extreme other) {
 }
 
 __kernel void arg_reduce(Shape outer, long length, long stride, __global long* indices, __global STORAGE(IN) * values,
-                         int has_values, __global const STORAGE(IN) * in) {
+                         __global const STORAGE(IN) * in) {
   __local Extreme shares[TEAM];
   const int member = get_local_id(0);
   const Offsets at = find_offsets(&outer, get_group_id(0));
@@ -40,5 +40,5 @@ __kernel void arg_reduce(Shape outer, long length, long stride, __global long* i
     if (precedes(shares[other], best)) best = shares[other];
   }
   indices[at.of[0]] = best.place;
-  if (has_values) STORE(IN, values, at.of[2], best.value);
+  if (values) STORE(IN, values, at.of[2], best.value);
 }

@@ -3,19 +3,6 @@
 // PARAMETER is the type of a and b: the one that is calculated in, or uint64, of which DRAW says what they are.
 typedef COMPUTE(PARAMETER) NUMBER;
 
-// philox.h
-uint4 philox_block(ulong seed, ulong block) {
-  uint2 key = as_uint2(seed);
-  uint4 lanes = (uint4)(as_uint2(block), (uint2)(0, 0));
-  for (int round = 0; round < 10; ++round) {
-    const ulong even = 0xd2511f53ul * lanes.x;
-    const ulong odd = 0xcd9e8d57ul * lanes.z;
-    lanes = (uint4)((uint)(odd >> 32) ^ lanes.y ^ key.x, (uint)odd, (uint)(even >> 32) ^ lanes.w ^ key.y, (uint)even);
-    key += (uint2)(0x9e3779b9, 0xbb67ae85);
-  }
-  return lanes;
-}
-
 #if defined(OUT_float64) && !defined(op_bernoulli) || defined(op_integers) || defined(op_bits)
 #define PER_BLOCK 2
 typedef ulong BITS;
@@ -31,9 +18,11 @@ typedef uint BITS;
 #define INTERIOR(x) (((double)(x >> 12) + 0.5) * 0x1p-52)
 #define SMALLEST DBL_MIN
 #define LARGEST DBL_MAX
+#define PI M_PI
 #else
 #define CENTRE(x) ((float)x * 0x1p-32f + 0x1p-33f)
 #define INTERIOR(x) (((float)(x >> 9) + 0.5f) * 0x1p-23f)
+#define PI M_PI_F
 #if defined(OUT_float16)
 #define UNIT(x) ((float)(x >> 21) * 0x1p-11f)
 #define SMALLEST 0x1p-14f
@@ -50,10 +39,10 @@ typedef uint BITS;
 #endif
 
 __kernel void draw(long count, Shape shape, __global STORAGE(OUT) * out, ulong seed, ulong offset,
-                   __global const ulong* state, int has_state, NUMBER a, NUMBER b) {
+                   __global const ulong* state, NUMBER a, NUMBER b) {
   const long block = get_global_id(0);
   if (block * PER_BLOCK >= count) return;
-  const uint4 lanes = philox_block(has_state ? state[0] : seed, (has_state ? state[1] : 0) + offset + block);
+  const uint4 lanes = philox_block(state ? state[0] : seed, (state ? state[1] : 0) + offset + block);
   BITS bits[PER_BLOCK];
 #if PER_BLOCK == 2
   vstore2(as_ulong2(lanes), 0, bits);
@@ -73,7 +62,7 @@ __kernel void draw(long count, Shape shape, __global STORAGE(OUT) * out, ulong s
 #elif defined(op_normal)
     if (element % 2 == 0) {
       radius = sqrt(-2 * log(CENTRE(x)));
-      angle = 2 * (NUMBER)3.14159265358979323846f * CENTRE(bits[element + 1]);
+      angle = 2 * PI * CENTRE(bits[element + 1]);
     }
     STORE(OUT, out, at, a + b * radius * (element % 2 == 0 ? cos(angle) : sin(angle)));
 #elif defined(op_exponential)
