@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import base64
 import copy
 import gzip
-import json
-import random
 import re
-import struct
 import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyppmd
 import pytest
 
 from browser import chromium, complaints, visit
 from choosing import CONTRAST, feature, retype, shown, text, unfold
 from rendering import ROOT, Renderer
 from torchsmith import tables
-from torchsmith.site import build
+from torchsmith.site import build, packing
 from torchsmith.site.compile import UnknownConstructError, compile_template
+from unpacking import contents, data
 
 if TYPE_CHECKING:
     from selenium.webdriver.chrome.webdriver import WebDriver
@@ -155,32 +151,6 @@ def test_without_webassembly_it_says_what_it_needs(content: dict[str, Any], tmp_
         )
 
 
-def unpacked(packed: str) -> Any:
-    data = base64.b64decode(packed)
-    order, memory, size = struct.unpack_from("<BII", data)
-    text = pyppmd.Ppmd7Decoder(order, memory).decode(data[9:], size).decode("latin-1")
-    words, text = text.split(build.END, 1)
-    known = dict(zip(build.CODES, words.split(" "), strict=False))
-    code = re.compile(f"[{build.FIRST}].|[{re.escape(''.join(build.SINGLE))}]", re.DOTALL)
-    text = code.sub(lambda found: known[found[0]], text)
-    text = re.sub(f"{build.CAPITALS}([a-z]+)", lambda pair: pair[1].upper(), text)
-    text = re.sub(f"{build.CAPITAL}(.)", lambda pair: pair[1].upper(), text)
-    return json.loads(text.replace("\n", "\\n"))
-
-
-@pytest.mark.parametrize("seed", [7, 11, 14])
-def test_any_text_comes_out_as_it_was_packed(seed: int) -> None:
-    """These are texts of which pyppmd loses a byte when it gets them in one piece."""
-    drawn = random.Random(seed)
-    line = "".join(chr(drawn.randrange(32, 127)) for _ in range(60))
-    lines = []
-    for _ in range(12_000):
-        at = drawn.randrange(60)
-        lines.append(line[:at] + chr(drawn.randrange(32, 127)) + line[at:])
-    content = {"lines": "".join(lines)}
-    assert unpacked(build.packed(content)) == content
-
-
 @pytest.mark.parametrize(
     ("source", "words"),
     [
@@ -206,6 +176,5 @@ def test_it_is_built_by_one_command(tmp_path: Path) -> None:
     built = out.read_text("utf-8")
     found = re.search(r'id="data">\s*(\S+)\s*</script>', built)
     assert found
-    content = unpacked(found[1])
-    assert content["source"] == "gh:acme/torchsmith"
+    assert contents(packing.unpack(data(found[1])))["source"] == "gh:acme/torchsmith"
     assert "/* page.js */" not in built

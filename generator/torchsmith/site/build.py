@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import base64
 import json
 import re
 import stat
-import struct
 import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import pyppmd
-
 from torchsmith import tables
 from torchsmith.git import address
 from torchsmith.release import REPOSITORY
 from torchsmith.site.compile import compile_macros, compile_template
+from torchsmith.site.packing import CHARACTERS, PACKER, pack
 from torchsmith.template import TEMPLATE
 
 PAGE = Path(__file__).parent / "page"
@@ -30,22 +27,16 @@ LIBRARIES = {
     "prism": tuple(
         f"prism-{part}.min.js" for part in ("core", "clike", "c", "cpp", "python", "yaml", "toml")
     ),
-    "ppmd7": ("decode.wasm",),
 }
-# The bytes of the longest context that the text is modelled by, and of the model. Longer contexts
-# save less than a hundredth; a smaller model forgets: the text, 2.3 MiB if shortened, needs 56 MiB
-# of it, and a browser provides no more than what is used.
-ORDER = 16
-MEMORY = 96 << 20
-# What pyppmd makes of one piece must fit into 32 KiB, or bytes are lost.
-PIECE = 1024
 # Characters that the text, JSON in ASCII, does not have: the end of the list of words, a capital
-# that follows, a word of capitals that follows, and codes for the words that the text has most of,
-# a character each or two.
-END, CAPITAL, CAPITALS, FIRST = "\0", "\1", "\2", "\3\4\5\6"
-SINGLE = [chr(code) for code in (*range(7, 10), *range(11, 32), *range(128, 256))]
-SECOND = [chr(code) for code in (*range(32, 127), *range(128, 256))]
-CODES = SINGLE + [first + second for first in FIRST for second in SECOND]
+# that follows, a word of capitals that follows, and, from FIRST on, one for each frequent word.
+END, CAPITAL, CAPITALS, FIRST = "\0", "\1", "\2", 128
+# A word that the text has less often costs less by its letters than in the list.
+FREQUENT = 8
+# What a page can hold as it is, but for what begins a tag; the first stand for 6 bits, the others
+# for 7, so that all bits can be read so, and gzip finds codes of just these lengths.
+LETTERS = [chr(code) for code in range(33, 127) if chr(code) != "<"]
+SHORT = 128 - len(LETTERS)
 WORD = re.compile(r"[A-Za-z]{2,}")
 LICENSES = "generator/catalog/licenses"
 MACROS = {"name_problem", "name_clash", "suggest", "text_problem"}
@@ -159,40 +150,38 @@ def data(template: Path, source: str) -> dict[str, Any]:
     }
 
 
-def shortened(text: str) -> bytes:
-    """Return JSON in ASCII with codes for its most frequent words, and these words ahead.
+def shortened(text: str) -> str:
+    """Return JSON in ASCII with a character for each frequent word, and these words ahead.
 
-    What the model of the packer sees of a text is then longer by a third.
+    What the packer sees of a text is then longer, and it has fewer characters to pack.
     """
     text = re.sub(r"\\(.)", lambda escape: "\n" if escape[1] == "n" else escape[0], text)
     text = re.sub(r"[A-Z][a-z]+", lambda word: CAPITAL + word[0].lower(), text)
     text = re.sub(r"\b[A-Z]{2,}\b", lambda word: CAPITALS + word[0].lower(), text)
     counts = Counter(WORD.findall(text))
-    words = sorted(counts, key=lambda word: (-counts[word] * (len(word) - 1) ** 0.5, word))
-    chosen = words[: len(SINGLE)] + [word for word in words[len(SINGLE) :] if len(word) > 3]
-    codes = dict(zip(chosen, CODES, strict=False))
-    text = WORD.sub(lambda word: codes.get(word[0], word[0]), text)
-    return f"{' '.join(codes)}{END}{text}".encode("latin-1")
+    frequent = [word for word in counts if counts[word] >= FREQUENT]
+    words = sorted(frequent, key=lambda word: (-counts[word], word))[: CHARACTERS - FIRST]
+    characters = {word: chr(FIRST + at) for at, word in enumerate(words)}
+    text = WORD.sub(lambda word: characters.get(word[0], word[0]), text)
+    return f"{' '.join(words)}{END}{text}"
 
 
-def packed(content: dict[str, Any]) -> str:
-    """Return the data as page/data.js takes it.
-
-    Text compresses best by a model of its contexts, for which no browser has a decoder.
-    """
-    text = shortened(json.dumps(content, separators=(",", ":")))
-    encoder = pyppmd.Ppmd7Encoder(ORDER, MEMORY)
-    pieces = [encoder.encode(text[at : at + PIECE]) for at in range(0, len(text), PIECE)]
-    header = struct.pack("<BII", ORDER, MEMORY, len(text))
-    return base64.b64encode(b"".join([header, *pieces, encoder.flush()])).decode()
+def packed(content: dict[str, Any]) -> bytes:
+    """Return the data as page/data.js takes it, after printable()."""
+    return pack(shortened(json.dumps(content, separators=(",", ":"))))
 
 
-def code(file: Path) -> str:
-    """Return a library's script, or a constant that holds its WebAssembly."""
-    if file.suffix == ".wasm":
-        text = base64.b64encode(file.read_bytes()).decode()
-        return f'const {file.parent.name.upper()} = "{text}";'
-    return file.read_text("utf-8").strip()
+def printable(data: bytes) -> str:
+    """Return bytes as letters that stand for 6 or 7 bits each."""
+    bits = "".join(f"{byte:08b}" for byte in data) + "0" * 6
+    letters, at = [], 0
+    while at < 8 * len(data):
+        value, size = int(bits[at : at + 6], 2), 6
+        if value >= SHORT:
+            value, size = int(bits[at : at + 7], 2) - SHORT, 7
+        letters.append(LETTERS[value])
+        at += size
+    return "".join(letters)
 
 
 def page(content: dict[str, Any]) -> str:
@@ -201,14 +190,17 @@ def page(content: dict[str, Any]) -> str:
     for library, scripts in LIBRARIES.items():
         folder = VENDOR / library
         # Whoever has the page has the library, and its licence asks to come along.
-        licence, *codes = (code(folder / name) for name in ("LICENSE", *scripts))
+        licence, *codes = (
+            (folder / name).read_text("utf-8").strip() for name in ("LICENSE", *scripts)
+        )
         text = text.replace(f"/* {library} */", "\n".join([f"/*\n{licence}\n*/", *codes]))
     text = text.replace("/* style.css */", (PAGE / "style.css").read_text("utf-8"))
     for name in SCRIPTS:
         # Comments are for those who read the source.
         script = re.sub(r"^ *//.*\n", "", (PAGE / name).read_text("utf-8"), flags=re.MULTILINE)
         text = text.replace(f"/* {name} */", script)
-    return text.replace("/* data */", packed(content))
+    text = text.replace("/* packer.wasm */", printable(PACKER.read_bytes()))
+    return text.replace("/* data */", printable(packed(content)))
 
 
 def main() -> int:
