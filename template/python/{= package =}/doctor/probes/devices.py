@@ -69,11 +69,6 @@ def module_puts_calls_off() -> None:
     _ = backend._lazy_call
 
 
-@surface("module", "MemPool, use_mem_pool", declined="memory is shared by IPC, not symmetrically")
-def module_has_pools_of_memory() -> None:
-    _ = backend.MemPool, backend.use_mem_pool
-
-
 @surface("module", "_utils", declined="PyTorch reads the index from the name of the device")
 def module_has_utilities() -> None:
     _ = backend._utils._get_device_index

@@ -49,3 +49,10 @@ def allocator_copies_lazily() -> None:
 @surface("allocator", "HostAllocator::empty_cache")
 def host_allocator_gives_back() -> None:
     backend._C.empty_host_cache()
+
+
+@surface("module", "MemPool, use_mem_pool")
+def memory_comes_from_a_pool() -> None:
+    pool = backend.MemPool()
+    with backend.use_mem_pool(pool):
+        expect(torch.ones(2, device=NAME).tolist(), [1.0, 1.0])
