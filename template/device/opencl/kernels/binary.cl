@@ -81,8 +81,31 @@ T logit_slope(T x, T eps) {
   return 1 / (x * (1 - x));
 }
 
-#define op_div x / y
+#if NARROW(OUT)
+
+ushort to_bits(T x) {
+  ushort bits;
+  STORE(OUT, (STORAGE(OUT)*)&bits, 0, x);
+  return bits;
+}
+
+T from_bits(ushort bits) { return LOAD(OUT, (STORAGE(OUT)*)&bits, 0); }
+
+T next(T x, T y) {
+  if (isnan(x) || isnan(y) || x == y) return isnan(x) ? x : y;
+  if (x == 0) return from_bits(y < 0 ? 0x8001 : 1);
+  return from_bits(to_bits(x) + ((y > x) == (x > 0) ? 1 : -1));
+}
+
+// As PyTorch has it: rounded to the element type before, so that 99.9 can become 100.
+#define op_div_trunc trunc(from_bits(to_bits(x / y)))
+#define op_nextafter next(x, y)
+#else
 #define op_div_trunc trunc(x / y)
+#define op_nextafter nextafter(x, y)
+#endif
+
+#define op_div x / y
 #define op_div_floor divide_floor(x, y)
 #define op_remainder remainder_of(x, y)
 #define op_fmod fmod(x, y)
@@ -101,7 +124,6 @@ T logit_slope(T x, T eps) {
 #define op_fmin isnan(y) || x < y ? x : y
 #define op_logaddexp log_add(x, y)
 #define op_logaddexp2 log_add2(x, y)
-#define op_nextafter nextafter(x, y)
 #define op_xlogy x == 0 && !isnan(y) ? (T)0 : x * log(y)
 #define op_smooth_l1 smooth_l1(fabs(x - y), p)
 #define op_huber huber(fabs(x - y), p)

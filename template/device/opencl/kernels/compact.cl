@@ -7,7 +7,7 @@ __kernel void count_pieces(Shape shape, long total, __global const STORAGE(MASK)
   if (piece * PIECE >= total) return;
   long count = 0;
   for (long i = piece * PIECE; i < min(total, (piece + 1) * PIECE); ++i) {
-    count += LOAD(MASK, mask, find_offsets(&shape, i).of[0]) != 0;
+    count += CONVERT(LOAD(MASK, mask, find_offsets(&shape, i).of[0]));
   }
   counts[piece] = count;
 }
@@ -31,7 +31,7 @@ __kernel void pick(Shape shape, long total, __global const STORAGE(MASK) * mask,
   long row = counts[piece];
   for (long i = piece * PIECE; i < min(total, (piece + 1) * PIECE) && row < room; ++i) {
     const Offsets at = find_offsets(&shape, i);
-    if (LOAD(MASK, mask, at.of[0]) == 0) continue;
+    if (!CONVERT(LOAD(MASK, mask, at.of[0]))) continue;
 #ifdef PLACES
     long rest = i;
     for (int dim = (int)shape.rank - 1; dim >= 0; --dim) {

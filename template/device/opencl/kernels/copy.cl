@@ -1,7 +1,4 @@
-// out[...] = in[...], converted by CONVERT.
-#define NON_ZERO(x) ((x) != 0)
-#define SAME(x) (x)
-
+// out[...] = in[...], converted.
 __kernel void dense(long count, __global STORAGE(OUT) * out, __global const STORAGE(IN) * in) {
   const long i = get_global_id(0);
   if (i < count) STORE(OUT, out, i, CONVERT(LOAD(IN, in, i)));

@@ -25,6 +25,8 @@
 #define STORAGE_bfloat16 ushort
 #define STORAGE_float32 float
 #define STORAGE_float64 double
+#define STORAGE_complex64 float2
+#define STORAGE_complex128 double2
 #define STORAGE_raw1 uchar
 #define STORAGE_raw2 ushort
 #define STORAGE_raw4 uint
@@ -44,6 +46,8 @@
 #define COMPUTE_bfloat16 float
 #define COMPUTE_float32 float
 #define COMPUTE_float64 double
+#define COMPUTE_complex64 double2
+#define COMPUTE_complex128 double2
 #define COMPUTE_raw1 uchar
 #define COMPUTE_raw2 ushort
 #define COMPUTE_raw4 uint
@@ -64,6 +68,8 @@
 #define LOAD_bfloat16(from, i) as_float((uint)(from)[i] << 16)
 #define LOAD_float32 LOAD_plain
 #define LOAD_float64 LOAD_plain
+#define LOAD_complex64(from, i) convert_double2((from)[i])
+#define LOAD_complex128 LOAD_plain
 #define LOAD_raw1 LOAD_plain
 #define LOAD_raw2 LOAD_plain
 #define LOAD_raw4 LOAD_plain
@@ -90,11 +96,37 @@ ushort round_to_bfloat16(float value) {
 #define STORE_bfloat16(to, i, value) (to)[i] = round_to_bfloat16(value)
 #define STORE_float32 STORE_plain
 #define STORE_float64 STORE_plain
+#define STORE_complex64(to, i, value) (to)[i] = convert_float2(value)
+#define STORE_complex128 STORE_plain
 #define STORE_raw1 STORE_plain
 #define STORE_raw2 STORE_plain
 #define STORE_raw4 STORE_plain
 #define STORE_raw8 STORE_plain
 #define STORE_raw16 STORE_plain
+
+// Complex numbers are pairs. COMPLEX says that a kernel calculates with them.
+#ifdef COMPLEX
+double2 product(double2 x, double2 y) { return (double2)(x.x * y.x - x.y * y.y, x.x * y.y + x.y * y.x); }
+#define UNITY ((double2)(1, 0))
+#define IS_TRUE convert_pair_to_truth
+#else
+#define product(x, y) ((x) * (y))
+#define UNITY 1
+#define IS_TRUE convert_to_truth
+#endif
+
+// CONVERT is one of these: from the type of what is read to the one that is asked for.
+#define convert_same(x) (x)
+#define convert_to_truth(x) ((x) != 0)
+#define convert_real_part(pair) (pair).x
+#define convert_to_pair(x) ((double2)(x, 0))
+#define convert_pair_to_size(pair) hypot((pair).x, (pair).y)
+#define convert_pair_to_truth(pair) ((pair).x != 0 || (pair).y != 0)
+
+// Whether an element type is a floating one narrower than float: what has no such name is 0.
+#define NARROW(dtype) PASTE(IS_NARROW_, dtype)
+#define IS_NARROW_float16 1
+#define IS_NARROW_bfloat16 1
 
 // The sizes of a shape and, in elements, the strides of up to four arrays of it: geometry.h.
 #define MAX_RANK 16

@@ -1,8 +1,8 @@
 // A team of work items makes each result: every one takes its share of the elements, and the first puts the shares
 // together. ACC, double where there is one, is what they calculate in.
 //
-// Per operation: FIRST, the state of no elements; TAKE, what an element x adds to a state; MERGE, what one state s adds to
-// another; FINISH, the result of a state and of the number of elements.
+// Per operation: FIRST, the state of no elements; TAKE, what a state s becomes by another, or by an element; FINISH, the
+// result of a state and of the number of elements.
 #ifdef FLOATING
 #ifdef HAS_FLOAT64
 typedef double ACC;
@@ -21,34 +21,24 @@ typedef COMPUTE(READ) ACC;
 #define LESS(s, x) min(s, x)
 #endif
 
-#if defined(op_sum) || defined(op_mean)
+#if defined(op_sum) || defined(op_mean) || defined(op_count_nonzero)
 #define FIRST 0
 #define TAKE(s, x) (s) + (x)
-#define MERGE TAKE
 #elif defined(op_prod)
-#define FIRST 1
-#define TAKE(s, x) (s) * (x)
-#define MERGE TAKE
+#define FIRST UNITY
+#define TAKE product
 #elif defined(op_max)
 #define FIRST LEAST
 #define TAKE(s, x) GREATER(s, x)
-#define MERGE TAKE
 #elif defined(op_min)
 #define FIRST GREATEST
 #define TAKE(s, x) LESS(s, x)
-#define MERGE TAKE
 #elif defined(op_all)
 #define FIRST 1
-#define TAKE(s, x) (s) != 0 && (x) != 0
-#define MERGE TAKE
+#define TAKE(s, x) (s) && (x)
 #elif defined(op_any)
 #define FIRST 0
-#define TAKE(s, x) (s) != 0 || (x) != 0
-#define MERGE TAKE
-#elif defined(op_count_nonzero)
-#define FIRST 0
-#define TAKE(s, x) (s) + ((x) != 0)
-#define MERGE(s, x) (s) + (x)
+#define TAKE(s, x) (s) || (x)
 #endif
 
 #ifdef op_mean
@@ -75,16 +65,16 @@ __kernel void reduce(Shape outer, Shape inner, long count, __global STORAGE(OUT)
   ACC share = FIRST;
   ACC lost = 0;
   for (long i = member; i < count; i += TEAM) {
-    const COMPUTE(READ) x = LOAD(IN, from, find_offsets(&inner, i).of[1]);
+    const COMPUTE(READ) x = CONVERT(LOAD(IN, from, find_offsets(&inner, i).of[1]));
     const ACC taken = TAKE(share, x);
     if (COMPENSATED) lost += (share - (taken - (taken - share))) + (x - (taken - share));
     share = taken;
   }
   // Of infinities nothing finite is lost.
-  if (COMPENSATED && lost - lost == 0) share += lost;
+  if (COMPENSATED && !IS_TRUE(lost - lost)) share += lost;
   shares[member] = share;
   barrier(CLK_LOCAL_MEM_FENCE);
   if (member != 0) return;
-  for (int other = 1; other < TEAM; ++other) share = MERGE(share, shares[other]);
+  for (int other = 1; other < TEAM; ++other) share = TAKE(share, shares[other]);
   STORE(OUT, out, at.of[0], FINISH(share, count));
 }

@@ -33,8 +33,8 @@ typedef ACC Total;
 #define START 0
 Total join(Total a, Total b) { return a + b; }
 #elif defined(op_prod)
-#define START 1
-Total join(Total a, Total b) { return a * b; }
+#define START UNITY
+Total join(Total a, Total b) { return product(a, b); }
 #else
 #define START (-INFINITY)
 Total join(Total a, Total b) {
@@ -45,6 +45,8 @@ Total join(Total a, Total b) {
 #define VALUE(total) total
 #endif
 
+#define HERE(i) ONE((COMPUTE(READ))CONVERT(LOAD(IN, in, at.of[2] + (i) * in_stride)), i)
+
 __kernel void scan(Shape lines, long length, long out_stride, long index_stride, long in_stride,
                    __global STORAGE(OUT) * out, __global long* indices, __global const STORAGE(IN) * in) {
   __local Total totals[TEAM];
@@ -54,13 +56,13 @@ __kernel void scan(Shape lines, long length, long out_stride, long index_stride,
   const long begin = min(member * piece, length);
   const long end = min(begin + piece, length);
   Total total = START;
-  for (long i = begin; i < end; ++i) total = join(total, ONE((COMPUTE(READ))LOAD(IN, in, at.of[2] + i * in_stride), i));
+  for (long i = begin; i < end; ++i) total = join(total, HERE(i));
   totals[member] = total;
   barrier(CLK_LOCAL_MEM_FENCE);
   total = START;
   for (int other = 0; other < member; ++other) total = join(total, totals[other]);
   for (long i = begin; i < end; ++i) {
-    total = join(total, ONE((COMPUTE(READ))LOAD(IN, in, at.of[2] + i * in_stride), i));
+    total = join(total, HERE(i));
     STORE(OUT, out, at.of[0] + i * out_stride, VALUE(total));
 #ifdef PLACES
     indices[at.of[1] + i * index_stride] = total.place;
