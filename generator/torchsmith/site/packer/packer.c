@@ -20,12 +20,12 @@ enum {
   kSymbols = 1 << 12,  // Characters are below.
   kPadding = 16,       // Zeros ahead of the text, for contexts at its start.
 
-  kContexts = 9,
+  kContexts = 7,
   kMatches = 2,
   kInputs = (2 * (kContexts + kMatches) + 1 + 7) / 8 * 8,  // Eight fit into a register.
   kSlots = 1 << 22,
   kSlot = 16,  // A check, and the histories of the nodes of four bits.
-  kSets = 5,
+  kSets = 3,
   kLengths = 48,  // Classes of lengths of a match.
   kStarts = 1 << 18,
 };
@@ -177,7 +177,6 @@ static void extend(Match* match, uint32_t key, int32_t least) {
 static struct {
   uint32_t word;
   uint32_t first, indent;
-  int32_t start;
 } line;
 
 static void read_character(uint32_t character) {
@@ -188,7 +187,6 @@ static void read_character(uint32_t character) {
     line.word = 0;
   }
   if (character == '\n') {
-    line.start = position;
     line.first = line.indent = 0;
   } else if (!line.first) {
     if (character == ' ')
@@ -211,7 +209,6 @@ static void find_contexts(void) {
     extend(&matches[0], orders[10], 8);
     extend(&matches[1], orders[5], 4);
   }
-  const int32_t column = position - line.start;
   const uint32_t found[kContexts] = {
       orders[3],
       orders[4],
@@ -219,8 +216,6 @@ static void find_contexts(void) {
       hash(line.word, c[-1]),
       hash(hash(line.first, line.indent), c[-1]),
       hash(hash(line.first, line.indent), orders[2]),
-      hash(column < 255 ? column : 255, line.indent | line.first << 8),
-      hash(c[-2], c[-3]),
       hash(hash(matches[1].expected, orders[2]), 1),
   };
   for (uint32_t at = 0; at < kContexts; ++at) contexts[at] = hash(found[at], at + 1);
@@ -392,8 +387,9 @@ static void listen(int at, uint32_t said, int scale) {
   inputs[at + 1] = (one - 2048) * scale;
 }
 
-// Codes a bit at a node of the Huffman code, which `depth` bits have led to.
-static int code_bit(int bit, uint32_t node, uint32_t depth, uint32_t path, uint32_t within) {
+// Makes inputs of what contexts and matches say of the bit at a node of the Huffman code, which `depth` bits have led
+// to.
+static void listen_to_all(uint32_t depth, uint32_t path, uint32_t within) {
   for (int at = 0; at < kContexts; ++at) {
     const uint8_t history = slot[at][within];
     if (history)
@@ -416,14 +412,26 @@ static int code_bit(int bit, uint32_t node, uint32_t depth, uint32_t path, uint3
     listen(2 * (kContexts + at), *match->used, 4);
   }
   inputs[2 * (kContexts + kMatches)] = 1024;
+}
 
-  const uint32_t first = depth < 15 ? depth : 15;
+// Tells those that were listened to which bit it was.
+static void tell_all(int bit, uint32_t within) {
+  for (int at = 0; at < kContexts; ++at) {
+    uint8_t* const history = &slot[at][within];
+    follow(&seen[at][*history], bit, 255);
+    *history = following[*history][bit];
+  }
+  for (int at = 0; at < kMatches; ++at) {
+    if (matches[at].used) follow(matches[at].used, bit, 255);
+  }
+}
+
+static int code_bit(int bit, uint32_t node, uint32_t depth, uint32_t path, uint32_t within) {
+  listen_to_all(depth, path, within);
   const uint32_t chosen[kSets] = {
       node,
-      length_class(matches[0].length) * 16 + first,
+      length_class(matches[0].length) * 16 + (depth < 15 ? depth : 15),
       text[position - 1],
-      (length_class(matches[1].length) * 2 + (line.first == 0)) * 16 + first,
-      text[position - 2],
   };
   int32_t sum = 0;
   for (int set = 0; set < kSets; ++set) {
@@ -445,14 +453,7 @@ static int code_bit(int bit, uint32_t node, uint32_t depth, uint32_t path, uint3
     train(rows[set], ((bit << 12) - probability(outputs[set])) * 3 >> 2);
     final_weights[node][set] += (outputs[set] * ((bit << 12) - mixed) + 0x1000) >> 13;
   }
-  for (int at = 0; at < kContexts; ++at) {
-    uint8_t* const history = &slot[at][within];
-    follow(&seen[at][*history], bit, 255);
-    *history = following[*history][bit];
-  }
-  for (int at = 0; at < kMatches; ++at) {
-    if (matches[at].used) follow(matches[at].used, bit, 255);
-  }
+  tell_all(bit, within);
   return bit;
 }
 
