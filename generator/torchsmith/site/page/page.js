@@ -31,14 +31,14 @@ function checked(name) {
   return fields(name).filter((box) => box.checked).map((box) => box.value);
 }
 
-// A device other than the simulator is a feature, too.
-function wanted() {
-  return [...checked("features"), $("device").value].filter((id) => id in FEATURES);
+// What the device asks for: one other than the simulator is a feature, too.
+function ofDevice() {
+  return closure([$("device").value].filter((id) => id in FEATURES));
 }
 
 function answersGiven() {
   const picked = checked("features");
-  const on = closure(wanted());
+  const on = closure([...picked, ...ofDevice()]);
   const same = (preset) => picked.length === preset.length && picked.every((id) => preset.includes(id));
   const answers = {
     dtypes: checked("dtypes"),
@@ -55,10 +55,10 @@ function answersGiven() {
 
 function update() {
   const answers = answersGiven();
-  const on = closure(wanted());
+  const on = closure([...checked("features"), ...ofDevice()]);
   for (const box of fields("features")) {
     const by = checked("features").filter((id) => id !== box.value && closure([id]).has(box.value));
-    if (closure([$("device").value].filter((id) => id in FEATURES)).has(box.value)) by.push("the device");
+    if (ofDevice().has(box.value)) by.push("the device");
     box.parentElement.parentElement.querySelector(".because").textContent =
       on.has(box.value) && by.length ? `on: required by ${by.join(", ")}` : "";
   }
