@@ -4,12 +4,6 @@
 #else
 #define BEFORE(x, y) ((x) < (y))
 #endif
-#ifdef FLOATING
-#define IS_NAN(x) isnan(x)
-#else
-#define IS_NAN(x) false
-#endif
-#define TEAM 64
 
 typedef struct {
   COMPUTE(IN) value;

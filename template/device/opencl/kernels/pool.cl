@@ -7,7 +7,6 @@ typedef T Sum;
 typedef long Sum;
 #define LEAST (T)0
 #endif
-#define IS_NAN(x) ((x) != (x))
 
 typedef struct {
   long channels;

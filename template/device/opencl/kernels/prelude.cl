@@ -123,6 +123,12 @@ double2 product(double2 x, double2 y) { return (double2)(x.x * y.x - x.y * y.y, 
 #define convert_pair_to_size(pair) hypot((pair).x, (pair).y)
 #define convert_pair_to_truth(pair) ((pair).x != 0 || (pair).y != 0)
 
+// Of any type: integers are none.
+#define IS_NAN(x) ((x) != (x))
+
+// The work items that make one result together: kTeam of launch.h.
+#define TEAM 64
+
 // Whether an element type is a floating one narrower than float: what has no such name is 0.
 #define NARROW(dtype) PASTE(IS_NARROW_, dtype)
 #define IS_NARROW_float16 1

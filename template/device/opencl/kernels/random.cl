@@ -1,6 +1,6 @@
 // Each work item draws the elements of one block: kernels.h says which lanes are whose, and what becomes of them.
 //
-// PARAMETER is the type of a and b: the one that is calculated in, or uint64, of which DRAW says what they are.
+// PARAMETER is the type of a and b: the one that is calculated in, or uint64, and then each draw says what they are.
 typedef COMPUTE(PARAMETER) NUMBER;
 
 #if defined(OUT_float64) && !defined(op_bernoulli) || defined(op_integers) || defined(op_bits)

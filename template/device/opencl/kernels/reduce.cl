@@ -54,8 +54,6 @@ typedef COMPUTE(READ) ACC;
 #define COMPENSATED 0
 #endif
 
-#define TEAM 64
-
 // `outer` is the shape of the results in out and in; `inner` that of each result's elements in `in`.
 __kernel void reduce(Shape outer, Shape inner, long count, __global STORAGE(OUT) * out, __global const STORAGE(IN) * in) {
   __local ACC shares[TEAM];

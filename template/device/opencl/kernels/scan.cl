@@ -2,7 +2,6 @@
 // from the total of the pieces before it.
 //
 // Per operation: START, the total of no elements; JOIN, that of two runs, the earlier one first.
-#define TEAM 64
 
 #if defined(op_max) || defined(op_min)
 typedef COMPUTE(READ) ACC;
@@ -18,7 +17,7 @@ typedef struct {
 #define START ((Total){0, -1})
 // The last one of several, and of NaNs.
 Total join(Total a, Total b) {
-  return b.place >= 0 && (a.place < 0 || b.value != b.value || REACHES(b.value, a.value)) ? b : a;
+  return b.place >= 0 && (a.place < 0 || IS_NAN(b.value) || REACHES(b.value, a.value)) ? b : a;
 }
 #define ONE(x, i) ((Total){x, i})
 #define VALUE(total) total.value

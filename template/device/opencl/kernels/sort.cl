@@ -1,10 +1,5 @@
 // Lines are sorted by merging: runs that are in order become runs of twice the width, each work item finding the place of
 // one element. Equal elements keep their order.
-#ifdef FLOATING
-#define IS_NAN(x) isnan(x)
-#else
-#define IS_NAN(x) false
-#endif
 // The width of the first runs, each of which a work item puts in order.
 #define BLOCK 16
 

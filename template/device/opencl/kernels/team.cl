@@ -4,7 +4,6 @@ typedef double ACC;
 #else
 typedef float ACC;
 #endif
-#define TEAM 64
 
 // Each member's share of the numbers below `size`.
 #define FOR_SHARE(i, size) for (long i = get_local_id(0); i < (size); i += TEAM)
