@@ -58,6 +58,16 @@ def needs(*dtypes: torch.dtype) -> pytest.MarkDecorator:
     return pytest.mark.skipif(bool(missing), reason=f"generated without {', '.join(missing)}")
 
 
+RELEASE = tuple(map(int, torch.__version__.split(".")[:2]))
+"""The minor version of PyTorch, as ``(2, 13)``."""
+
+
+def since(release: tuple[int, int], what: str) -> pytest.MarkDecorator:
+    """Mark a test of what PyTorch itself lacks in releases older than this one."""
+    reason = f"PyTorch {'.'.join(map(str, release))} is the first that {what}"
+    return pytest.mark.skipif(release > RELEASE, reason=reason)
+
+
 MIB = 2**20
 
 

@@ -17,6 +17,10 @@ from torch.overrides import has_torch_function_unary
 
 from . import _C
 from ._build import NAME
+from ._compat import release
+
+_library = torch.library.Library("aten", "IMPL")
+"""Holds what is added to PyTorch's own operators, for as long as the process lasts."""
 
 
 def apply() -> None:
@@ -28,6 +32,7 @@ def apply() -> None:
     repair_printing()
     repair_autocast_availability()
     repair_traced_convolutions()
+    repair_traced_attention()
     explain_missing_inductor()
 
 
@@ -176,6 +181,27 @@ def repair_traced_convolutions() -> None:
         return suggest_memory_format(weight) if found is torch.contiguous_format else found
 
     module._conv_determine_backend_memory_format = _conv_determine_backend_memory_format
+
+
+def repair_traced_attention() -> None:
+    """Let tracing know the shapes of attention's gradients without computing them.
+
+    PyTorch 2.10 and 2.11 know those of the forward pass alone, and compute the backward pass with
+    tensors that they make up for it. This can go when 2.12 is the oldest supported.
+    """
+    if release() >= (2, 12):
+        return
+
+    def gradients(
+        grad: torch.Tensor, query: Any, key: Any, value: Any, bias: Any, *_: Any, **__: Any
+    ) -> tuple[torch.Tensor | None, ...]:
+        return tuple(
+            None if given is None else torch.empty_like(given)
+            for given in (query, key, value, bias)
+        )
+
+    name = "_scaled_dot_product_fused_attention_overrideable_backward"
+    _library.impl(name, gradients, "Meta")
 
 
 def explain_missing_inductor() -> None:

@@ -240,6 +240,34 @@ def test_multihead_attention_module() -> None:
     assert_same(actual, expected, rtol=1e-4, atol=1e-5)
 
 
+def test_a_seed_on_the_device_is_refused() -> None:
+    query, key, value = (tensor.to(DEVICE) for tensor in make())
+    out, logsumexp, *_ = torch.ops.aten._scaled_dot_product_fused_attention_overrideable(
+        query, key, value
+    )
+    number = torch.zeros((), dtype=torch.int64)
+    for seed, offset in ((number.to(DEVICE), number), (number, number.to(DEVICE))):
+        with pytest.raises(RuntimeError, match="on cpu"):
+            torch.ops.aten._scaled_dot_product_fused_attention_overrideable_backward(
+                out,
+                query,
+                key,
+                value,
+                None,
+                [True] * 3 + [False],
+                out,
+                logsumexp,
+                None,
+                None,
+                query.size(2),
+                key.size(2),
+                0.5,
+                False,
+                seed,
+                offset,
+            )
+
+
 def test_wrong_arguments_are_refused() -> None:
     query, key, value = (tensor.to(DEVICE) for tensor in make())
     operator = torch.ops.aten._scaled_dot_product_fused_attention_overrideable

@@ -103,6 +103,8 @@ def a_tree(folder: Path, edit: Callable[[str, str], str]) -> Path:
     """Copy what is read of the installed PyTorch, edited by path and text."""
     paths = [f"torch/include/{interface.header}" for interface in INTERFACES.values()]
     for path in {*paths, AGAINST.SCHEMAS}:
+        if not (AUDIT.INSTALLED / path).is_file():
+            continue  # of a later release
         copy = folder / path
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_text(edit(path, (AUDIT.INSTALLED / path).read_text()))

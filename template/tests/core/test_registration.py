@@ -8,7 +8,7 @@ import sys
 import pytest
 import torch
 from backend import DEVICE, PACKAGE, backend
-from support import WITHOUT_AUTOLOAD, run_python
+from support import WITHOUT_AUTOLOAD, run_python, since
 from torch.utils import backend_registration
 
 
@@ -60,6 +60,7 @@ def test_an_unknown_device_name_is_refused() -> None:
         torch.ones(1, device="nosuchdevice")
 
 
+@since((2, 13), "names ProfilerActivity after the backend")
 def test_profiler_activity_has_the_name() -> None:
     activity = torch.profiler.ProfilerActivity
     assert getattr(activity, DEVICE.upper()) == activity.PrivateUse1

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE
-from support import assert_same, close, needs, supported
+from support import RELEASE, assert_same, close, needs, supported
 from torch.nn import functional
 
 NUMBERS = (True, 0, 3, -1, -129, 300, 70000, 2**40, -(2**63), 1.5, -2.5, 1e6, 1e39, -1e300)
@@ -94,6 +94,8 @@ BOUNDS: dict[str, Operator] = {
     "hardshrink": functional.hardshrink,
     "logit": lambda x, n: torch.logit(x, n),
 }
+ALONE, ALONE_IS_MINDED = ("clamp", "clamp, max"), (2, 12)
+"""What the CPU of older releases does not do with a NaN, though it does with two bounds."""
 # Where the CPU has no kernel the device may have one, and where the CPU negates or divides by zero
 # in its own way, words differ.
 FREE = "not implemented for|ZeroDivisionError"
@@ -137,6 +139,8 @@ def test_numbers_fit_where_they_fit_on_the_cpu(name: str, dtype: torch.dtype) ->
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for number in numbers:
+            if number != number and name in ALONE and RELEASE < ALONE_IS_MINDED:
+                continue
             check(operator, dtype, number)
 
 

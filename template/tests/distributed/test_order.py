@@ -5,7 +5,7 @@ from __future__ import annotations
 from backend import DEVICE, PACKAGE
 from distributed import behaviour
 from distributed.ranks import Ranks
-from support import needs_two_devices, run_python
+from support import needs_two_devices, run_python, since
 
 
 def test_pytorch_chooses_the_backend(pair: Ranks) -> None:
@@ -43,6 +43,7 @@ def test_messages_of_a_rank_to_itself(pair: Ranks) -> None:
     ]
 
 
+@since((2, 12), "splits groups of other backends than NCCL")
 def test_groups_are_split(pair: Ranks) -> None:
     assert pair.call(behaviour.split) == [
         [[[3.0, 3.0], [rank + 1.0] * 2], [f"{DEVICE}ccl"] * 2, [[0, 1], [rank]]]

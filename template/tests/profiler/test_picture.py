@@ -9,9 +9,9 @@ import torch
 from backend import DEVICE
 from profiler.picture import LEFT, PICTURE, WIDTH, draw
 from profiler.traces import Event, end, record, trace_of
-from support import needs
+from support import needs, since
 
-pytestmark = needs(torch.float32)
+pytestmark = [needs(torch.float32), since((2, 12), "takes records of devices")]
 SVG = "{http://www.w3.org/2000/svg}"
 
 

@@ -12,10 +12,10 @@ import torch
 from backend import DEVICE, backend
 from changed_device import without_group
 from profiler.traces import BOTH, record, trace_of
-from support import needs, run_python
+from support import needs, run_python, since
 from torch.profiler import profile, schedule
 
-pytestmark = needs(torch.float32)
+pytestmark = [needs(torch.float32), since((2, 12), "takes records of devices")]
 
 
 def ones() -> torch.Tensor:

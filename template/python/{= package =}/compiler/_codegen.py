@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch._inductor.codegen.common import (
     DeviceOpOverrides,
+    get_device_op_overrides,
     register_backend_for_device,
     register_device_op_overrides,
 )
@@ -69,4 +70,5 @@ def register(compiler: Compiler = OPERATORS) -> None:
     register_backend_for_device(
         NAME, scheduling, wrapper, device_custom_pass=_Improvement(compiler.improve, identity)
     )
+    get_device_op_overrides("cpu")  # PyTorch 2.11 adds its own only where there are none yet
     register_device_op_overrides(NAME, _Calls())

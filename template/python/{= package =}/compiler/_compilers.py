@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .._build import ENV_PREFIX
+from .._compat import release
 from ..devices import get_device_properties
 
 VARIABLE = f"{ENV_PREFIX}_COMPILER"
@@ -124,6 +125,11 @@ def _host_wrapper() -> type[Any]:
     return HostWrapper
 
 
+_DRAWS = {"fallback_random": True}
+if release() < (2, 12):
+    # It also moves the operators that draw, so that they draw other numbers.
+    _DRAWS["reorder_for_locality"] = False
+
 OPERATORS = Compiler(
     "operators",
     # Inductor keeps what it decomposes otherwise, and calls our operators for all of it.
@@ -131,7 +137,7 @@ OPERATORS = Compiler(
     options={
         "fallback_by_default": True,
         "selective_decompose": True,
-        "fallback_random": True,
+        **_DRAWS,
         "disabled_passes": "reinplace_inplaceable_ops",
         # The wrapper copies what lies otherwise than tracing says.
         "size_asserts": False,
@@ -145,7 +151,7 @@ HOST = Compiler(
     usable=_host_may_compute,
     # Inductor takes the code of devices that it does not know for CUDA's.
     options={
-        "fallback_random": True,
+        **_DRAWS,
         "cuda_backend": "cpp",
         "loop_ordering_after_fusion": False,
         "loop_reindexing_after_fusion": False,

@@ -17,6 +17,7 @@ from .._patches import uses_device
 from . import _codegen, _replay
 from ._compilers import Compiler, current
 
+_PASSES = "disabled_passes"
 _compiling: ContextVar[bool] = ContextVar("compiling", default=False)
 """Whether the options of the chosen compiler are in effect: ``compile_fx`` calls itself."""
 
@@ -58,6 +59,24 @@ def install() -> None:
             _compiling.reset(token)
 
     module.compile_fx = compile_fx
+    if not hasattr(config, _PASSES):
+        _disable_reinplacing()
+
+
+def _disable_reinplacing() -> None:
+    """Leave a pass out that a compiler disables, in releases without the option for it.
+
+    PyTorch has ``disabled_passes`` from 2.11 on; this can go when that is the oldest supported.
+    """
+    passes: Any = importlib.import_module("torch._inductor.fx_passes.post_grad")
+    original = passes.reinplace_inplaceable_ops
+
+    def reinplace_inplaceable_ops(updater: Any, graph: torch.fx.Graph) -> None:
+        disabled = current().options.get(_PASSES, "")
+        if not uses_device(graph.owning_module, ()) or original.__name__ not in disabled:
+            original(updater, graph)
+
+    passes.reinplace_inplaceable_ops = reinplace_inplaceable_ops
 
 
 class _Inner:

@@ -42,11 +42,12 @@ def module_waits() -> None:
     backend.synchronize()
 
 
-@surface("module", "Stream, Event, stream, current_stream")
+@surface("module", "Stream, Event, stream, current_stream, is_current_stream_capturing")
 def module_has_streams() -> None:
     stream = backend.Stream()
     with backend.stream(stream):
         expect(backend.current_stream(), stream)
+        expect(backend.is_current_stream_capturing(), False)
         backend.Event().record()
 
 

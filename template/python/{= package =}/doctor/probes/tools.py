@@ -13,6 +13,7 @@ from torch.utils.data import DataLoader
 
 from ... import _C
 from ..._build import NAME
+from ..._compat import release
 from ..surfaces import Declined, backend, expect, surface
 
 
@@ -67,6 +68,10 @@ def memory_is_profiled() -> None:
     feature="profiler",
 )
 def kernels_are_traced() -> None:
+    if release() < (2, 12):
+        raise Declined(
+            f"PyTorch {torch.__version__} takes no records of devices: 2.12 is the first that does"
+        )
     if ("profiling", "take_activities", True) not in _C.device_functions():
         raise Declined("the device keeps no records: profile(use_device=...) times operators")
     with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.PrivateUse1]) as profiled:
