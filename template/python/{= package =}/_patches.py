@@ -19,7 +19,7 @@ from . import _C
 from ._build import NAME
 from ._compat import release
 
-_library = torch.library.Library("aten", "IMPL")
+_library: Any = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
 """Holds what is added to PyTorch's own operators, for as long as the process lasts."""
 
 
