@@ -118,6 +118,12 @@ needs_two_devices = pytest.mark.skipif(
 )
 
 
+reports_errors = pytest.mark.skipif(
+    not backend.get_device_properties(0).reports_errors,
+    reason="the device reports neither wrong indices nor divisions by zero",
+)
+
+
 def sample(
     *shape: int, dtype: torch.dtype = torch.float32, low: float = -5, high: float = 5, seed: int = 0
 ) -> torch.Tensor:

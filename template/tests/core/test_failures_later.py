@@ -10,7 +10,7 @@ import pytest
 import torch
 from backend import DEVICE, backend
 from core.failures import Failure, origin, succeed
-from support import needs, needs_two_devices, run_python
+from support import needs, needs_two_devices, reports_errors, run_python
 
 pytestmark = [needs(torch.float32, torch.int64), pytest.mark.native(like=succeed)]
 
@@ -97,10 +97,7 @@ def test_asking_and_allocating_neither_tell_nor_forget(failure: Failure) -> None
 
 
 @needs(torch.int32)
-@pytest.mark.skipif(
-    not backend.get_device_properties(0).reports_errors,
-    reason="the device does not report divisions by zero",
-)
+@reports_errors
 @pytest.mark.parametrize(
     ("operator", "divide"),
     [

@@ -12,6 +12,7 @@ from support import (
     fallbacks,
     needs,
     needs_two_devices,
+    reports_errors,
     run_python,
     sample,
     unsupported_dtype,
@@ -193,6 +194,7 @@ def test_work_that_is_still_queued_is_seen() -> None:
         assert_same(bessel(value), bessel(torch.full((2000,), 51.0)))
 
 
+@reports_errors
 @needs(torch.int64)
 @pytest.mark.parametrize("address", ["0", "1"])
 def test_work_that_has_failed_is_not_computed_on(address: str) -> None:
