@@ -219,6 +219,27 @@ def test_an_event_may_be_destroyed_while_others_wait_for_it(
     assert ran == ["source", "waiter"]
 
 
+def test_streams_that_wait_for_each_other_many_times_do_their_work(
+    api: ModuleType,
+    streams: tuple[Any, Any],
+    any_gate: Any,
+    make_event: Callable[..., Any],
+    make_buffer: Callable[..., Any],
+) -> None:
+    first, second = streams
+    buffer = make_buffer(64)
+    any_gate.hold(first)
+    for value in range(10_000):
+        for stream, other in ((first, second), (second, first)):
+            event = make_event()
+            api.fill_bytes(stream, buffer.address, value % 256, 64)
+            api.record(event, stream)
+            api.wait(other, event)
+    any_gate.open()
+    api.synchronize(first)
+    assert buffer.read() == bytes([9_999 % 256] * 64)
+
+
 def test_an_event_outlives_the_stream_it_was_recorded_on(
     api: ModuleType, make_buffer: Callable[..., Any], stream: Any, event: Any
 ) -> None:
