@@ -31,6 +31,7 @@ def apply() -> None:
     repair_byteswap()
     repair_printing()
     repair_autocast_availability()
+    repair_fork_rng()
     repair_traced_convolutions()
     repair_traced_attention()
     explain_missing_inductor()
@@ -157,6 +158,34 @@ def repair_autocast_availability() -> None:
         return True
 
     torch.amp.is_autocast_available = is_autocast_available
+
+
+def repair_fork_rng() -> None:
+    """Let ``torch.random.fork_rng`` fork the generators of the accelerator where it is told of none.
+
+    PyTorch 2.10 to 2.12 fork CUDA's, and start its driver for the indices of another's devices, as
+    2.12 does in every pipeline of ``torch.distributed``. This can go when 2.13 is the oldest
+    supported.
+    """
+    if release() >= (2, 13):
+        return
+    module: Any = torch.random
+    original = module.fork_rng
+
+    @functools.wraps(original)
+    def fork_rng(
+        devices: Any = None,
+        enabled: bool = True,
+        _caller: str = "fork_rng",
+        _devices_kw: str = "devices",
+        device_type: str | None = None,
+    ) -> Any:
+        accelerator = torch.accelerator.current_accelerator()
+        if device_type is None and accelerator is not None:
+            device_type = accelerator.type
+        return original(devices, enabled, _caller, _devices_kw, device_type or "cuda")
+
+    module.fork_rng = fork_rng
 
 
 def repair_traced_convolutions() -> None:

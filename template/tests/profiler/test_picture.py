@@ -22,9 +22,13 @@ def shapes(picture: str, kind: str) -> str:
 
 
 def columns(picture: str, kind: str) -> set[int]:
-    """Return the columns of pixels that have a box of this kind."""
+    """Return the columns of pixels that have a box of this kind, with that behind its end: what a
+    box contains may begin there, when rounded.
+    """
     boxes = re.findall(r"M(\d+) \d+h(\d+)", shapes(picture, kind))
-    return {column for left, width in boxes for column in range(int(left), int(left) + int(width))}
+    return {
+        column for left, width in boxes for column in range(int(left), int(left) + int(width) + 1)
+    }
 
 
 def test_a_picture_has_all_that_the_trace_has() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from backend import DEVICE, PACKAGE, backend
-from support import needs, needs_two_devices, run_python, since
+from support import needs, needs_two_devices, run_python
 
 pytestmark = needs(torch.float32)
 
@@ -258,7 +258,6 @@ def test_fork_rng_covers_every_device() -> None:
     assert all(one.equal(two) for one, two in zip(backend.get_rng_state_all(), before, strict=True))
 
 
-@since((2, 13), "takes the accelerator for the default, not CUDA")
 @pytest.mark.filterwarnings("ignore:.*available devices")
 def test_fork_rng_is_for_this_backend_and_all_its_devices_by_default(
     monkeypatch: pytest.MonkeyPatch,
