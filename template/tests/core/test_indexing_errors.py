@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE, backend
-from support import needs_two_devices
+from support import needs_two_devices, reports_errors
 
 Function = Callable[..., Any]
 
@@ -25,6 +25,7 @@ FAILURES: dict[str, Function] = {
 }
 
 
+@reports_errors
 @pytest.mark.native
 @pytest.mark.parametrize("name", FAILURES)
 def test_an_index_out_of_bounds_is_named_when_the_result_is_read(name: str) -> None:

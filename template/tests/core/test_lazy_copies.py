@@ -102,9 +102,10 @@ def test_writing_changes_one_of_the_two(name: str, which: str) -> None:
 
 def test_without_memory_for_it_a_lazy_copy_stays_what_it_is() -> None:
     free, _ = backend.mem_get_info()
-    original = torch.full((int(free * 0.4) // 4,), 3.0, device=DEVICE)
+    original = torch.full((int(free * 0.2) // 4,), 3.0, device=DEVICE)
     copy = original._lazy_clone()
-    filler = torch.empty(int(free * 0.5) // 4, device=DEVICE)
+    # In parts, as a device may have a limit for one allocation.
+    filler = [torch.empty(int(free * 0.14) // 4, device=DEVICE) for _ in range(5)]
     for _ in range(2):
         with pytest.raises(torch.OutOfMemoryError):
             copy.fill_(1)

@@ -26,7 +26,12 @@ T root(T x) {
   return x.x >= 0 ? make(larger, copysign(smaller, x.y)) : make(smaller, copysign(larger, x.y));
 }
 
-T exponential(T x) { return x.y == 0 ? make(exp(x.x), x.y) : exp(x.x) * make(cos(x.y), sin(x.y)); }
+T exponential(T x) {
+  if (x.y == 0) return make(exp(x.x), x.y);
+  // Without an angle there is still a size.
+  if (isinf(x.x) && !isfinite(x.y)) return x.x < 0 ? make(0, 0) : make(x.x, NAN);
+  return exp(x.x) * make(cos(x.y), sin(x.y));
+}
 
 T exponential_less_one(T x) {
   const double half_sine = sin(x.y / 2);
