@@ -31,10 +31,11 @@ def test_running_out_of_memory_raises_with_figures() -> None:
 def test_cache_is_emptied_before_memory_runs_out() -> None:
     free, _ = backend.mem_get_info()
     retries = backend.memory_stats()["num_alloc_retries"]
-    # In parts, as a device may have a limit for one allocation; parts of the second do not fit into the first.
-    first = [take(int(free * 0.125)) for _ in range(4)]
+    # In parts, as a device may have a limit for one allocation.
+    with backend.stream(backend.Stream()):
+        first = [take(int(free * 0.2)) for _ in range(4)]
     del first
-    second = [take(int(free * 0.15)) for _ in range(5)]
+    second = take(int(free * 0.24))
     assert backend.memory_stats()["num_alloc_retries"] == retries + 1
     del second
     backend.empty_cache()
