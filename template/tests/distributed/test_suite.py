@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 import torch
-from backend import ENV_PREFIX
+from backend import DEVICE, ENV_PREFIX
 from distributed import suite
 from distributed.ranks import Ranks
 from support import needs
@@ -61,8 +62,12 @@ class Processes:
         (folder / "files").mkdir()
         try:
             reasons = self.ranks.call(suite.run, name, folder / "files")
-        except AssertionError:
+        except AssertionError as error:
             self.end()
+            said = rf"invalid device {DEVICE}:\d+: (?:this machine has|the number of {DEVICE} devices is)"
+            wanted = re.search(rf"{said} (\d+)", str(error))
+            if wanted and int(wanted[1]) < self.size:
+                return "it takes a device for each rank"
             raise
         return next(filter(None, reasons), "")
 

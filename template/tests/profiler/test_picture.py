@@ -8,10 +8,9 @@ from xml.etree import ElementTree
 import torch
 from backend import DEVICE
 from profiler.picture import LEFT, PICTURE, WIDTH, draw
-from profiler.traces import Event, end, record, trace_of
-from support import needs, since
+from profiler.traces import RECORDS, Event, end, record, trace_of
 
-pytestmark = [needs(torch.float32), since((2, 12), "takes records of devices")]
+pytestmark = RECORDS
 SVG = "{http://www.w3.org/2000/svg}"
 
 

@@ -11,11 +11,11 @@ import pytest
 import torch
 from backend import DEVICE, backend
 from changed_device import without_group
-from profiler.traces import BOTH, record, trace_of
-from support import needs, run_python, since
+from profiler.traces import BOTH, RECORDS, record, trace_of
+from support import run_python
 from torch.profiler import profile, schedule
 
-pytestmark = [needs(torch.float32), since((2, 12), "takes records of devices")]
+pytestmark = RECORDS
 
 
 def ones() -> torch.Tensor:

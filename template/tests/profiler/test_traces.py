@@ -11,12 +11,12 @@ import pytest
 import torch
 from backend import DEVICE, backend
 from changed_device import changed_device
-from profiler.traces import BOTH, encloses, end, record, trace_of
-from support import needs, needs_two_devices, run_python, since
+from profiler.traces import BOTH, RECORDS, encloses, end, record, trace_of
+from support import needs_two_devices, run_python
 from torch._C._profiler import _ExperimentalConfig
 from torch.profiler import ProfilerActivity, profile, record_function
 
-pytestmark = [needs(torch.float32), since((2, 12), "takes records of devices")]
+pytestmark = RECORDS
 MILLISECOND = 1000.0
 
 

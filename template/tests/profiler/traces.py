@@ -9,12 +9,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from backend import backend
+from support import needs, since
 from torch.profiler import ProfilerActivity, profile
 
 BOTH = [ProfilerActivity.CPU, ProfilerActivity.PrivateUse1]
 DEVICE_KINDS = ("kernel", "gpu_memcpy", "gpu_memset")
+
+RECORDS = [
+    needs(torch.float32),
+    since((2, 12), "takes records of devices"),
+    pytest.mark.skipif(
+        ("profiling", "take_activities", True) not in backend._C.device_functions(),
+        reason="the device keeps no records of its work",
+    ),
+]
+"""The marks of tests of what devices did."""
 
 Event = dict[str, Any]
 
