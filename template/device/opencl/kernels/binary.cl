@@ -38,7 +38,7 @@ T divide_floor(T x, T y) {
 T sigmoid(T x) { return 1 / (1 + exp(-x)); }
 
 T gelu_slope(T x) {
-  return erfc(x * (T)-M_SQRT1_2) / 2 + x * (T)(M_2_SQRTPI / 2 * M_SQRT1_2) * exp(x * x / -2);
+  return NORMAL_SHARE(x) + x * (T)(M_2_SQRTPI / 2 * M_SQRT1_2) * exp(x * x / -2);
 }
 
 T gelu_tanh_slope(T x) {

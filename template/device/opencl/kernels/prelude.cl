@@ -151,9 +151,26 @@ Offsets find_offsets(const Shape* shape, long index) {
   Offsets offsets = {{0, 0, 0, 0}};
   for (int dim = (int)shape->rank - 1; dim >= 0; --dim) {
     const long size = shape->sizes[dim];
-    const long place = index % size;
-    index /= size;
+    const long place = dim > 0 ? index % size : index;
+    if (dim > 0) index /= size;
     for (int array = 0; array < 4; ++array) offsets.of[array] += place * shape->strides[array][dim];
   }
   return offsets;
+}
+
+// The share of a normal distribution below x, which keeps its digits for negative x. Of floats by a fit to erfc with an
+// error of 1.2e-7 of its value, as drivers' own erfc branches for each element.
+#define NORMAL_SHARE(x) (sizeof(T) == sizeof(float) ? (T)normal_share_of_float(x) : erfc((x) * (T)-M_SQRT1_2) / 2)
+
+float normal_share_of_float(float x) {
+  const float size = fmin(fabs(x) * M_SQRT1_2_F, 20.0f);  // of infinities too
+  const float near = 1 / (1 + size / 2);
+  const float fit =
+      near * (1.00002368f + near * (0.37409196f + near * (0.09678418f + near * (-0.18628806f +
+      near * (0.27886807f + near * (-1.13520398f + near * (1.48851587f + near * (-0.82215223f +
+      near * 0.17087277f))))))));
+  const float square = size * size;
+  const float lost = fma(size, size, -square);
+  const float beyond = near / 2 * exp(-square) * exp(fit - 1.26551223f) * (1 - lost);
+  return x < 0 ? beyond : 1 - beyond;
 }

@@ -75,6 +75,15 @@ SHAPES: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
     (layouts.DEEP, (3, 9, 15)),
 ]
 PLACES = [layouts.contiguous, layouts.transposed, layouts.stepped, layouts.shuffled]
+# More elements than a device may want to give to one group of work items. Products of so many would leave the range.
+LARGE_SHAPES = [((3, 70_000), (1,)), ((70_000, 19), (0,)), ((30_000, 3, 2), (0, 1))]
+LARGE_DTYPES = ("bool", "int64", "bfloat16", "float32", "float64")
+LARGE_CASES = [
+    pytest.param(op, dtype, id=f"{op.name}-{dtype}")
+    for op in REDUCTIONS
+    for dtype in LARGE_DTYPES
+    if dtype in op.dtypes and op.name != "prod"
+]
 
 
 def out_dtype(name: str, dtype: str) -> str:
@@ -147,6 +156,20 @@ def check(
 @pytest.mark.parametrize(("shape", "dims"), SHAPES, ids=str)
 @pytest.mark.parametrize(("op", "dtype"), CASES)
 def test_reduce(
+    device: Device,
+    op: Reduction,
+    dtype: str,
+    shape: tuple[int, ...],
+    dims: tuple[int, ...],
+    place: layouts.Placer,
+) -> None:
+    check(device, op, dtype, shape, dims, place)
+
+
+@pytest.mark.parametrize("place", [layouts.contiguous, layouts.stepped])
+@pytest.mark.parametrize(("shape", "dims"), LARGE_SHAPES, ids=str)
+@pytest.mark.parametrize(("op", "dtype"), LARGE_CASES)
+def test_reduce_of_many(
     device: Device,
     op: Reduction,
     dtype: str,
