@@ -2,7 +2,6 @@
 // WIDE of them each, from tiles of a and b that it brings to local memory in runs of RUN elements. The third dimension
 // is the batch.
 #define RUN 16
-#define HIGH 4
 #define WIDE 16
 #define MEMBERS (ROWS / HIGH * (COLUMNS / WIDE))
 typedef COMPUTE(OUT) T;
