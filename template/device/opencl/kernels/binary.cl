@@ -38,7 +38,13 @@ T divide_floor(T x, T y) {
 T sigmoid(T x) { return 1 / (1 + exp(-x)); }
 
 T gelu_slope(T x) {
-  return NORMAL_SHARE(x) + x * (T)(M_2_SQRTPI / 2 * M_SQRT1_2) * exp(x * x / -2);
+  const T factor = (T)(M_2_SQRTPI / 2 * M_SQRT1_2);
+  if (sizeof(T) == sizeof(float)) {
+    float density;
+    const float share = normal_share_of_float(x, &density);
+    return share + x * factor * density;
+  }
+  return erfc(x * (T)-M_SQRT1_2) / 2 + x * factor * exp(x * x / -2);
 }
 
 T gelu_tanh_slope(T x) {

@@ -15,6 +15,11 @@ T clamp_number(T x, T low, T high) {
 
 T sigmoid(T x) { return 1 / (1 + exp(-x)); }
 
+T normal_share(T x) {
+  float density;
+  return sizeof(T) == sizeof(float) ? (T)normal_share_of_float(x, &density) : erfc(x * (T)-M_SQRT1_2) / 2;
+}
+
 #ifdef HAS_FLOAT64
 // In double for every type: OpenCL has no bounds for the errors of these, or lacks them.
 
@@ -105,7 +110,7 @@ double digamma(double x) {
 #define op_clamp clamp_number(x, p, q)
 #define op_leaky_relu x > 0 ? x : p * x
 #define op_elu x < 0 ? q * p * expm1(r * x) : q * x
-#define op_gelu x * NORMAL_SHARE(x)
+#define op_gelu x * normal_share(x)
 #define op_gelu_tanh x * sigmoid((T)(2 * M_SQRT2 * (M_2_SQRTPI / 2)) * (x + (T)0.044715 * x * x * x))
 #define op_silu x * sigmoid(x)
 #define op_softplus p * x > q ? x : log1p(exp(p * x)) / p
