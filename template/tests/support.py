@@ -118,6 +118,11 @@ needs_two_devices = pytest.mark.skipif(
 )
 
 
+def has_function(group: str, function: str) -> bool:
+    """Return whether the device library has a function of one of its optional groups."""
+    return (group, function, True) in backend._C.device_functions()
+
+
 reports_errors = pytest.mark.skipif(
     not backend.get_device_properties(0).reports_errors,
     reason="the device reports neither wrong indices nor divisions by zero",

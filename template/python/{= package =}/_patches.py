@@ -19,8 +19,8 @@ from . import _C
 from ._build import NAME
 from ._compat import release
 
-_library: Any = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
-"""Holds what is added to PyTorch's own operators, for as long as the process lasts."""
+_kept: list[Any] = []
+"""What has to last as long as the process: a library's kernels go when it does."""
 
 
 def apply() -> None:
@@ -229,8 +229,9 @@ def repair_traced_attention() -> None:
             for given in (query, key, value, bias)
         )
 
-    name = "_scaled_dot_product_fused_attention_overrideable_backward"
-    _library.impl(name, gradients, "Meta")
+    library: Any = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
+    library.impl("_scaled_dot_product_fused_attention_overrideable_backward", gradients, "Meta")
+    _kept.append(library)
 
 
 def explain_missing_inductor() -> None:

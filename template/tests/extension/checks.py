@@ -11,6 +11,7 @@ from collections.abc import Callable
 import torch
 from backend import DEVICE, PACKAGE, backend
 from gated import silu_mul
+from support import has_function
 
 FEATURES = importlib.import_module(f"{PACKAGE}._features").FEATURES
 
@@ -91,7 +92,7 @@ def captured() -> str | None:
     """A replay would not call a function of the host, so a capture refuses it and is over."""
     if not FEATURES["graphs"].enabled:
         return "generated without graphs"
-    if ("graphs", "begin_capture", True) not in backend._C.device_functions():
+    if not has_function("graphs", "begin_capture"):
         return "the device captures no graphs"
     if not backend.get_device_properties().host_addressable:
         return "the operator launches no function of the host on this device"

@@ -7,16 +7,15 @@ from pathlib import Path
 
 import pytest
 import torch
-from backend import DEVICE, ENV_PREFIX, backend
+from backend import DEVICE, ENV_PREFIX
 from changed_device import without_group
-from support import needs, run_python
+from support import has_function, needs, run_python
 
 pytestmark = needs(torch.float32)
 
 
 @pytest.mark.skipif(
-    ("ranges", "push_range", True) not in backend._C.device_functions(),
-    reason="the device library has no ranges",
+    not has_function("ranges", "push_range"), reason="the device library has no ranges"
 )
 def test_operators_and_record_functions_are_ranges_round_their_launches() -> None:
     result = run_python(

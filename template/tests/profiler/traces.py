@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 from backend import backend
-from support import needs, since
+from support import has_function, needs, since
 from torch.profiler import ProfilerActivity, profile
 
 BOTH = [ProfilerActivity.CPU, ProfilerActivity.PrivateUse1]
@@ -22,7 +22,7 @@ RECORDS = [
     needs(torch.float32),
     since((2, 12), "takes records of devices"),
     pytest.mark.skipif(
-        ("profiling", "take_activities", True) not in backend._C.device_functions(),
+        not has_function("profiling", "take_activities"),
         reason="the device keeps no records of its work",
     ),
 ]

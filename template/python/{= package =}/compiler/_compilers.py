@@ -127,7 +127,7 @@ def _host_wrapper() -> type[Any]:
 
 _DRAWS = {"fallback_random": True}
 if release() < (2, 12):
-    # It also moves the operators that draw, so that they draw other numbers.
+    # In these releases that pass moves the operators that draw as well, which then draw other numbers.
     _DRAWS["reorder_for_locality"] = False
 
 OPERATORS = Compiler(
