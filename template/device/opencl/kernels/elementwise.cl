@@ -16,20 +16,31 @@
 #define Z(i) LOAD(C, c, i)
 #endif
 
+// Integers are not divided by 0.
+#ifdef DIVIDES
+#define CHECK(i) \
+  if (Y(i) == 0) report(fault, 0, 0)
+#else
+#define CHECK(i)
+#endif
+
 #define ARGUMENTS                                                                                              \
   __global STORAGE(OUT) *out, __global const STORAGE(A) *a, __global const STORAGE(B) *b,                      \
       __global const STORAGE(C) *c, COMPUTE(A) number_a, COMPUTE(B) number_b, COMPUTE(C) number_c, COMPUTE(C) p, \
-      COMPUTE(C) q, COMPUTE(C) r
+      COMPUTE(C) q, COMPUTE(C) r, __global Fault *fault
 
 // Arrays that lie alike in memory, without gaps.
 __kernel void dense(long count, ARGUMENTS) {
   const long i = get_global_id(0);
-  if (i < count) STORE(OUT, out, i, compute(X(i), Y(i), Z(i), p, q, r));
+  if (i >= count) return;
+  CHECK(i);
+  STORE(OUT, out, i, compute(X(i), Y(i), Z(i), p, q, r));
 }
 
 __kernel void strided(long count, Shape shape, ARGUMENTS) {
   const long i = get_global_id(0);
   if (i >= count) return;
   const Offsets at = find_offsets(&shape, i);
+  CHECK(at.of[2]);
   STORE(OUT, out, at.of[0], compute(X(at.of[1]), Y(at.of[2]), Z(at.of[3]), p, q, r));
 }

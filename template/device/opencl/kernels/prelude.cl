@@ -129,6 +129,18 @@ double2 product(double2 x, double2 y) { return (double2)(x.x * y.x - x.y * y.y, 
 // The work items that make one result together: kTeam of launch.h.
 #define TEAM 64
 
+// What a kernel finds wrong with its input: faults.h. Null where the device cannot report.
+typedef struct {
+  int is_found;
+  long value, limit;
+} Fault;
+
+void report(__global Fault* fault, long value, long limit) {
+  if (fault == 0 || atomic_cmpxchg(&fault->is_found, 0, 1) != 0) return;
+  fault->value = value;
+  fault->limit = limit;
+}
+
 // Whether an element type is a floating one narrower than float: what has no such name is 0.
 #define NARROW(dtype) PASTE(IS_NARROW_, dtype)
 #define IS_NARROW_float16 1
