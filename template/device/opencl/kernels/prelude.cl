@@ -126,9 +126,6 @@ double2 product(double2 x, double2 y) { return (double2)(x.x * y.x - x.y * y.y, 
 // Of any type: integers are none.
 #define IS_NAN(x) ((x) != (x))
 
-// The work items that make one result together: kTeam of launch.h.
-#define TEAM 64
-
 // What a kernel finds wrong with its input: faults.h. Null where the device cannot report.
 typedef struct {
   int is_found;

@@ -1,4 +1,4 @@
-// A team of work items that make one result together. ACC, double where there is one, is what they add up in.
+// A team of TEAM work items that make one result together. ACC, double where there is one, is what they add up in.
 #ifdef HAS_FLOAT64
 typedef double ACC;
 #else
