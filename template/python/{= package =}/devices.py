@@ -49,11 +49,7 @@ def device_index(device: DeviceLike = None) -> int:
         return _C.current_device()
     if not isinstance(device, int) or isinstance(device, bool):
         raise ValueError(f"expected a {NAME} device or its index, got {device!r}")
-    if device >= _C.device_count():
-        raise RuntimeError(
-            f"invalid device {NAME}:{device}: the number of {NAME} devices is {_C.device_count()}"
-        )
-    return device if device >= 0 else _C.current_device()
+    return _C.resolve_device(device)
 
 
 def is_available() -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -39,6 +40,33 @@ def test_device_count_is_what_torch_accelerator_says(monkeypatch: pytest.MonkeyP
     assert torch.accelerator.device_count() == backend.device_count() >= 1
     monkeypatch.setattr(backend, "device_count", lambda: 7)
     assert torch.accelerator.device_count() == 7
+
+
+ABSENT: dict[str, Callable[[int], object]] = {
+    "set_device": backend.set_device,
+    "device": lambda index: backend.device(index).__enter__(),
+    "get_device_properties": backend.get_device_properties,
+    "synchronize": backend.synchronize,
+    "memory_allocated": backend.memory_allocated,
+    "current_stream": backend.current_stream,
+    "a tensor": lambda index: torch.empty(1, device=torch.device(DEVICE, index)),
+    "torch.accelerator": torch.accelerator.set_device_index,
+}
+
+
+@pytest.mark.parametrize("index", [LAST + 1, 100])
+@pytest.mark.parametrize("use", ABSENT.values(), ids=ABSENT)
+def test_a_device_that_is_not_there_is_refused_with_how_many_there_are(
+    use: Callable[[int], object], index: int
+) -> None:
+    count = "1 {} device" if LAST == 0 else f"{LAST + 1} {{}} devices"
+    said = (
+        f"invalid device {DEVICE}:{index}: this machine has {count.format(DEVICE)}, "
+        f"so the index is from 0 to {LAST}"
+    )
+    with pytest.raises(RuntimeError, match=said):
+        use(index)
+    assert backend.current_device() <= LAST
 
 
 @needs_two_devices
