@@ -34,7 +34,8 @@ Offsets add(Offsets a, Offsets b) {
 #ifdef GATHER
 
 __kernel void gather(Shape fixed, Shape indexed, long fixed_count, long indexed_count, __global STORAGE(DTYPE) * list,
-                     __global const STORAGE(DTYPE) * table, __global const STORAGE(INDEX) * index, Axis axis, __global Fault* fault) {
+                     __global const STORAGE(DTYPE) * table, __global const STORAGE(INDEX) * index, Axis axis,
+                     __global Fault* fault) {
   const long i = get_global_id(0);
   if (i >= fixed_count * indexed_count) return;
   const Offsets at = add(find_offsets(&fixed, i % fixed_count), find_offsets(&indexed, i / fixed_count));
