@@ -48,9 +48,9 @@ def limit_of(figure: Figure) -> str:
     return "" if figure.excess_limit is None else f"+{figure.excess_limit:,.0f}"
 
 
-def table(figures: list[Figure]) -> Table:
+def table(figures: list[Figure], threads: str = "one thread") -> Table:
     """Return the figures for people; times are in microseconds."""
-    result = Table("case", title=f"{DEVICE} and the CPU device, one thread, median µs per call")
+    result = Table("case", title=f"{DEVICE} and the CPU device, {threads}, median µs per call")
     for column in ("cpu", DEVICE, "ratio", "more", "limit", ""):
         result.add_column(column, justify="right")
     verdict = {True: "kept", False: "MISSED", None: ""}
