@@ -213,6 +213,50 @@ def test_work_that_has_failed_is_not_computed_on(address: str) -> None:
     assert "raised" in result.stdout
 
 
+@needs(torch.complex64, torch.int32)
+@pytest.mark.parametrize("address", ["0", "1"])
+@pytest.mark.parametrize("bit", ["conj", "neg"])
+def test_a_result_that_the_cpu_leaves_lazy_has_its_values(bit: str, address: str) -> None:
+    run_python(
+        f"""
+        import torch
+        with torch.library._scoped_library("lazy_test", "FRAGMENT") as library:
+            library.define("make(Tensor x, *, Tensor(a!) out) -> Tensor(a!)")
+
+            def make(x, *, out):
+                out.copy_(x)
+                torch._C._set_{bit}(out, True)
+                return out
+
+            library.impl("make", make, "CPU")
+            x = torch.tensor([1 + 2j, 3 - 4j])
+            wanted = torch.ops.lazy_test.make(x, out=torch.empty_like(x))
+            x = x.to("{DEVICE}")
+            result = torch.ops.lazy_test.make(x, out=torch.empty_like(x))
+            torch.testing.assert_close(result.cpu(), wanted.clone(), rtol=0, atol=0)
+        """,
+        {f"{ENV_PREFIX}_SIMULATOR_HOST_ADDRESS": address},
+    )
+
+
+@needs(torch.complex64, torch.int32)
+@pytest.mark.parametrize("address", ["0", "1"])
+def test_systems_that_are_solved_from_the_right_are_the_cpus(address: str) -> None:
+    run_python(
+        f"""
+        import torch
+        torch.manual_seed(0)
+        factors, pivots = torch.linalg.lu_factor(torch.randn(3, 3, dtype=torch.complex64))
+        values = torch.randn(4, 3, dtype=torch.complex64)
+        solve = torch.linalg.lu_solve
+        wanted = solve(factors, pivots, values, left=False)
+        result = solve(*(x.to("{DEVICE}") for x in (factors, pivots, values)), left=False)
+        torch.testing.assert_close(result.cpu(), wanted)
+        """,
+        {f"{ENV_PREFIX}_SIMULATOR_HOST_ADDRESS": address},
+    )
+
+
 @pytest.fixture
 def library() -> Iterator[torch.library.Library]:
     with torch.library._scoped_library("fallback_test", "FRAGMENT") as scoped:
