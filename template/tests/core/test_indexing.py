@@ -232,6 +232,18 @@ def test_indices_and_masks_of_the_cpu_are_taken() -> None:
     assert_same(here, values)
 
 
+@needs(torch.int32, torch.int64)
+@pytest.mark.parametrize("order", [(torch.int64, torch.int32), (torch.int32, torch.int64)])
+def test_indices_have_types_of_their_own(order: tuple[torch.dtype, torch.dtype]) -> None:
+    there = sample(3, 5)
+    indices = [torch.tensor([[0], [2]], dtype=order[0]), torch.tensor([1, -1, 4], dtype=order[1])]
+    here, places = there.to(DEVICE), [index.to(DEVICE) for index in indices]
+    assert_same(torch.ops.aten.index(here, places), torch.ops.aten.index(there, indices))
+    put = torch.ops.aten._unsafe_index_put
+    new = torch.tensor(9.0)
+    assert_same(put(here, places, new.to(DEVICE)), put(there, indices, new))
+
+
 def test_results_go_into_the_callers_tensors() -> None:
     values, index = sample(5, 6), numbers(4, high=5)
     here, places = values.to(DEVICE), index.to(DEVICE)
