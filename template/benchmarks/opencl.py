@@ -57,7 +57,7 @@ def empty_kernel() -> float:
     one = ctypes.byref(ctypes.c_size_t(1))
 
     def enqueue() -> None:
-        opencl.clEnqueueNDRangeKernel(queue, kernel, 1, None, one, None, 0, None, None)
+        checked(opencl.clEnqueueNDRangeKernel(queue, kernel, 1, None, one, None, 0, None, None))
         opencl.clFlush(queue)
 
     times = []
@@ -79,9 +79,15 @@ def process_time(*arguments: str) -> float:
 
 def main() -> None:
     # PyTorch's threads look out for more work for a while, on processors that such a driver needs.
-    wanted = {"OMP_WAIT_POLICY": "passive", f"{ENV_PREFIX}_DEVICE": "opencl"}
-    if any(os.environ.get(name) != value for name, value in wanted.items()):
-        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **wanted})
+    if os.environ.get("OMP_WAIT_POLICY") != "passive":
+        environment = {**os.environ, "OMP_WAIT_POLICY": "passive"}
+        os.execve(sys.executable, [sys.executable, *sys.argv], environment)
+    properties = torch.get_device_module(DEVICE).get_device_properties(0)
+    if not properties.architecture.startswith("OpenCL"):
+        raise SystemExit(
+            f"{DEVICE} is {properties.name}, which is no OpenCL device: build the project with "
+            f"-C cmake.define.{ENV_PREFIX}_DEVICE=opencl first"
+        )
     enqueued = measure(Case("add, 1 element", "x + x", ONE, CALLS, ROUNDS)).device
     figures = [
         Figure("add, 1 element, beside an empty kernel of the driver", empty_kernel(), enqueued),

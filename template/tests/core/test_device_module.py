@@ -59,14 +59,15 @@ ABSENT: dict[str, Callable[[int], object]] = {
 def test_a_device_that_is_not_there_is_refused_with_how_many_there_are(
     use: Callable[[int], object], index: int
 ) -> None:
-    count = "1 {} device" if LAST == 0 else f"{LAST + 1} {{}} devices"
+    devices = f"1 {DEVICE} device" if LAST == 0 else f"{LAST + 1} {DEVICE} devices"
     said = (
-        f"invalid device {DEVICE}:{index}: this machine has {count.format(DEVICE)}, "
+        f"invalid device {DEVICE}:{index}: this machine has {devices}, "
         f"so the index is from 0 to {LAST}"
     )
+    current = backend.current_device()
     with pytest.raises(RuntimeError, match=said):
         use(index)
-    assert backend.current_device() <= LAST
+    assert backend.current_device() == current
 
 
 @needs_two_devices
