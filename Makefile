@@ -67,20 +67,20 @@ lint: $(READY)  ## formatting and types of our own Python
 format: $(READY)  ## format our own code and the template's
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
-	$(BIN)/python -m torchsmith.format
+	$(BIN)/python -m maintenance.format
 
 docs: $(READY)  ## the documentation, into build/site
-	$(BIN)/python -m torchsmith.pages
+	$(BIN)/python -m maintenance.pages
 	$(BIN)/mkdocs build --strict --site-dir build/site
 
 bench: $(READY)  ## the figures of the README
 	$(BIN)/python -m benchmarks
 
 reserved: $(READY)  ## the list of names that a backend cannot have, from the pinned PyTorch
-	$(BIN)/python -m torchsmith.reserved
+	$(BIN)/python -m maintenance.reserved
 
 compat: $(READY)  ## a full render against the headers of every PyTorch that it supports (downloads 1 GB once)
-	$(BIN)/python -m torchsmith.compat --jobs $(JOBS)
+	$(BIN)/python -m maintenance.compat --jobs $(JOBS)
 
 conformance: demo  ## the whole of PyTorch's operator tests on a fresh foo; build/foo/docs/operators.html shows what they saw
 	cd $(DEMO) && { $(BIN)/python -m pytest tests/conformance -m conformance_full -n $(JOBS) -q; status=$$?; \
@@ -94,7 +94,7 @@ sanitize: demo  ## a fresh foo under AddressSanitizer with UBSan, then under Thr
 	  $(BIN)/python tests/sanitizers $$sanitizer || status=1; done; exit $${status:-0}
 
 site: $(READY)  ## the page to choose a backend on, into build/page
-	$(BIN)/python -m torchsmith.site.build $(if $(SOURCE),--source $(SOURCE))
+	$(BIN)/python -m maintenance.site.build $(if $(SOURCE),--source $(SOURCE))
 
 release-check: $(READY)  ## what a release publishes: built, checked, installed in an environment of its own, and tried
 	@test -z "$(TAG)" || test "$(TAG)" = "v$$($(BIN)/torchsmith --version | cut -d' ' -f2)" || \

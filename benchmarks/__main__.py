@@ -20,7 +20,7 @@ from benchmarks.costs import environment
 from benchmarks.features import costs
 from benchmarks.figures import STORE, Report, circumstances, show
 from benchmarks.page import browsing
-from torchsmith.pages import replace_part
+from maintenance.pages import replace_part
 from torchsmith.template import TEMPLATE
 
 

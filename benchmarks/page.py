@@ -10,8 +10,8 @@ from pathlib import Path
 from selenium import webdriver
 
 from benchmarks.figures import Row
+from maintenance.site import build
 from torchsmith.release import REPOSITORY
-from torchsmith.site import build
 
 # Milliseconds from the navigation until something could be read.
 PAINTED = """

@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from torchsmith.compat.cxx import sources_of_unity
+from maintenance.compat.cxx import sources_of_unity
 
 TIMED = Path(__file__).with_name("timed.py")
 

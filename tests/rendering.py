@@ -14,8 +14,8 @@ from typing import Any
 import copier
 from filelock import FileLock
 
+from maintenance.smoke import answers
 from speed import sped_up
-from torchsmith.smoke import answers
 
 ROOT = Path(__file__).resolve().parents[1]
 

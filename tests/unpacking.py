@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from torchsmith.site import build
+from maintenance.site import build
 
 
 def data(letters: str) -> bytes:

@@ -10,8 +10,8 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
+from torchsmith.doctor import toolchain
 from torchsmith.errors import InputError
-from torchsmith.toolchain import toolchain
 
 _PROGRESS = re.compile(r"\[\s*(\d+/\d+|\d+%)\]")
 

@@ -8,14 +8,37 @@ import sys
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from torchsmith import __version__
-from torchsmith.commands import catalog, device, doctor, merging, new, op, smoke
+from torchsmith.commands import device, doctor, new, op, show, smoke, update
 from torchsmith.commands.common import INTERRUPTED, MISTAKE, Command, say
 from torchsmith.errors import InputError, refusal, undecodable
 
+MAINTENANCE = ("smoke",)
+"""Commands for those who maintain a template, under a heading of their own."""
+
+
+class Commands(TyperGroup):
+    """The commands of a project first, then those of a template."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write both lists of commands."""
+        named = [(name, self.commands[name]) for name in self.list_commands(ctx)]
+        for heading, maintenance in (("Commands", False), ("For maintainers of a template", True)):
+            rows = [
+                (name, command.get_short_help_str(formatter.width))
+                for name, command in named
+                if (name in MAINTENANCE) == maintenance
+            ]
+            with formatter.section(heading):
+                formatter.write_dl(rows)
+
+
 # Plain markup: rich would take the brackets of features=[amp] for a style.
-app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
+app = typer.Typer(
+    cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None
+)
 
 # The base of what Typer raises of a wrong command line, in its own click or in the one installed,
 # by its version. It exports only what derives from it.
@@ -42,13 +65,13 @@ def torchsmith(
 
 # In the order in which --help lists them.
 app.command(cls=Command)(new.new)
-app.command(cls=Command)(catalog.features)
-app.command(cls=Command)(catalog.dtypes)
-app.command(cls=Command)(catalog.names)
-app.command(cls=Command)(merging.add)
-app.command(cls=Command)(merging.remove)
-app.command(cls=Command)(merging.update)
-app.command(cls=Command)(merging.preview)
+app.command(cls=Command)(show.features)
+app.command(cls=Command)(show.dtypes)
+app.command(cls=Command)(show.names)
+app.command(cls=Command)(update.add)
+app.command(cls=Command)(update.remove)
+app.command(cls=Command)(update.update)
+app.command(cls=Command)(update.preview)
 app.command(cls=Command)(doctor.doctor)
 app.add_typer(device.app, name="device")
 app.add_typer(op.app, name="op")

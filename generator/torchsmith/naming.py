@@ -8,7 +8,7 @@ from typing import Any
 import jinja2
 from jinja2_ansible_filters import AnsibleCoreFiltersExtension
 
-from torchsmith import tables
+from torchsmith import catalog
 from torchsmith.template import CATALOG
 
 
@@ -20,7 +20,7 @@ def problem(name: str) -> str:
 @cache
 def _check() -> jinja2.Template:
     options: dict[str, Any] = {
-        **tables.load("settings")["_envops"],
+        **catalog.load("settings")["_envops"],
         "undefined": jinja2.StrictUndefined,
     }
     environment = jinja2.Environment(
@@ -28,7 +28,7 @@ def _check() -> jinja2.Template:
         extensions=[AnsibleCoreFiltersExtension],
         **options,
     )
-    reserved = tables.load("reserved")
+    reserved = catalog.load("reserved")
     environment.globals.update({name: table["default"] for name, table in reserved.items()})
     return environment.from_string(
         "#% import 'names.jinja' as names\n{= names.name_problem(name) | trim =}"

@@ -10,9 +10,9 @@ from typing import Any
 import yaml
 
 from torchsmith import git
+from torchsmith.catalog import covers
 from torchsmith.errors import InputError
 from torchsmith.swap import recover
-from torchsmith.tables import covers
 
 ANSWERS = ".copier-answers.yml"
 MANIFEST = ".torchsmith.yml"

@@ -17,7 +17,7 @@ import yaml
 from copier.errors import CopierError, DirtyLocalWarning, UserMessageError
 from plumbum import ProcessExecutionError, local
 
-from torchsmith import git, release, tables
+from torchsmith import catalog, git, release
 from torchsmith.errors import InputError, did_you_mean
 from torchsmith.project import ANSWERS
 from torchsmith.template import CHECKOUT, TEMPLATE
@@ -158,9 +158,9 @@ def _sentence(error: Exception) -> str:
     text = " ".join(text.split())
     if wrong := re.match(r"there is no (question|feature|dtype) '([^']*)'", text):
         choices = {
-            "question": tables.questions(),
-            "feature": tables.features(),
-            "dtype": tables.load("dtypes")["dtype_catalog"]["default"],
+            "question": catalog.questions(),
+            "feature": catalog.features(),
+            "dtype": catalog.load("dtypes")["dtype_catalog"]["default"],
         }
         text += did_you_mean(wrong[2], choices[wrong[1]])
     return text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from torchsmith import tables
+from torchsmith import catalog
 from torchsmith.errors import InputError, require_choice
 from torchsmith.project import Project
 
@@ -16,7 +16,7 @@ def adding(project: Project, features: Sequence[str]) -> dict[str, Any]:
     Raises:
         InputError: There is no such feature.
     """
-    known = list(dict.fromkeys([*tables.features(), *project.features]))
+    known = list(dict.fromkeys([*catalog.features(), *project.features]))
     for feature in features:
         require_choice("feature", feature, known, f"choose from {', '.join(known)}")
     if set(features) <= set(project.features):
@@ -30,7 +30,7 @@ def removing(project: Project, features: Sequence[str]) -> dict[str, Any]:
     Raises:
         InputError: There is no such feature, or one that stays requires it.
     """
-    known = list(dict.fromkeys([*tables.features(), *project.features]))
+    known = list(dict.fromkeys([*catalog.features(), *project.features]))
     for feature in features:
         if feature == project.answers.get("device"):
             raise InputError(

@@ -14,7 +14,7 @@ import typer
 
 from commanding import Torchsmith
 from rendering import ROOT
-from torchsmith import cli, tables
+from torchsmith import catalog, cli
 
 
 def commands() -> Iterator[tuple[str, ...]]:
@@ -33,9 +33,9 @@ COMMANDS = list(commands())
 
 def test_features_are_those_of_the_catalog(torchsmith: Torchsmith, tmp_path: Path) -> None:
     rows = torchsmith("features", "--json", cwd=tmp_path).json
-    assert [row["id"] for row in rows] == list(tables.features())
+    assert [row["id"] for row in rows] == list(catalog.features())
     shown = torchsmith("features", cwd=tmp_path).out
-    for feature in tables.features().values():
+    for feature in catalog.features().values():
         assert feature.title in shown
 
 
@@ -55,7 +55,7 @@ def test_features_of_a_project_say_why_they_are_on(torchsmith: Torchsmith, proje
 
 def test_dtypes_are_those_of_the_catalog(torchsmith: Torchsmith) -> None:
     rows = torchsmith("dtypes", "--json").json
-    assert [row["name"] for row in rows] == list(tables.load("dtypes")["dtype_catalog"]["default"])
+    assert [row["name"] for row in rows] == list(catalog.load("dtypes")["dtype_catalog"]["default"])
     assert [row["name"] for row in rows if row["required"]] == ["bool", "int64", "float32"]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from commanding import Torchsmith
 from rendering import Renderer, commit, contents, git, snapshot
-from torchsmith import tables, toolchain
+from torchsmith import catalog, doctor
 
 
 def findings(report: dict[str, object]) -> dict[str, dict[str, str]]:
@@ -40,7 +40,7 @@ def test_what_is_missing_is_a_problem_with_a_fix(
     for check in ("torch", "pybind11", "scikit-build-core", "C++ compiler"):
         assert rows[check]["status"] == "problem"
         assert rows[check]["fix"]
-    tested = tables.load("torch")["torch_window"]["default"]["tested"]
+    tested = catalog.load("torch")["torch_window"]["default"]["tested"]
     assert rows["torch"]["fix"] == f"{python} -m pip install torch=={tested}"
     done = torchsmith("doctor", "--python", str(tmp_path / "none"), cwd=tmp_path)
     assert (done.status, done.err.count("\n")) == (2, 1)
@@ -49,7 +49,7 @@ def test_what_is_missing_is_a_problem_with_a_fix(
 def test_drift_tells_your_edits_from_the_templates(
     torchsmith: Torchsmith, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(toolchain, "toolchain", lambda _: [])
+    monkeypatch.setattr(doctor, "toolchain", lambda _: [])
     template = snapshot(tmp_path / "template")
     project = Renderer(template, tmp_path).fresh(tmp_path / "project", features=["amp"])
     commit(project, "rendered")
@@ -97,13 +97,13 @@ def change(project: Path, key: str, value: str) -> None:
 
 @pytest.fixture
 def no_tools(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(toolchain, "toolchain", lambda _: [])
+    monkeypatch.setattr(doctor, "toolchain", lambda _: [])
 
 
 def test_a_template_that_is_gone_is_a_problem(
     torchsmith: Torchsmith, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, project: Path
 ) -> None:
-    monkeypatch.setattr(toolchain, "toolchain", lambda _: [])
+    monkeypatch.setattr(doctor, "toolchain", lambda _: [])
     change(project, "_src_path", str(tmp_path / "gone"))
     done = torchsmith("doctor", "--json", cwd=project)
     assert done.status == 1
@@ -154,7 +154,7 @@ def test_a_fix_is_one_line_however_short_lines_are(torchsmith: Torchsmith, tmp_p
     python.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "$@"\n')
     python.chmod(0o755)
     done = torchsmith("doctor", "--python", str(python), cwd=tmp_path, columns=40)
-    tested = tables.load("torch")["torch_window"]["default"]["tested"]
+    tested = catalog.load("torch")["torch_window"]["default"]["tested"]
     assert f"  {python} -m pip install torch=={tested}" in done.out.splitlines()
     assert "…" not in done.out
 

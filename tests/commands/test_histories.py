@@ -37,7 +37,7 @@ from invented import RELEASES, TAGS, Renders, public
 from rendering import commit, contents, git
 from torchsmith import git as product_git
 from torchsmith import merge, swap
-from torchsmith.commands import merging
+from torchsmith.commands import update
 from torchsmith.errors import InputError
 
 HISTORIES = 500
@@ -213,7 +213,7 @@ class Histories(RuleBasedStateMachine):
         given = [f"{key}={value}" for key, value in change.items()]
 
         def run() -> None:
-            merging.update(
+            update.update(
                 self.root, to=tag, data=given, discard_edits=discard, yes=True, as_json=True
             )
 
@@ -232,9 +232,9 @@ class Histories(RuleBasedStateMachine):
 
         def run() -> None:
             if adding:
-                merging.add([feature], self.root, yes=True, as_json=True)
+                update.add([feature], self.root, yes=True, as_json=True)
             else:
-                merging.remove([feature], self.root, discard, yes=True, as_json=True)
+                update.remove([feature], self.root, discard, yes=True, as_json=True)
 
         users = {user for user, used in release.requires.items() if used == feature}
         if feature not in invented.takes(self.tag) if adding else users & set(chosen):

@@ -8,7 +8,7 @@ import pytest
 
 from commanding import Torchsmith
 from rendering import Renderer, commit, contents, git
-from torchsmith import tables
+from torchsmith import catalog
 
 
 def append(file: Path, text: str) -> None:
@@ -129,7 +129,7 @@ def test_a_project_inside_a_larger_repository(
 def test_mistakes_are_one_sentence(
     project: Path, torchsmith: Torchsmith, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ids = ", ".join(tables.features())
+    ids = ", ".join(catalog.features())
 
     def sentence(*arguments: str, cwd: Path = project) -> str:
         done = torchsmith(*arguments, cwd=cwd)

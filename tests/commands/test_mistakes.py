@@ -21,7 +21,7 @@ from copier.errors import CopierAnswersInterrupt
 import torchsmith as package
 from commanding import Torchsmith
 from rendering import ROOT
-from torchsmith import tables, template
+from torchsmith import catalog, template
 
 ANSWERS = "_commit: v1.0.0\n_src_path: /gone\nbackend_name: foo\npreset: full\n"
 MANIFEST = "parts:\n  core:\n    requires: []\n    paths: []\n"
@@ -246,7 +246,7 @@ def test_a_full_disk_is_one_sentence(place: Path, torchsmith: Torchsmith) -> Non
 def test_ctrl_c_ends_in_one_line_and_the_status_of_shells(
     torchsmith: Torchsmith, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tables, "features", lambda: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr(catalog, "features", lambda: signal.raise_signal(signal.SIGINT))
     # What runs in the background of a script has it ignored.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:

@@ -11,7 +11,7 @@ import yaml
 
 from commanding import Torchsmith
 from rendering import Renderer
-from torchsmith import building, toolchain
+from torchsmith import building, doctor
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_a_step_that_fails_shows_why_and_ends_with_status_1(
 def test_nothing_is_rendered_where_nothing_can_be_built(
     torchsmith: Torchsmith, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    missing = toolchain.Finding("torch", "problem", "not installed", "pip install torch")
+    missing = doctor.Finding("torch", "problem", "not installed", "pip install torch")
     monkeypatch.setattr(building, "toolchain", lambda _: [missing])
     done = torchsmith("new", "out", "--build", "--python", sys.executable, cwd=tmp_path)
     assert done.status == 2

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from maintenance.compat import cxx, pythons, releases
 from rendering import Renderer
-from torchsmith.compat import cxx, pythons, releases
 from torchsmith.errors import InputError
 
 SITE = Path(sysconfig.get_path("purelib"))

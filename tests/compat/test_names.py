@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from maintenance.compat.names import Library, Use, missing, uses
 from rendering import Renderer
-from torchsmith.compat.names import Library, Use, missing, uses
 
 SITE = Path(sysconfig.get_path("purelib"))
 

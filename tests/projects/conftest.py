@@ -12,8 +12,8 @@ from subprocess import CompletedProcess
 import pytest
 from filelock import FileLock
 
+from maintenance.smoke.installing import Installed, environment, link_packages
 from rendering import ROOT, Renderer
-from torchsmith.smoke.installing import Installed, environment, link_packages
 
 
 def new(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from torchsmith.smoke.installing import Installed
+from maintenance.smoke.installing import Installed
 
 pytestmark = pytest.mark.xdist_group("full")
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from torchsmith import tables
-from torchsmith.smoke.installing import Installed
+from maintenance.smoke.installing import Installed
+from torchsmith import catalog
 
 # What is tried with the largest project, and everything else that is built, take about as long.
 WITH_FULL = pytest.mark.xdist_group("full")
@@ -73,7 +73,7 @@ def test_the_device_passes_the_conformance_tests(install: Callable[..., Installe
 def test_its_examples_run(project: Installed) -> None:
     models = {"gpt", "lstm", "moe", "resnet", "speech", "unet"}
     examples = sorted((project.project / "examples").glob("*.py"))
-    sharded = {"gpt_sharded"} if "distributed" in tables.presets()[project.name] else set()
+    sharded = {"gpt_sharded"} if "distributed" in catalog.presets()[project.name] else set()
     alone = models | {"quickstart", "open_registration"}
     assert {path.stem for path in examples} == alone | sharded
     for example in examples:
@@ -96,7 +96,7 @@ def test_torch_alone_finds_it_and_it_knows_its_features(project: Installed) -> N
         f"from torch_{name}._features import FEATURES;"
         "print(sorted(id for id, feature in FEATURES.items() if feature.enabled))",
     )
-    enabled = sorted(tables.presets()[project.name])
+    enabled = sorted(catalog.presets()[project.name])
     assert done.stdout.splitlines() == ["2.0", str(enabled)], done.stderr
 
 
@@ -104,9 +104,9 @@ def test_its_doctor_finds_nothing_missing(project: Installed) -> None:
     done = project.run("-m", f"torch_{NAMES[project.name]}.doctor")
     assert done.returncode == 0, done.stdout + done.stderr
     left_out = set(re.findall(r"generated without (\w+)", done.stdout))
-    off = tables.presets()["full"] - tables.presets()[project.name]
+    off = catalog.presets()["full"] - catalog.presets()[project.name]
     # Others, such as publishing, bring nothing to ask for.
-    assert left_out == {name for name in off if tables.features()[name].provides}
+    assert left_out == {name for name in off if catalog.features()[name].provides}
 
 
 @WITH_OTHERS

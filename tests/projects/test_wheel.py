@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from torchsmith.smoke.installing import Installed, environment
+from maintenance.smoke.installing import Installed, environment
 
 if sys.version_info >= (3, 11):
     import tomllib

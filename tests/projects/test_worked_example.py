@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from maintenance.smoke.installing import Installed
 from rendering import Renderer
-from torchsmith.smoke.installing import Installed
 
 BLOCK = re.compile(r'^```(\w+) title="([^"]+)"\n(.*?)^```$', re.M | re.S)
 PAGE = "docs/adding-an-operator.md"

@@ -11,8 +11,8 @@ import pytest
 
 from benchmarks import units
 from benchmarks.figures import STORE, Report
+from maintenance import pages
 from rendering import HOSTILE, ROOT, Renderer, files
-from torchsmith import pages
 
 TEST_ID = re.compile(r"`((?:device/)?tests/[\w/]+\.py)::(\w+)`")
 CODE = re.compile(r"^```.*?^```$", re.M | re.S)

@@ -8,10 +8,10 @@ import sys
 import pytest
 
 from rendering import ROOT
-from torchsmith import tables
+from torchsmith import catalog
 from torchsmith.naming import problem
 
-RESERVED = tables.load("reserved")
+RESERVED = catalog.load("reserved")
 GROUPS = RESERVED["reserved"]["default"]
 WORDS = [(word, group["reason"]) for group in GROUPS for word in group["names"].split()]
 
@@ -83,7 +83,7 @@ def test_the_list_is_that_of_the_installed_pytorch() -> None:
     """Stale? `make reserved` writes it anew."""
     pytest.importorskip("torch", reason="the list is read from PyTorch")
     done = subprocess.run(
-        [sys.executable, "-m", "torchsmith.reserved", "--check"],
+        [sys.executable, "-m", "maintenance.reserved", "--check"],
         cwd=ROOT,
         capture_output=True,
         text=True,

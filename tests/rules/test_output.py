@@ -12,14 +12,14 @@ import pytest
 import yaml
 
 from rendering import HOSTILE, Renderer, contents, files
-from torchsmith import tables
+from torchsmith import catalog
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-COMBINATIONS = tables.telling_combinations()
+COMBINATIONS = catalog.telling_combinations()
 # What may differ between two combinations besides the features' own files.
 WHITELIST = {
     ".copier-answers.yml",
@@ -44,12 +44,12 @@ def project(request: pytest.FixtureRequest, render: Renderer) -> Path:
 
 
 def test_each_feature_is_on_and_off_with_and_without_each_other_one() -> None:
-    for one, other in permutations(tables.features().values(), 2):
+    for one, other in permutations(catalog.features().values(), 2):
         on = {one.id in combination for combination in COMBINATIONS if other.id in combination}
         assert on == ({True} if one.id in other.requires else {True, False})
         off = {one.id in combination for combination in COMBINATIONS if other.id not in combination}
         assert off == ({False} if other.id in one.requires else {True, False})
-    assert set(COMBINATIONS) <= set(tables.valid_combinations())
+    assert set(COMBINATIONS) <= set(catalog.valid_combinations())
 
 
 def test_text_is_clean(project: Path) -> None:
@@ -85,7 +85,7 @@ def test_data_files_parse(project: Path) -> None:
 @pytest.mark.parametrize("combination", COMBINATIONS, ids=name)
 def test_a_feature_is_whole_files(combination: frozenset[str], render: Renderer) -> None:
     """What is rendered equals the full render less the files of the features that are off."""
-    off = [feature for id, feature in tables.features().items() if id not in combination]
+    off = [feature for id, feature in catalog.features().items() if id not in combination]
     full = contents(render(preset="full"))
     expected = {
         path: data
@@ -98,9 +98,9 @@ def test_a_feature_is_whole_files(combination: frozenset[str], render: Renderer)
 
 
 def test_presets_are_the_combinations_that_they_name(render: Renderer) -> None:
-    presets = tables.presets()
+    presets = catalog.presets()
     assert presets["minimal"] == set() < presets["standard"] <= presets["full"]
-    assert presets["full"] == set(tables.features())
+    assert presets["full"] == set(catalog.features())
     for preset, combination in presets.items():
         preset_files, custom_files = (
             contents(render(preset=preset)),
@@ -110,9 +110,9 @@ def test_presets_are_the_combinations_that_they_name(render: Renderer) -> None:
         assert preset_files == custom_files
 
 
-@pytest.mark.parametrize("feature", tables.features().values(), ids=lambda feature: feature.id)
+@pytest.mark.parametrize("feature", catalog.features().values(), ids=lambda feature: feature.id)
 def test_the_core_leaves_the_names_of_a_feature_to_it(
-    feature: tables.Feature, render: Renderer
+    feature: catalog.Feature, render: Renderer
 ) -> None:
     project = render(preset="minimal")
     found = []
@@ -127,9 +127,9 @@ def test_the_core_leaves_the_names_of_a_feature_to_it(
     assert not found
 
 
-@pytest.mark.parametrize("feature", tables.features().values(), ids=lambda feature: feature.id)
+@pytest.mark.parametrize("feature", catalog.features().values(), ids=lambda feature: feature.id)
 def test_a_feature_defines_what_the_catalog_says_it_provides(
-    feature: tables.Feature, render: Renderer
+    feature: catalog.Feature, render: Renderer
 ) -> None:
     package = render(preset="full") / "python" / "torch_foo"
     modules = [package / Path(path).name for path in feature.paths if "{package}" in path]

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from rendering import Renderer, files
-from torchsmith import tables
+from torchsmith import catalog
 
 PACKAGE = "torch_foo"
 
@@ -21,9 +21,9 @@ def paths(request: pytest.FixtureRequest, render: Renderer) -> list[PurePosixPat
 
 def owners(path: PurePosixPath) -> Iterator[str]:
     """The features that own it; where there is none, `ci`; where that does not either, the core."""
-    found = [id for id, feature in tables.features().items() if feature.owns(path, PACKAGE)]
-    ci = ["ci"] if tables.ci_owns(path) else []
-    yield from found or ci or (["core"] if tables.core_owns(path, PACKAGE) else [])
+    found = [id for id, feature in catalog.features().items() if feature.owns(path, PACKAGE)]
+    ci = ["ci"] if catalog.ci_owns(path) else []
+    yield from found or ci or (["core"] if catalog.core_owns(path, PACKAGE) else [])
 
 
 def test_every_file_has_exactly_one_owner(paths: list[PurePosixPath]) -> None:
@@ -31,10 +31,10 @@ def test_every_file_has_exactly_one_owner(paths: list[PurePosixPath]) -> None:
     assert not wrong, "declare these in generator/catalog/features.yml"
 
 
-@pytest.mark.parametrize("feature", tables.features())
+@pytest.mark.parametrize("feature", catalog.features())
 def test_every_path_of_a_feature_exists(feature: str, render: Renderer) -> None:
     projects = [render(preset="full", ci_provider=provider) for provider in ("github", "gitlab")]
-    declared = [path.replace("{package}", PACKAGE) for path in tables.features()[feature].paths]
+    declared = [path.replace("{package}", PACKAGE) for path in catalog.features()[feature].paths]
     assert declared
     for path in declared:
         assert any((project / path.lstrip("/")).exists() for project in projects), path
@@ -44,22 +44,22 @@ def test_every_path_of_the_core_exists(render: Renderer) -> None:
     project = render(preset="minimal")
     declared = [
         path.replace("{package}", PACKAGE)
-        for path in tables.load("features")["core_paths"]["default"]
+        for path in catalog.load("features")["core_paths"]["default"]
     ]
     assert not [path for path in declared if not (project / path.lstrip("/")).exists()]
 
 
 def test_paths_of_features_end_without_a_slash() -> None:
     """Copier leaves an empty folder behind where the pattern ends in one."""
-    for feature in tables.features().values():
+    for feature in catalog.features().values():
         assert not [path for path in feature.paths if path.endswith("/") or path[0] != "/"]
 
 
 def test_requirements_are_features_and_have_no_cycle() -> None:
-    rows = tables.features()
+    rows = catalog.features()
     for id, feature in rows.items():
         assert set(feature.requires) <= set(rows)
-        beyond = [tables.closure(frozenset(rows[needed].requires)) for needed in feature.requires]
+        beyond = [catalog.closure(frozenset(rows[needed].requires)) for needed in feature.requires]
         assert id not in set().union(*beyond)
 
 

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from rendering import Renderer, commit, files
-from torchsmith import tables
+from torchsmith import catalog
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -23,7 +23,7 @@ else:
     import tomli as tomllib
 
 BIN = Path(sys.executable).parent
-WINDOW = tables.load("torch")["torch_window"]["default"]
+WINDOW = catalog.load("torch")["torch_window"]["default"]
 TESTED = ".".join(WINDOW["tested"].split(".")[:2])
 PROCESSORS = {
     "ubuntu-24.04": "x86_64",
@@ -71,7 +71,7 @@ def test_it_fits_the_published_schema(
 
 
 def test_no_file_is_longer_than_it_must_be(project: Path) -> None:
-    feature = tables.features()["publishing"]
+    feature = catalog.features()["publishing"]
     mine = [path for path in files(project) if feature.owns(path, "torch_foo")]
     lengths = {str(path): (project / path).read_text("utf-8").count("\n") for path in mine}
     assert len(lengths) >= 14

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from rendering import Renderer, files
-from torchsmith import tables
+from torchsmith import catalog
 
 CXX = (".h", ".cpp")
 MACHINE_ONLY = "|".join(
@@ -71,7 +71,7 @@ def test_only_files_with_placeholders_are_rendered(template: Path) -> None:
 
 
 def test_placeholders_name_answers_or_computed_values(template: Path) -> None:
-    known = set(tables.questions()) | set(tables.load("computed")) | {
+    known = set(catalog.questions()) | set(catalog.load("computed")) | {
         "torch_window", "dtype_catalog", "catalog", "_copier_answers", "_copier_conf",
     }  # fmt: skip
     used = set()
@@ -162,6 +162,6 @@ def test_the_template_needs_no_trust(render: Renderer) -> None:
         for path in files(render.template / "generator" / "catalog")
         if path.suffix == ".yml"
     ]
-    keys = set().union(*(tables.load(topic) for topic in topics))
+    keys = set().union(*(catalog.load(topic) for topic in topics))
     assert len(topics) > 5
     assert not keys & {"_tasks", "_jinja_extensions", "_migrations", "_external_data"}

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from rendering import Renderer, commit, contents, files, git, snapshot
-from torchsmith import tables
+from torchsmith import catalog
 
 # Toggling is the user's documented command line: --vcs-ref=:current:.
 CURRENT = copier.VcsRef.CURRENT
@@ -60,7 +60,7 @@ def test_toggling_adds_and_deletes_whole_files_and_keeps_edits(
     assert "<<<<<<<" not in readme
     assert sorted(actual) == sorted(path for path in fresh if path != "README.md")
     assert [path for path in actual if actual[path] != fresh[path]] == []
-    gone = tables.features()["amp"]
+    gone = catalog.features()["amp"]
     assert not [path for path in files(project) if gone.owns(path, "torch_foo")]
 
 
@@ -113,18 +113,18 @@ def test_a_feature_that_went_away_takes_no_other_along(tmp_path: Path) -> None:
     releases = Renderer(template, tmp_path)
     project = releases.fresh(tmp_path / "project", preset="custom", features=["amp", "rng"])
     commit(project, "rendered")
-    for pattern in tables.features()["rng"].paths:
+    for pattern in catalog.features()["rng"].paths:
         name = pattern.lstrip("/").replace("{package}", "{= package =}")
         for path in (template / "template" / name, template / "template" / f"{name}.jinja"):
             if path.is_dir():
                 shutil.rmtree(path)
             else:
                 path.unlink(missing_ok=True)
-    catalog = template / "generator" / "catalog" / "features.yml"
-    rows = yaml.safe_load(catalog.read_text("utf-8"))
+    table = template / "generator" / "catalog" / "features.yml"
+    rows = yaml.safe_load(table.read_text("utf-8"))
     del rows["catalog"]["default"]["rng"]
     rows["retired_features"]["default"] = ["rng"]
-    catalog.write_text(yaml.safe_dump(rows, sort_keys=False), "utf-8")
+    table.write_text(yaml.safe_dump(rows, sort_keys=False), "utf-8")
     commit(template, "retire a feature", tag="v1.1.0")
     update(project)
 

@@ -10,11 +10,11 @@ import pytest
 
 import torchsmith
 from rendering import ROOT, Renderer
-from torchsmith import tables
+from torchsmith import catalog
 from torchsmith.template import CATALOG
 
-TESTED = tables.load("torch")["torch_window"]["default"]["tested"]
-WINDOW = tables.load("torch")["torch_window"]["default"]["versions"]
+TESTED = catalog.load("torch")["torch_window"]["default"]["tested"]
+WINDOW = catalog.load("torch")["torch_window"]["default"]["versions"]
 RECOMMENDED = r"pip install 'torch==([\d.]+)\.\*' .*# any from ([\d.]+) on"
 
 

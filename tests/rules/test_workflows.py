@@ -14,9 +14,9 @@ import pytest
 import yaml
 
 from rendering import ROOT, Renderer
-from torchsmith import tables
+from torchsmith import catalog
 
-WINDOW = tables.load("torch")["torch_window"]["default"]
+WINDOW = catalog.load("torch")["torch_window"]["default"]
 SCHEMAS = {"github": "vendor.github-workflows", "gitlab": "vendor.gitlab-ci"}
 NAMES = {
     ("ours", "github"): {"ci.yml", "nightly.yml", "release.yml"},

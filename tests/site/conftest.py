@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from browser import chromium, visit
+from maintenance.site import build
 from rendering import Renderer
-from torchsmith.site import build
 
 if TYPE_CHECKING:
     from selenium.webdriver.chrome.webdriver import WebDriver

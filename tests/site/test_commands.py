@@ -14,8 +14,8 @@ import yaml
 
 from browser import chromium, visit
 from choosing import feature, retype, shown, text, unfold
+from maintenance.site import build
 from rendering import ROOT, Renderer, contents
-from torchsmith.site import build
 
 if TYPE_CHECKING:
     from selenium.webdriver.chrome.webdriver import WebDriver

@@ -11,9 +11,9 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from maintenance.site import compile
 from rendering import HOSTILE, Renderer, contents
-from torchsmith import naming, tables
-from torchsmith.site import compile
+from torchsmith import catalog, naming
 from torchsmith.template import CATALOG
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # One browser serves all of them.
 pytestmark = pytest.mark.xdist_group("browser")
 
-DTYPES = tables.load("dtypes")["dtype_catalog"]["default"]
+DTYPES = catalog.load("dtypes")["dtype_catalog"]["default"]
 PLAIN: dict[str, Any] = {
     "backend_name": "foo",
     "display_name": "Foo",
@@ -63,19 +63,19 @@ def assert_equal(page: WebDriver, render: Renderer, **answers: Any) -> None:
 
 
 def test_for_every_combination_of_features(page: WebDriver, render: Renderer) -> None:
-    combinations = tables.telling_combinations()
+    combinations = catalog.telling_combinations()
     assert len(combinations) > 1
     for combination in combinations:
-        chosen = [id for id in tables.features() if id in combination]
+        chosen = [id for id in catalog.features() if id in combination]
         assert_equal(page, render, preset="custom", features=chosen)
 
 
-@pytest.mark.parametrize("preset", tables.presets())
+@pytest.mark.parametrize("preset", catalog.presets())
 def test_for_presets(preset: str, page: WebDriver, render: Renderer) -> None:
     assert_equal(page, render, preset=preset)
 
 
-@pytest.mark.parametrize("license", tables.load("questions")["license"]["choices"].values())
+@pytest.mark.parametrize("license", catalog.load("questions")["license"]["choices"].values())
 def test_for_every_licence(license: str, page: WebDriver, render: Renderer) -> None:
     assert_equal(page, render, preset="minimal", license=license, vendor="Acme & Sons")
 
@@ -118,7 +118,7 @@ def test_names_are_judged_as_the_template_judges_them(page: WebDriver) -> None:
         "a b",
     ]
     names += ["x" * 50, "x" * 51, "torch", "namespace", "is_leaf", "python", "constructor", "a\n"]
-    for group in tables.load("reserved")["reserved"]["default"]:
+    for group in catalog.load("reserved")["reserved"]["default"]:
         names += group["names"].split()[:40]
     ask = """return arguments[0].map((name) =>
         torchsmith.problems({...arguments[1], backend_name: name}).backend_name ?? "")"""

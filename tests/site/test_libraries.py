@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from torchsmith.site import build
+from maintenance.site import build
 
 # As `npm pack` gives them: components of prismjs 1.30.0. Of fflate 0.8.3 the page has what it uses,
 # `export {strToU8, zipSync} from "fflate"`, as esbuild 0.28.2 gives it with --bundle --minify

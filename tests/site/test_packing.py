@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from torchsmith.site import build, packing
+from maintenance.site import build, packing
 from unpacking import contents, data
 
 DRAWN = random.Random(7)

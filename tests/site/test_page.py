@@ -14,10 +14,10 @@ import pytest
 
 from browser import chromium, complaints, visit
 from choosing import CONTRAST, feature, retype, shown, text, unfold
+from maintenance.site import build, packing
+from maintenance.site.compile import UnknownConstructError, compile_template
 from rendering import ROOT, Renderer
-from torchsmith import tables
-from torchsmith.site import build, packing
-from torchsmith.site.compile import UnknownConstructError, compile_template
+from torchsmith import catalog
 from unpacking import contents, data
 
 if TYPE_CHECKING:
@@ -86,13 +86,13 @@ def test_what_a_feature_requires_is_shown_and_comes_along(
     browser: WebDriver, content: dict[str, Any], tmp_path: Path
 ) -> None:
     changed = copy.deepcopy(content)
-    first, second = list(tables.features())[:2]
+    first, second = list(catalog.features())[:2]
     changed["catalog"]["values"]["catalog"][first]["requires"] = [second]
     (tmp_path / "index.html").write_text(build.page(changed), "utf-8")
     visit(browser, (tmp_path / "index.html").as_uri())
     assert f"Requires {second}." in browser.find_element("id", "features").text
     browser.find_element("id", "none").click()
-    owned = tables.features()[second].paths[0].lstrip("/")
+    owned = catalog.features()[second].paths[0].lstrip("/")
     assert not [path for path in shown(browser) if path.startswith(owned)]
     feature(browser, first).click()
     assert f"on: required by {first}" in browser.find_element("id", "features").text
@@ -171,7 +171,7 @@ def test_it_is_under_600_kb_compressed(content: dict[str, Any]) -> None:
 
 def test_it_is_built_by_one_command(tmp_path: Path) -> None:
     out = tmp_path / "page" / "index.html"
-    command = [sys.executable, "-m", "torchsmith.site.build", "--source", "gh:acme/torchsmith"]
+    command = [sys.executable, "-m", "maintenance.site.build", "--source", "gh:acme/torchsmith"]
     subprocess.run([*command, "--out", out], cwd=ROOT, check=True, capture_output=True)
     built = out.read_text("utf-8")
     found = re.search(r'id="data">\s*(\S+)\s*</script>', built)

@@ -9,8 +9,8 @@ import pytest
 
 from browser import chromium, visit
 from choosing import CONTRAST, feature, retype, shown, text, unfold
+from maintenance.site import build
 from rendering import Renderer, contents
-from torchsmith.site import build
 
 if TYPE_CHECKING:
     from selenium.webdriver.chrome.webdriver import WebDriver

@@ -13,8 +13,8 @@ from urllib.parse import urlencode
 import pytest
 
 from browser import visit
+from maintenance.site import build
 from rendering import HOSTILE, Renderer, commit, contents
-from torchsmith.site import build
 
 if TYPE_CHECKING:
     from selenium.webdriver.chrome.webdriver import WebDriver

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torchsmith import tables
-from torchsmith.smoke import STRENGTHS
-from torchsmith.smoke.answers import space
-from torchsmith.smoke.covering import covering_array, every_row, uncovered
-from torchsmith.smoke.run import choose
+from maintenance.smoke import STRENGTHS
+from maintenance.smoke.answers import space
+from maintenance.smoke.covering import covering_array, every_row, uncovered
+from maintenance.smoke.run import choose
+from torchsmith import catalog
 
 
 def anything(part: Mapping[str, Any]) -> bool:
@@ -82,7 +82,7 @@ def test_the_rows_of_a_run_cover_the_template(strength: str) -> None:
 def test_all_is_every_valid_combination() -> None:
     axes = space({})
     others = prod(len(axes.axes[name]) for name in ("dtypes", "license", "ci_provider", "identity"))
-    combinations = len(tables.valid_combinations()) + len(tables.presets())
+    combinations = len(catalog.valid_combinations()) + len(catalog.presets())
     assert len(choose(axes, "all")) == others * combinations
 
 

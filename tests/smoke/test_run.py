@@ -13,16 +13,16 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
+from maintenance.smoke import report
+from maintenance.smoke.answers import HOSTILE, Row, on, space
+from maintenance.smoke.run import Run, choose
+from maintenance.smoke.shrink import MOST_TRIALS
+from maintenance.smoke.trial import Extent, Outcome
 from rendering import ROOT, Renderer
-from torchsmith import tables
+from torchsmith import catalog
 from torchsmith.errors import InputError
-from torchsmith.smoke import report
-from torchsmith.smoke.answers import HOSTILE, Row, on, space
-from torchsmith.smoke.run import Run, choose
-from torchsmith.smoke.shrink import MOST_TRIALS
-from torchsmith.smoke.trial import Extent, Outcome
 
-FEATURES = sorted(tables.features())
+FEATURES = sorted(catalog.features())
 
 
 def run(tmp_path: Path, broken: Callable[[Row], bool], jobs: int = 1) -> Run:
@@ -56,7 +56,7 @@ def test_the_smallest_failing_set_of_features_is_named(tmp_path: Path, culprits:
     assert failed
     for result in failed:
         assert result.state == "build failed"
-        assert set(result.smallest) == tables.closure(frozenset(culprits))
+        assert set(result.smallest) == catalog.closure(frozenset(culprits))
         assert f"'features=[{', '.join(sorted(result.smallest))}]'" in result.repeat
         assert "-d backend_name=foo" in result.repeat
         assert "-d license=apache-2.0" in result.repeat

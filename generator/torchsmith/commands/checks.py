@@ -21,11 +21,11 @@ def require_kinds(answers: Mapping[str, Any]) -> None:
     """
     import yaml
 
-    from torchsmith import tables
+    from torchsmith import catalog
 
     choices = {
-        "dtypes": tables.load("dtypes")["dtype_catalog"]["default"],
-        "features": tables.features(),
+        "dtypes": catalog.load("dtypes")["dtype_catalog"]["default"],
+        "features": catalog.features(),
     }
     for key, value in answers.items():
         if key not in choices:

@@ -22,9 +22,9 @@ from torchsmith.commands.common import (
 from torchsmith.errors import InputError
 
 if TYPE_CHECKING:
+    from torchsmith.doctor import Finding
     from torchsmith.drift import Drift
     from torchsmith.project import Project
-    from torchsmith.toolchain import Finding
 
 
 def doctor(
@@ -113,7 +113,7 @@ def _change(project: Project, back: list[str], unheard: list[str], *, as_json: b
 
 
 def _tools(python: str | None) -> list[Finding]:
-    from torchsmith.toolchain import default_python, toolchain
+    from torchsmith.doctor import default_python, toolchain
 
     with working("Looking at the tools"):
         return toolchain(python or default_python())
@@ -121,7 +121,7 @@ def _tools(python: str | None) -> list[Finding]:
 
 def _look_at(project: Project) -> tuple[list[Finding], Drift | None]:
     from torchsmith import git
-    from torchsmith.toolchain import Finding
+    from torchsmith.doctor import Finding
 
     if shutil.which("git") is None:
         fix = "install git, which updates need"
@@ -141,10 +141,10 @@ def _look_at(project: Project) -> tuple[list[Finding], Drift | None]:
 
 def _compare(project: Project) -> tuple[Finding, Drift | None]:
     """Compare with the template, and say which of network, version and answers is at fault."""
+    from torchsmith.doctor import Finding
     from torchsmith.drift import drift, ignored
     from torchsmith.merge import newest
     from torchsmith.project import ANSWERS
-    from torchsmith.toolchain import Finding
 
     file, ignoring = project.root / ANSWERS, ignored(project)
     try:

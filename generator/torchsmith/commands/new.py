@@ -68,9 +68,9 @@ def new(
     The status is 1 if it was rendered, but the build or a test failed.
     """
     # Copier takes a third of a second to import, which --help need not wait for.
+    from torchsmith.doctor import default_python
     from torchsmith.project import find
     from torchsmith.render import render
-    from torchsmith.toolchain import default_python
 
     source = _source(template)
     _require_versions(source, ref)

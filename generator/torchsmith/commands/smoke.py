@@ -1,203 +1,25 @@
-"""`torchsmith smoke`: combinations of answers, rendered, built and tested."""
+"""`torchsmith smoke`, for those who maintain a template: its harness is in the repository alone."""
 
 from __future__ import annotations
 
-import resource
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
-
-from torchsmith.commands.checks import require_output, require_template
-from torchsmith.commands.common import FOUND, Json, console, parse, print_json, say
-from torchsmith.errors import InputError, did_you_mean
-from torchsmith.smoke import STAGES, STRENGTHS
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from torchsmith.smoke.report import Result
+from torchsmith.errors import InputError
+from torchsmith.template import CHECKOUT
 
 
-def smoke(
-    strength: Annotated[
-        str,
-        typer.Option(
-            metavar="STRENGTH", help="What is covered: each value, each pair, each three, or all."
-        ),
-    ] = "pairwise",
-    shard: Annotated[str, typer.Option(metavar="I/N", help="The I-th of N parts.")] = "1/1",
-    jobs: Annotated[int, typer.Option(min=1, metavar="N", help="How many builds at a time.")] = 1,
-    data: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--data", "-d", metavar="KEY=VALUE", help="An answer that all have; may be repeated."
-        ),
-    ] = None,
-    until: Annotated[
-        str, typer.Option(metavar="STAGE", help="Stop after: render, build or test.")
-    ] = "test",
-    whole_suite: Annotated[
-        bool,
-        typer.Option("--whole-suite", help="Run all tests of each project, not the quick ones."),
-    ] = False,
-    torch: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="VERSION",
-            help="Check a full render against this PyTorch's headers instead; may be repeated.",
-        ),
-    ] = None,
-    junit: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write JUnit XML there.")
-    ] = None,
-    page: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write an HTML page there.")
-    ] = None,
-    list_only: Annotated[
-        bool, typer.Option("--list", help="Only say what would be tried.")
-    ] = False,
-    as_json: Json = False,
-) -> None:
-    """Render, build and test combinations of answers; the status is 1 if one fails.
+def unavailable() -> None:
+    """Render, build and test combinations of answers, from the template's repository.
 
     Example: torchsmith smoke --strength each --until render
     """
-    from torchsmith.smoke import report
-    from torchsmith.smoke.answers import space
-    from torchsmith.smoke.run import Run, choose, scratch
-    from torchsmith.smoke.trial import Extent
-
-    for value, choices in ((strength, STRENGTHS), (until, STAGES)):
-        if value not in choices:
-            raise InputError(
-                f"'{value}' is none of {', '.join(choices)}{did_you_mean(value, choices)}"
-            )
-    require_template()
-    for version in torch or []:
-        _require_version(version)
-    require_output(junit)
-    require_output(page)
-    with scratch() as folder:
-        if torch:
-            results = _compat(torch, Path(folder), jobs)
-        else:
-            axes = space(parse(data))
-            rows = choose(axes, strength, shard)
-            run = Run(axes, rows, Extent(until, whole_suite), Path(folder), jobs)
-            results = run.results
-            if not list_only:
-                with _Progress(results, quiet=as_json) as progress:
-                    run.changed = progress.changed
-                    run.execute()
-    if junit:
-        junit.write_text(report.junit(results), encoding="utf-8")
-    if page:
-        page.write_text(report.page(results), encoding="utf-8")
-    if as_json:
-        print_json(
-            [
-                {
-                    "label": result.label,
-                    "state": result.state,
-                    "seconds": round(result.seconds, 1),
-                    "command": result.command,
-                    "smallest": list(result.smallest) if result.repeat else None,
-                    "repeat": result.repeat or None,
-                }
-                for result in results
-            ]
-        )
-    elif list_only:
-        console().print(_table(results))
-    failed = [result for result in results if result.failed]
-    for result in failed:
-        say(f"{result.label}: {result.state}\n{result.log[-3000:]}\n{result.verdict}\n")
-    if not list_only:
-        used = resource.getrusage(resource.RUSAGE_CHILDREN)
-        seconds = used.ru_utime + used.ru_stime
-        say(f"{len(results) - len(failed)} of {len(results)} passed, {seconds:.0f} s of CPU time")
-    if failed:
-        raise typer.Exit(FOUND)
+    raise InputError(
+        "smoke builds are for the template's repository: clone it, run `make venv` there, then "
+        ".venv/bin/torchsmith smoke"
+    )
 
 
-def _require_version(text: str) -> None:
-    from packaging.version import InvalidVersion, Version
+if CHECKOUT is None:
+    smoke = unavailable
+else:
+    from maintenance.smoke.command import smoke
 
-    try:
-        Version(text)
-    except InvalidVersion as error:
-        raise InputError(f"'{text}' is no version of PyTorch: write for instance 2.13.0") from error
-
-
-def _compat(versions: list[str], folder: Path, jobs: int) -> list[Result]:
-    """Check a full render against the headers of some PyTorch releases."""
-    import time
-
-    from torchsmith.compat.__main__ import BACKEND, problems
-    from torchsmith.render import render
-    from torchsmith.smoke.report import Result
-
-    project = folder / "project"
-    render(project, {"backend_name": BACKEND, "preset": "full"})
-    results = []
-    for version in versions:
-        began = time.monotonic()
-        found = list(problems(project, folder / version, version, jobs))
-        results.append(
-            Result(
-                label=f"PyTorch {version}",
-                command=f"torchsmith smoke --torch {version}",
-                state="headers failed" if found else "passed",
-                seconds=time.monotonic() - began,
-                log="\n".join(found),
-            )
-        )
-        say(f"{results[-1].label}: {results[-1].state}")
-    return results
-
-
-class _Progress:
-    """The results while they come: a live table on a terminal, else a line for each that ends."""
-
-    def __init__(self, results: list[Result], *, quiet: bool) -> None:
-        from rich.live import Live
-
-        self.results = results
-        self.said: set[int] = set()
-        terminal = console(stderr=True)
-        self.live = Live(console=terminal, auto_refresh=False) if terminal.is_terminal else None
-        self.quiet = quiet
-
-    def __enter__(self) -> _Progress:
-        if self.live:
-            self.live.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.live:
-            self.live.stop()
-
-    def changed(self) -> None:
-        """Show the results as they are now."""
-        if self.live:
-            self.live.update(_table(self.results), refresh=True)
-        elif not self.quiet:
-            for number, result in enumerate(self.results):
-                if number not in self.said and (result.failed or result.state == "passed"):
-                    self.said.add(number)
-                    say(f"[{len(self.said)}/{len(self.results)}] {result.label}: {result.state}")
-
-
-def _table(results: list[Result]) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD)
-    for column in ("combination", "state", "seconds"):
-        table.add_column(column, overflow="fold")
-    for result in results:
-        seconds = f"{result.seconds:.0f}" if result.seconds else ""
-        style = "red" if result.failed else "green" if result.state == "passed" else ""
-        table.add_row(result.label, result.state, seconds, style=style)
-    return table
+__all__ = ["smoke"]

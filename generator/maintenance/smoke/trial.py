@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from maintenance.smoke import STAGES
+from maintenance.smoke.installing import Installed, environment, link_packages
 from torchsmith.errors import InputError
 from torchsmith.render import render
-from torchsmith.smoke import STAGES
-from torchsmith.smoke.installing import Installed, environment, link_packages
 
 # What a project says first when something is wrong with how it was put together: minutes less than
 # its whole suite, which a nightly run takes.

@@ -13,7 +13,7 @@ import jinja2
 from jinja2 import nodes
 from jinja2_ansible_filters import AnsibleCoreFiltersExtension
 
-from torchsmith import tables
+from torchsmith import catalog
 
 FILTERS = {
     "default", "first", "join", "last", "length", "list", "lower", "map", "regex_replace",
@@ -38,7 +38,7 @@ class UnknownConstructError(Exception):
 def environment() -> jinja2.Environment:
     """Return Jinja as copier sets it up for the template."""
     options: dict[str, Any] = {
-        **tables.load("settings")["_envops"],
+        **catalog.load("settings")["_envops"],
         "undefined": jinja2.StrictUndefined,
     }
     return jinja2.Environment(extensions=[AnsibleCoreFiltersExtension], **options)
@@ -54,7 +54,7 @@ def compile_template(source: str, name: str) -> list[Node]:
         return _body(environment().parse(source).body)
     except UnknownConstructError as error:
         raise UnknownConstructError(
-            f"{name}: the page's interpreter cannot do {error}: teach it in torchsmith/site, "
+            f"{name}: the page's interpreter cannot do {error}: teach it in maintenance/site, "
             "or write the template without it"
         ) from error
 

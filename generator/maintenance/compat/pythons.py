@@ -7,12 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from torchsmith import tables
+from torchsmith import catalog
 
 
 def window() -> list[str]:
     """Return the Python versions that a rendered project supports."""
-    versions = tables.load("torch")["torch_window"]["default"]["python"]
+    versions = catalog.load("torch")["torch_window"]["default"]["python"]
     return [str(version) for version in versions]
 
 

@@ -1,4 +1,4 @@
-// Runs templates that generator/torchsmith/site/compile.py made data of, as Jinja runs them for copier.
+// Runs templates that generator/maintenance/site/compile.py made data of, as Jinja runs them for copier.
 
 class UndefinedError extends Error {}
 

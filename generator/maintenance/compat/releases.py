@@ -10,7 +10,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from torchsmith import tables
+from torchsmith import catalog
 from torchsmith.errors import InputError
 
 AARCH64 = "manylinux_2_28_aarch64"
@@ -22,7 +22,7 @@ _SMALLEST = ("macosx_11_0_arm64", "macosx_14_0_arm64")
 
 def window() -> list[str]:
     """Return the minor releases that a rendered project supports."""
-    versions = tables.load("torch")["torch_window"]["default"]["versions"]
+    versions = catalog.load("torch")["torch_window"]["default"]["versions"]
     return [str(version) for version in versions]
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import combinations
 
-from torchsmith import tables
-from torchsmith.smoke.answers import Row, Space, on
+from maintenance.smoke.answers import Row, Space, on
+from torchsmith import catalog
 
 # A row costs a build, if mostly one out of the compiler's cache.
 MOST_TRIALS = 32
@@ -32,13 +32,13 @@ def shrink(space: Space, row: Row, fails: Callable[[Row], bool], passed: list[Ro
         trials += 1
         return fails(candidate)
 
-    row = {**row, "preset": "custom", **{id: id in on(row) for id in tables.features()}}
+    row = {**row, "preset": "custom", **{id: id in on(row) for id in catalog.features()}}
     for name in ("identity", "dtypes", "license", "ci_provider"):
         simpler = {**row, name: space.axes[name][0]}
         if simpler != row and still_fails(simpler):
             row = simpler
     for smaller in _subsets(on(row)):
-        candidate = {**row, **{id: id in smaller for id in tables.features()}}
+        candidate = {**row, **{id: id in smaller for id in catalog.features()}}
         if still_fails(candidate):
             return candidate
     return row
@@ -49,5 +49,5 @@ def _subsets(features: frozenset[str]) -> Iterator[frozenset[str]]:
     sizes = [0, 1, 2, *range(len(features) - 1, 2, -1)]
     for size in dict.fromkeys(size for size in sizes if size < len(features)):
         for chosen in combinations(sorted(features), size):
-            if tables.closure(frozenset(chosen)) == frozenset(chosen):
+            if catalog.closure(frozenset(chosen)) == frozenset(chosen):
                 yield frozenset(chosen)

@@ -1,4 +1,4 @@
-"""`python -m torchsmith.site.build`: writes the page, one HTML file that works from any folder."""
+"""`python -m maintenance.site.build`: writes the page, one HTML file that works from any folder."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from torchsmith import tables
+from maintenance.site.compile import compile_macros, compile_template
+from maintenance.site.packing import CHARACTERS, PACKER, pack
+from torchsmith import catalog
 from torchsmith.git import address
 from torchsmith.release import REPOSITORY
-from torchsmith.site.compile import compile_macros, compile_template
-from torchsmith.site.packing import CHARACTERS, PACKER, pack
 from torchsmith.template import TEMPLATE
 
 PAGE = Path(__file__).parent / "page"
@@ -83,22 +83,22 @@ def files(template: Path) -> list[dict[str, Any]]:
     return found
 
 
-def catalog(template: Path) -> dict[str, Any]:
+def catalog_data(template: Path) -> dict[str, Any]:
     """Return what the page needs of the catalog: questions, computed values, checks, pruning."""
     names = (template / "generator" / "catalog" / "names.jinja").read_text("utf-8")
     values: dict[str, Any] = {}
     for topic in ("features", "moved", "dtypes", "torch", "reserved"):
-        values.update({name: row["default"] for name, row in tables.load(topic).items()})
-    values["known_answers"] = list(tables.questions())
+        values.update({name: row["default"] for name, row in catalog.load(topic).items()})
+    values["known_answers"] = list(catalog.questions())
     computed = {
         name: {
             "yaml": row["type"] == "yaml",
             "template": compile_template(row["default"], f"computed.yml: {name}"),
         }
-        for name, row in tables.load("computed").items()
+        for name, row in catalog.load("computed").items()
     }
     macros = compile_macros(names, MACROS) | {name: [[], []] for name in SILENT}
-    exclude = tables.load("settings")["_exclude"]
+    exclude = catalog.load("settings")["_exclude"]
     return {
         "values": values,
         "computed": computed,
@@ -108,14 +108,14 @@ def catalog(template: Path) -> dict[str, Any]:
             f"{LICENSES}/{file.name}": compile_template(file.read_text("utf-8"), file.name)
             for file in sorted((template / LICENSES).glob("*.txt"))
         },
-        "questions": {name: question(name) for name in tables.questions()},
+        "questions": {name: question(name) for name in catalog.questions()},
         "outside": OUTSIDE,
     }
 
 
 def question(name: str) -> dict[str, Any]:
     """Return what the page needs of a question: its default and its check are templates."""
-    row = tables.load("questions")[name]
+    row = catalog.load("questions")[name]
     return {
         "help": row["help"],
         "list": row.get("multiselect", False),
@@ -145,7 +145,7 @@ def data(template: Path, source: str) -> dict[str, Any]:
         "source": source,
         "docs": documentation(source),
         "commit": described.stdout.strip() or "HEAD",
-        "catalog": catalog(template),
+        "catalog": catalog_data(template),
         "files": files(template),
     }
 
@@ -205,7 +205,7 @@ def page(content: dict[str, Any]) -> str:
 
 def main() -> int:
     """Write the page."""
-    parser = argparse.ArgumentParser(prog="python -m torchsmith.site.build", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m maintenance.site.build", description=__doc__)
     parser.add_argument("--source", default=REPOSITORY, help="the template's address, for copier")
     parser.add_argument("--out", type=Path, default=TEMPLATE / "build" / "page" / "index.html")
     arguments = parser.parse_args()

@@ -11,13 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from maintenance.smoke import STRENGTHS
+from maintenance.smoke.answers import Row, Space, on
+from maintenance.smoke.covering import covering_array, every_row, uncovered
+from maintenance.smoke.report import Result
+from maintenance.smoke.shrink import shrink
+from maintenance.smoke.trial import Extent, Outcome, attempt
 from torchsmith.errors import InputError
-from torchsmith.smoke import STRENGTHS
-from torchsmith.smoke.answers import Row, Space, on
-from torchsmith.smoke.covering import covering_array, every_row, uncovered
-from torchsmith.smoke.report import Result
-from torchsmith.smoke.shrink import shrink
-from torchsmith.smoke.trial import Extent, Outcome, attempt
 
 Attempt = Callable[[Row, Path, Extent], Outcome]
 

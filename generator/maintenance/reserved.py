@@ -1,7 +1,8 @@
 """The names that a backend cannot have, read from the installed PyTorch.
 
-`python -m torchsmith.reserved` rewrites generator/catalog/reserved.yml; with `--check` it only says
-whether the file is stale. A name is reserved for what would break, and the reason stands beside it.
+`python -m maintenance.reserved` rewrites generator/catalog/reserved.yml; with `--check` it only
+says whether the file is stale. A name is reserved for what would break, and the reason stands
+beside it.
 """
 
 from __future__ import annotations

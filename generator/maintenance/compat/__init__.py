@@ -1,5 +1,5 @@
 """Whether what is rendered fits the PyTorch releases that it claims, without installing them.
 
 The macOS wheels of PyTorch hold the same headers and Python sources as the others and are a tenth
-of their size. `python -m torchsmith.compat` checks a full render against those of each release.
+of their size. `python -m maintenance.compat` checks a full render against those of each release.
 """

@@ -1,6 +1,6 @@
 """Formats the code under template/ as it is formatted once rendered.
 
-A formatter cannot read a file with placeholders. So `python -m torchsmith.format` renders
+A formatter cannot read a file with placeholders. So `python -m maintenance.format` renders
 everything under a name that occurs nowhere else, formats that, and puts the placeholders back.
 """
 

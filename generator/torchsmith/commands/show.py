@@ -25,14 +25,14 @@ def features(
 
     Example: torchsmith features --project torch-foo
     """
-    from torchsmith import tables
+    from torchsmith import catalog
     from torchsmith.project import find, is_project
 
     here = None
     if project or is_project(Path()):
         here = find(project or Path(), updatable=False)
     on = {id: here.reason(id) for id in here.features} if here else {}
-    rows = tables.features().values()
+    rows = catalog.features().values()
     if as_json:
         print_json([{**asdict(row), "enabled": row.id in on if here else None,
                      "because": on.get(row.id)} for row in rows])  # fmt: skip
@@ -54,7 +54,7 @@ def dtypes(as_json: Json = False) -> None:
 
     Example: torchsmith dtypes --json
     """
-    from torchsmith import tables
+    from torchsmith import catalog
 
     rows = [
         {
@@ -63,7 +63,7 @@ def dtypes(as_json: Json = False) -> None:
             "default": row["default"],
             "required": row.get("required", False),
         }
-        for name, row in tables.load("dtypes")["dtype_catalog"]["default"].items()
+        for name, row in catalog.load("dtypes")["dtype_catalog"]["default"].items()
     ]
     if as_json:
         print_json(rows)

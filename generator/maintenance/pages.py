@@ -1,7 +1,7 @@
 """Writes the parts of README.md and docs/ that follow from the release, the catalog and a render.
 
 Such a part stands between `<!-- NAME: begin -->` and `<!-- NAME: end -->`. `python -m
-torchsmith.pages` writes all of them, `--check` only says which are stale.
+maintenance.pages` writes all of them, `--check` only says which are stale.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 
-from torchsmith import __version__, tables
+from torchsmith import __version__, catalog
 from torchsmith.release import REPOSITORY, TAG
 from torchsmith.render import render
 from torchsmith.template import TEMPLATE
@@ -40,7 +40,7 @@ def _branches(folder: Path, at: PurePosixPath, indent: str = "") -> Iterator[str
         last = number == len(entries)
         path = at / entry.name
         name = entry.name + ("/" if entry.is_dir() else "")
-        owner = next((f.id for f in tables.features().values() if f.owns(path, PACKAGE)), "")
+        owner = next((f.id for f in catalog.features().values() if f.owns(path, PACKAGE)), "")
         label = f"{indent}{'└── ' if last else '├── '}{name}"
         yield f"{label:<34}{owner}"
         if entry.is_dir() and str(path) in OPEN:
@@ -53,7 +53,7 @@ def features() -> str:
     rows.append(
         "| core | devices, memory, streams, operators, the CPU fallback; always on | 0.1.0 |"
     )
-    for row in tables.features().values():
+    for row in catalog.features().values():
         rows.append(f"| `{row.id}` | {row.title}: {row.help} | {row.since} |")
     return "\n".join(rows) + "\n"
 
@@ -61,7 +61,7 @@ def features() -> str:
 def questions() -> str:
     """The table of questions."""
     rows = ["| question | help | default | choices |", "|---|---|---|---|"]
-    asked = tables.load("questions")
+    asked = catalog.load("questions")
     special = {
         "display_name": "from `backend_name`",
         "description": "from `display_name`",
@@ -70,7 +70,7 @@ def questions() -> str:
         "features": "none",
     }
     listed = {"dtypes": "see below", "features": "see above"}
-    for name in tables.questions():
+    for name in catalog.questions():
         question = asked[name]
         default = special.get(name, f"`{question['default']}`")
         choices = question.get("choices", {})
@@ -82,7 +82,7 @@ def questions() -> str:
 def dtypes() -> str:
     """The table of element types."""
     rows = ["| dtype | | by default |", "|---|---|---|"]
-    for name, row in tables.load("dtypes")["dtype_catalog"]["default"].items():
+    for name, row in catalog.load("dtypes")["dtype_catalog"]["default"].items():
         rows.append(f"| `{name}` | {row['title']} | {'yes' if row['default'] else 'no'} |")
     return "\n".join(rows) + "\n"
 

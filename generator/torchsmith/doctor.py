@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from packaging.version import Version
 
-from torchsmith import tables
+from torchsmith import catalog
 from torchsmith.errors import InputError
 
 Status = Literal["ok", "warning", "problem"]
@@ -100,7 +100,7 @@ def toolchain(python: str) -> list[Finding]:
 
 
 def _python(has: dict[str, Any], python: str) -> Finding:
-    window = tables.load("torch")["torch_window"]["default"]["python"]
+    window = catalog.load("torch")["torch_window"]["default"]["python"]
     found = f"{has['python']} ({python})"
     if ".".join(has["python"].split(".")[:2]) not in window:
         return Finding("python", "problem", found, f"use Python {window[0]} to {window[-1]}")
@@ -110,7 +110,7 @@ def _python(has: dict[str, Any], python: str) -> Finding:
 
 
 def _torch(has: dict[str, Any], python: str) -> Finding:
-    window = tables.load("torch")["torch_window"]["default"]
+    window = catalog.load("torch")["torch_window"]["default"]
     install = f"{python} -m pip install torch=={window['tested']}"
     if has["torch"] is None:
         return Finding("torch", "problem", "not installed", install)

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from torchsmith import tables
+from torchsmith import catalog
 from torchsmith.errors import InputError, did_you_mean, require_choice
 
 # Legal answers that break whatever forgets to quote or relies on the length of a name.
@@ -38,17 +38,17 @@ class Space:
         Features that require one another and presets are the only rules, so what is missing can
         always be chosen one by one.
         """
-        features = tables.features()
+        features = catalog.features()
         on = {id for id in features if part.get(id) is True}
         off = {id for id in features if part.get(id) is False}
         preset = part.get("preset")
-        if preset in tables.presets():
-            whole = tables.presets()[preset]
+        if preset in catalog.presets():
+            whole = catalog.presets()[preset]
             return on <= whole and not off & whole
         # A feature with one value has it, whether chosen yet or not.
         on |= {id for id in features if self.axes[id] == (True,)}
         off |= {id for id in features if self.axes[id] == (False,)}
-        return not tables.closure(frozenset(on)) & off
+        return not catalog.closure(frozenset(on)) & off
 
     def answers(self, row: Row) -> dict[str, Any]:
         """Return a row as answers to the template's questions."""
@@ -83,17 +83,17 @@ class Space:
 def on(row: Row) -> frozenset[str]:
     """Return the features that a row has."""
     if row["preset"] != "custom":
-        return tables.presets()[row["preset"]]
-    return frozenset(id for id in tables.features() if row[id])
+        return catalog.presets()[row["preset"]]
+    return frozenset(id for id in catalog.features() if row[id])
 
 
 def space(pinned: Mapping[str, str]) -> Space:
     """Return the axes, where answers that were given leave one value."""
-    questions = tables.load("questions")
+    questions = catalog.load("questions")
     for name in pinned:
-        require_choice("question", name, tables.questions())
-    axes: dict[str, tuple[Any, ...]] = dict.fromkeys(tables.features(), (True, False))
-    axes["preset"] = _choice(pinned, "preset", ("custom", *tables.presets()))
+        require_choice("question", name, catalog.questions())
+    axes: dict[str, tuple[Any, ...]] = dict.fromkeys(catalog.features(), (True, False))
+    axes["preset"] = _choice(pinned, "preset", ("custom", *catalog.presets()))
     axes["dtypes"] = _dtypes(pinned)
     for name in ("license", "ci_provider"):
         axes[name] = _choice(pinned, name, tuple(questions[name]["choices"].values()))
@@ -101,32 +101,32 @@ def space(pinned: Mapping[str, str]) -> Space:
     devices = tuple(questions["device"]["choices"].values())
     axes["device"] = _choice({"device": "simulator", **pinned}, "device", devices)
     if "features" in pinned:
-        chosen = _list("features", pinned["features"], tables.features())
+        chosen = _list("features", pinned["features"], catalog.features())
         if pinned.get("preset", "custom") != "custom":
             raise InputError("features is read with preset=custom only: leave one of them out")
-        whole = tables.closure(chosen)
-        axes.update({id: (id in whole,) for id in tables.features()}, preset=("custom",))
+        whole = catalog.closure(chosen)
+        axes.update({id: (id in whole,) for id in catalog.features()}, preset=("custom",))
     texts = {name: pinned[name] for name in HOSTILE if name in pinned}
     identities = {"plain": {**PLAIN, **texts}}
     if not texts:
         identities["hostile"] = HOSTILE
     axes["identity"] = tuple(identities)
     if axes["preset"] != ("custom",) and len(axes["preset"]) == 1:
-        whole = tables.presets()[axes["preset"][0]]
-        axes.update({id: (id in whole,) for id in tables.features()})
+        whole = catalog.presets()[axes["preset"][0]]
+        axes.update({id: (id in whole,) for id in catalog.features()})
     return Space(axes, identities)
 
 
 def _dtypes(pinned: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
     """The sets of element types; the empty one stands for the default."""
-    catalog = tables.load("dtypes")["dtype_catalog"]["default"]
-    required = tuple(name for name, row in catalog.items() if row.get("required"))
+    known = catalog.load("dtypes")["dtype_catalog"]["default"]
+    required = tuple(name for name, row in known.items() if row.get("required"))
     if "dtypes" not in pinned:
-        return ((), required, tuple(catalog))
+        return ((), required, tuple(known))
     if pinned["dtypes"] == "default":
         return ((),)
-    chosen = _list("dtypes", pinned["dtypes"], catalog)
-    return (tuple(name for name in catalog if name in chosen),)
+    chosen = _list("dtypes", pinned["dtypes"], known)
+    return (tuple(name for name in known if name in chosen),)
 
 
 def _choice(pinned: Mapping[str, str], name: str, choices: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""`python -m torchsmith.compat`: a full render against the releases that it supports."""
+"""`python -m maintenance.compat`: a full render against the releases that it supports."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from torchsmith import tables
-from torchsmith.compat import cxx, names, pythons, releases
+from maintenance.compat import cxx, names, pythons, releases
+from torchsmith import catalog
 from torchsmith.errors import InputError
 from torchsmith.render import render
 
 BACKEND = "foo"
-TESTED = ".".join(tables.load("torch")["torch_window"]["default"]["tested"].split(".")[:2])
+TESTED = ".".join(catalog.load("torch")["torch_window"]["default"]["tested"].split(".")[:2])
 
 
 def problems(
@@ -45,7 +45,7 @@ def report(subject: str, found: list[str]) -> bool:
 
 def main() -> int:
     """Check; the status is 1 if a release has something against the render."""
-    parser = argparse.ArgumentParser(prog="python -m torchsmith.compat", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m maintenance.compat", description=__doc__)
     parser.add_argument(
         "--torch", action="append", metavar="VERSION", help="a minor version; may be repeated"
     )
