@@ -6,7 +6,17 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
+import changes
 from rendering import GIT_ENVIRONMENT, Renderer, snapshot
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What depends on nothing that has changed waits for the night; `-m` comes after this."""
+    for item in items:
+        depends = item.get_closest_marker("depends_on")
+        if depends and not changes.has_changed(depends.args):
+            item.add_marker("nightly")
 
 
 @pytest.fixture(scope="session", autouse=True)
