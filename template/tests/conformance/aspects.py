@@ -123,5 +123,6 @@ def explore(
     if run.recorder is None:
         outcome.route = UNSUPPORTED if outcome.compared else ""
     else:
+        outcome.random = run.recorder.is_random()
         outcome.route = route(run.recorder, outcome.fallbacks, several=aspect == "backward")
     return outcome

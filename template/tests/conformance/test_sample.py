@@ -1,5 +1,5 @@
 """The fast tier: of every operator in PyTorch's own table the first sample, in two dtypes and all
-aspects. The full tier takes all: ``pytest -m conformance_full``."""
+aspects, and whether it has a kernel. The full tier takes all: ``pytest -m conformance_full``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 import torch
 from backend import DEVICE
 from conformance import aspects, declared
-from support import supported_dtypes
+from conformance.run import Outcome
+from support import may_fall_back, supported_dtypes
 from torch.testing._internal.common_device_type import (
     OpDTypes,
     instantiate_device_type_tests,
@@ -48,10 +49,18 @@ class TestSample(TestCase):
                 outcome = aspects.compare_with_cpu(aspect, op, one, comparison, limit=1)
                 self.assertFalse(outcome.problems, f"{name}, {one}, {aspect}")
                 compared += outcome.compared
+                if aspect == "forward" and one is aspects.first_dtype(op):
+                    self.check_route(name, outcome)
         if compared == 0:
             self.skipTest(
                 "its failures are declared, the CPU has no result, or a dtype was left out"
             )
+
+    def check_route(self, name: str, outcome: Outcome) -> None:
+        """An operator runs on the CPU exactly where that is declared; random ones need a feature."""
+        expected = declared.on_cpu(name)
+        if expected is not None and outcome.compared and not outcome.random and not may_fall_back():
+            self.assertEqual(bool(outcome.fallbacks), expected, f"{name} runs on the CPU")
 
 
 instantiate_device_type_tests(TestSample, globals(), only_for=DEVICE)
