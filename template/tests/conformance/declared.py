@@ -66,7 +66,7 @@ def comparison(operator: str, aspect: str, dtype: torch.dtype) -> dict[str, Any]
 
 
 def on_cpu(operator: str) -> bool | None:
-    """Return whether the operator has no kernel, or None with a PyTorch of which nothing is said."""
+    """Return whether samples run on the CPU, or None with a PyTorch of which nothing is said."""
     table = KNOWN["on_cpu"]
     if not torch.__version__.startswith(f"{table['torch']}."):
         return None

@@ -53,7 +53,6 @@ class Outcome:
     skipped: str = "no sample applies"
     route: str = ""
     fallbacks: list[str] = field(default_factory=list)
-    random: bool = False
 
     @property
     def kind(self) -> str:
