@@ -11,7 +11,7 @@ from selenium import webdriver
 
 from benchmarks.figures import Row
 from maintenance.site import build
-from torchsmith.release import REPOSITORY
+from torchsmith.template import REPOSITORY
 
 # Milliseconds from the navigation until something could be read.
 PAINTED = """

@@ -14,9 +14,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 
 from torchsmith import __version__, catalog
-from torchsmith.release import REPOSITORY, TAG
 from torchsmith.render import render
-from torchsmith.template import TEMPLATE
+from torchsmith.template import REPOSITORY, TAG, TEMPLATE
 
 PACKAGE = "torch_foo"
 # Folders of which the tree names the contents.

@@ -1,4 +1,4 @@
-"""The catalog as Python sees it: the same tables that copier reads."""
+"""The catalog as Python sees it: the same tables and the same check of names that copier reads."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import chain, combinations
 from pathlib import PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from torchsmith.template import CATALOG
+
+if TYPE_CHECKING:
+    import jinja2
 
 
 @dataclass(frozen=True)
@@ -114,3 +117,26 @@ def covers(owned: PurePosixPath, path: PurePosixPath) -> bool:
 
 def _covers(owned: str, path: PurePosixPath, package: str) -> bool:
     return covers(PurePosixPath(owned.replace("{package}", package).lstrip("/")), path)
+
+
+def name_problem(name: str) -> str:
+    """Return one sentence that says what is wrong with a backend's name, or nothing."""
+    return _name_check().render(name=name)
+
+
+@cache
+def _name_check() -> jinja2.Template:
+    """Return the template's own check of names, which needs no render."""
+    import jinja2
+    from jinja2_ansible_filters import AnsibleCoreFiltersExtension
+
+    options: dict[str, Any] = {**load("settings")["_envops"], "undefined": jinja2.StrictUndefined}
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(CATALOG),
+        extensions=[AnsibleCoreFiltersExtension],
+        **options,
+    )
+    environment.globals.update({name: table["default"] for name, table in load("reserved").items()})
+    return environment.from_string(
+        "#% import 'names.jinja' as names\n{= names.name_problem(name) | trim =}"
+    )

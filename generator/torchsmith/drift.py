@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -14,10 +14,9 @@ import yaml
 
 from torchsmith import git
 from torchsmith.errors import InputError, did_you_mean
-from torchsmith.merge import same
+from torchsmith.files import same, swap, write_texts
 from torchsmith.project import ANSWERS, MANIFEST, Project, find
 from torchsmith.render import render
-from torchsmith.writing import put
 
 
 @dataclass(frozen=True)
@@ -98,8 +97,25 @@ def restore(project: Project, names: list[str]) -> None:
         _require_known(names, pristine)
         for name in names:
             _require_kept(project, name)
-        for name in names:
-            put(pristine / name, project.root / name)
+        swap(project.root, pristine, write=names)
+
+
+def difference(project: Project, names: Sequence[str]) -> str:
+    """Return how files differ from what the project's version of the template renders, as a diff.
+
+    Args:
+        project: The project, with what is not committed.
+        names: The files, as seen from its root; none stands for all that are not ignored.
+
+    Raises:
+        InputError: The template has no such file.
+    """
+    with _pristine(project) as pristine:
+        _require_known(names, pristine)
+        repository = git.ScratchRepository(pristine.with_name("repository"))
+        unheard = {ANSWERS, MANIFEST, *ignored(project)}
+        names = names or sorted(set(_files(pristine)) - unheard)
+        return repository.diff_with(repository.store(pristine), project.root, names)
 
 
 def ignored(project: Project) -> list[str]:
@@ -127,10 +143,8 @@ def ignore(project: Project, names: list[str]) -> None:
     every = sorted({*ignored(project), *names})
     with _pristine(project) as pristine:
         _require_known(names, pristine)
-        changed = pristine / MANIFEST
-        text = (project.root / MANIFEST).read_text("utf-8")
-        changed.write_text(_with_ignored(text, every), "utf-8")
-        put(changed, project.root / MANIFEST)
+    text = (project.root / MANIFEST).read_text("utf-8")
+    write_texts(project.root, {MANIFEST: _with_ignored(text, every)})
 
 
 def _with_ignored(manifest: str, names: list[str]) -> str:
@@ -145,7 +159,7 @@ def _with_ignored(manifest: str, names: list[str]) -> str:
     return line + manifest
 
 
-def _require_known(names: list[str], pristine: Path) -> None:
+def _require_known(names: Sequence[str], pristine: Path) -> None:
     known = _files(pristine)
     for name in names:
         if name not in known:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import re
 import shutil
 import tempfile
@@ -17,10 +18,10 @@ import yaml
 from copier.errors import CopierError, DirtyLocalWarning, UserMessageError
 from plumbum import ProcessExecutionError, local
 
-from torchsmith import catalog, git, release
+from torchsmith import catalog, git
 from torchsmith.errors import InputError, did_you_mean
 from torchsmith.project import ANSWERS
-from torchsmith.template import CHECKOUT, TEMPLATE
+from torchsmith.template import CHECKOUT, REPOSITORY, TAG, TEMPLATE, is_release
 
 MOVED = "if it moved: torchsmith update --template URL"
 """What to do where a project's template cannot be reached."""
@@ -72,11 +73,13 @@ def render(
         raise InputError(f"'{destination}' is a file: name a new folder")
     if destination.is_dir() and any(entry.name != ".git" for entry in destination.iterdir()):
         raise InputError(f"'{destination}' is not empty: name a new folder")
+    if packaged(source, ref):
+        source, ref = str(TEMPLATE), "HEAD"
+    installed = CHECKOUT is None and source == str(TEMPLATE)
     with _beside(destination) as stage:
         if last:
             stage.mkdir()
             shutil.copy2(last, stage / ANSWERS)
-        installed = CHECKOUT is None and source == str(TEMPLATE)
         with (
             _copier(source, MOVED if last else "name another with --template"),
             # Copier starts git for each file, to set a bit in the index of a repository that is
@@ -95,7 +98,26 @@ def render(
                 settings=copier.Settings(),
             )
         if installed:
-            release.record(stage / ANSWERS)
+            _record_release(stage / ANSWERS)
+
+
+def packaged(source: str, version: str | None) -> bool:
+    """Whether an installed command has this version of a template with it, and needs no network."""
+    return (source, version) == (REPOSITORY, TAG) and is_release()
+
+
+def _record_release(answers: Path) -> None:
+    """Write address and version of the template into a project's answers.
+
+    What is rendered from an installed package, which is no repository, then updates as what was
+    rendered from the release itself.
+    """
+    lines = f"_commit: {json.dumps(TAG)}\n_src_path: {json.dumps(REPOSITORY)}\n"
+    text = answers.read_text("utf-8")
+    text, _ = re.subn(r"(?m)^(_commit|_src_path): .*\n", "", text)
+    first = re.search(r"(?m)^[^#\n]", text)
+    at = first.start() if first else len(text)
+    answers.write_text(text[:at] + lines + text[at:], "utf-8")
 
 
 @contextmanager

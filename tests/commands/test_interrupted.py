@@ -18,8 +18,8 @@ from filelock import FileLock
 import invented
 from commanding import Torchsmith
 from rendering import ROOT, commit, contents, git
+from torchsmith.files import swap
 from torchsmith.render import render
-from torchsmith.swap import swap
 
 MOMENTS = 20
 OLD, NEW = invented.TAGS[0], invented.TAGS[-1]
@@ -173,7 +173,7 @@ def test_an_update_that_the_disk_refuses_changes_nothing(
             patch.setattr(Path, step, fail)
             swap(*arguments, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("torchsmith.merge.swap", refused)
+    monkeypatch.setattr("torchsmith.update.swap", refused)
     done = torchsmith("update", "--yes", "--to", NEW, cwd=project)
     assert done.status == 2
     assert done.err.startswith("torchsmith: the system refuses 'a file' (")

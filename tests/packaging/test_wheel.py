@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import subprocess
 import sys
@@ -13,8 +15,8 @@ from subprocess import CompletedProcess
 import pytest
 import yaml
 
-from rendering import ROOT, Renderer, contents, git
-from torchsmith import __version__, release
+from rendering import ROOT, Renderer, commit, contents, git
+from torchsmith import __version__, template
 
 TEMPLATE = ("copier.yml", "generator/catalog", "template")
 
@@ -58,8 +60,10 @@ def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def torchsmith(python: Path, *arguments: str, cwd: Path) -> CompletedProcess[str]:
+    """Run the command without a network: git reaches nothing but this machine's files."""
     command = [str(python), "-I", "-m", "torchsmith.cli", *arguments]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True)
+    offline = {**os.environ, "GIT_ALLOW_PROTOCOL": "file"}
+    return subprocess.run(command, cwd=cwd, env=offline, capture_output=True, text=True)
 
 
 def test_it_has_what_git_has_and_no_module_besides(wheel: Path) -> None:
@@ -83,7 +87,40 @@ def test_what_it_renders_is_what_the_repository_renders(
     theirs = yaml.safe_load(expected.pop(".copier-answers.yml"))
     mine = yaml.safe_load(actual.pop(".copier-answers.yml"))
     assert actual == expected
-    assert mine == {**theirs, "_commit": f"v{__version__}", "_src_path": release.REPOSITORY}
+    assert mine == {**theirs, "_commit": f"v{__version__}", "_src_path": template.REPOSITORY}
+
+
+def test_its_projects_are_kept_up_without_a_network(
+    python: Path, render: Renderer, tmp_path: Path
+) -> None:
+    project = tmp_path / "torch-foo"
+
+    def run(*arguments: str) -> str:
+        done = torchsmith(python, *arguments, cwd=project)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    assert torchsmith(python, "new", "torch-foo", "--defaults", cwd=tmp_path).returncode == 0
+    commit(project, "rendered")
+    with (project / "README.md").open("a") as file:
+        file.write("ours\n")
+    commit(project, "edited")
+    assert "+ csrc/graphs/" in run("preview", "--add", "graphs")
+    run("add", "graphs", "--yes")
+    commit(project, "graphs")
+    run("remove", "amp", "--yes")
+    commit(project, "no amp")
+    assert "Nothing to do" in run("update", "--yes")
+    assert "\n+ours\n" in run("diff")
+    drift = json.loads(torchsmith(python, "doctor", "--json", cwd=project).stdout)["drift"]
+    assert [row["path"] for row in drift["differences"]] == ["README.md"]
+    run("doctor", "--restore", "README.md")
+    expected = contents(render(features=["rng", "storage", "publishing", "graphs"]))
+    actual = contents(project)
+    answers = yaml.safe_load(actual.pop(".copier-answers.yml"))
+    assert (answers["_commit"], answers["_src_path"]) == (template.TAG, template.REPOSITORY)
+    del expected[".copier-answers.yml"]
+    assert actual == expected
 
 
 def test_what_a_release_publishes_is_built_installed_and_tried(

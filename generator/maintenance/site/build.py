@@ -16,8 +16,7 @@ from maintenance.site.compile import compile_macros, compile_template
 from maintenance.site.packing import CHARACTERS, PACKER, pack
 from torchsmith import catalog
 from torchsmith.git import address
-from torchsmith.release import REPOSITORY
-from torchsmith.template import TEMPLATE
+from torchsmith.template import REPOSITORY, TEMPLATE
 
 PAGE = Path(__file__).parent / "page"
 VENDOR = Path(__file__).parent / "vendor"

@@ -143,8 +143,8 @@ def _compare(project: Project) -> tuple[Finding, Drift | None]:
     """Compare with the template, and say which of network, version and answers is at fault."""
     from torchsmith.doctor import Finding
     from torchsmith.drift import drift, ignored
-    from torchsmith.merge import newest
     from torchsmith.project import ANSWERS
+    from torchsmith.update import newest
 
     file, ignoring = project.root / ANSWERS, ignored(project)
     try:

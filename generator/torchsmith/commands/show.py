@@ -85,9 +85,9 @@ def names(
 
     Example: torchsmith names acme cuda
     """
-    from torchsmith.naming import problem
+    from torchsmith.catalog import name_problem
 
-    problems = {name: problem(name) for name in check}
+    problems = {name: name_problem(name) for name in check}
     if as_json:
         print_json(
             [

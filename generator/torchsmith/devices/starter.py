@@ -9,8 +9,8 @@ from pathlib import Path
 from torchsmith.devices import header
 from torchsmith.devices.steps import STEPS, TESTS
 from torchsmith.errors import InputError
+from torchsmith.files import write_texts
 from torchsmith.project import Project
-from torchsmith.swap import put
 
 TEMPLATES = Path(__file__).with_name("files")
 """Its files, with what differs between devices between @ signs."""
@@ -46,7 +46,7 @@ def write(project: Project, device: str) -> list[str]:
         for word, meaning in words.items():
             text = text.replace(f"@{word}@", meaning)
         files[f"{folder}/{file}"] = text
-    put(project.root, files)
+    write_texts(project.root, files)
     return [*files]
 
 

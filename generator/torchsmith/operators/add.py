@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Literal
 
 from torchsmith.errors import InputError
+from torchsmith.files import write_texts
 from torchsmith.operators import code
 from torchsmith.operators.schema import Operator
 from torchsmith.project import Project
-from torchsmith.swap import put
 
 # Folders of the project's owner, which the template has no path in: updates cannot conflict there.
 KERNELS = "csrc/operators"
@@ -69,7 +69,7 @@ def add(project: Project, operator: Operator) -> Added:
         test_file: code.test(operator),
         DOCS: page + code.docs_row(operator, kernel_file, test_file),
     }
-    put(project.root, written)
+    write_texts(project.root, written)
     lines = written[kernel_file].splitlines()
     body = next((number for number, line in enumerate(lines, 1) if "has no body yet" in line), 0)
     return Added(

@@ -13,7 +13,7 @@ import os
 import shutil
 import signal
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -24,7 +24,12 @@ _SIGNALS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 
 
 def swap(
-    root: Path, source: Path, *, write: list[str], delete: list[str], last: Callable[[], None]
+    root: Path,
+    source: Path,
+    *,
+    write: Sequence[str],
+    delete: Sequence[str] = (),
+    last: Callable[[], None] = lambda: None,
 ) -> None:
     """Take files of ``source`` into a project, and remove others from it.
 
@@ -44,22 +49,29 @@ def swap(
         _swap(root, source, stage, write, delete, last)
 
 
-def put(root: Path, files: dict[str, str]) -> None:
+def write_texts(root: Path, texts: dict[str, str]) -> None:
     """Write texts into a project, each at the path that it is under; as :func:`swap` does it.
 
     Raises:
         OSError: The files cannot be written; nothing has changed.
     """
     with tempfile.TemporaryDirectory(prefix="torchsmith-") as scratch:
-        for path, text in files.items():
+        for path, text in texts.items():
             file = Path(scratch) / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, "utf-8")
-        swap(root, Path(scratch), write=[*files], delete=[], last=lambda: None)
+        swap(root, Path(scratch), write=[*texts])
+
+
+def same(one: Path, other: Path) -> bool:
+    """Whether two files have the same bytes, or are both absent."""
+    if not one.is_file() or not other.is_file():
+        return one.is_file() == other.is_file()
+    return one.read_bytes() == other.read_bytes()
 
 
 def _swap(
-    root: Path, source: Path, stage: Path, write: list[str], delete: list[str],
+    root: Path, source: Path, stage: Path, write: Sequence[str], delete: Sequence[str],
     last: Callable[[], None],
 ) -> None:  # fmt: skip
     try:
@@ -107,6 +119,7 @@ def _undo(root: Path, stage: Path) -> None:
         elif os.path.lexists(stage / "old" / path):
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (stage / "old" / path).replace(root / path)
+    (stage.parent / "index.lock").unlink(missing_ok=True)  # of a git that died with us
     with suppress(FileNotFoundError):
         (stage / "index").replace(stage.parent / "index")
     journal.unlink()
