@@ -22,7 +22,7 @@ PACKAGES := $(if $(filter opencl,$(DEVICE)),pocl-opencl-icd ocl-icd-opencl-dev o
 export PATH := $(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 
-.PHONY: help venv packages demo test lint format docs bench reserved compat site conformance fuzz sanitize release-check clean
+.PHONY: help venv packages demo test test-all lint format docs bench reserved compat site conformance fuzz sanitize release-check clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*  ## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*  ## (.*)/  make \1\t\2/' | expand -t 22
@@ -49,15 +49,18 @@ demo: $(READY) packages  ## render foo, build it, install it, run its quickstart
 	$(BIN)/python -m pip install --quiet --no-build-isolation $(CHOSEN) $(DEMO)
 	$(BIN)/python $(DEMO)/examples/quickstart.py
 
-test: $(READY) packages  ## every test: renders, builds and exercises foo; TORCH=2.15.0, DEVICE=opencl: foo's own with these
+test: $(READY) packages  ## what a change must pass: renders, builds and exercises foo; TORCH=2.15.0, DEVICE=opencl: foo's own with these
 ifeq ($(TORCH) $(DEVICE),$(TESTED) simulator)
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup tests
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "not nightly" tests
 else
 	rm -rf $(DEMO)
 	$(BIN)/copier copy --quiet --defaults --data preset=full --vcs-ref HEAD $(CURDIR) $(DEMO)
 	$(BIN)/python -m pip install --quiet --no-build-isolation $(CHOSEN) '$(abspath $(DEMO))[test]'
 	cd $(DEMO) && FOO_DEVICE=$(DEVICE) $(BIN)/python -m pytest -n $(JOBS) -q
 endif
+
+test-all: $(READY)  ## every test, as a night and a release run them: other projects are built, too
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup tests
 
 lint: $(READY)  ## formatting and types of our own Python
 	$(BIN)/ruff format --check .

@@ -6,7 +6,18 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from rendering import GIT_ENVIRONMENT, Renderer, snapshot
+import changes
+from rendering import GIT_ENVIRONMENT, ROOT, Renderer, snapshot
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What depends on nothing that has changed waits for the night; `-m` comes after this."""
+    changed = changes.changed(ROOT)
+    for item in items:
+        depends = item.get_closest_marker("depends_on")
+        if depends and not changes.concern(changed, depends.args):
+            item.add_marker("nightly")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,4 +1,4 @@
-"""Builds each rendered project once per run."""
+"""Builds each rendered project once per run, for all of its processes."""
 
 from __future__ import annotations
 
@@ -39,12 +39,9 @@ def packages(shared: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def install(
-    render: Renderer, packages: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Callable[..., Installed]:
+def install(render: Renderer, packages: Path, shared: Path) -> Callable[..., Installed]:
     """Render, build and install a project as its user does, edited or not; each once per run."""
     pytest.importorskip("torch", reason="a backend is built against PyTorch")
-    done: dict[str, Installed] = {}
 
     def install(
         name: str,
@@ -53,20 +50,24 @@ def install(
         by_command: bool = False,
         **answers: object,
     ) -> Installed:
-        if name not in done:
-            folder = tmp_path_factory.mktemp(name)
-            python = environment(folder / "venv", packages)
-            installed = Installed(name, folder / "project", python)
-            if by_command:
-                build = new(installed, render.template, answers)
-            else:
-                # A copy, since the build writes into the project.
-                shutil.copytree(render(**answers), installed.project)
-                if edit is not None:
-                    edit(installed.project)
-                build = installed.build()
-            assert build.returncode == 0, build.stdout[-8000:] + build.stderr[-8000:]
-            done[name] = installed
-        return done[name]
+        folder = shared / "projects" / name
+        said = folder / "built"
+        installed = Installed(name, folder / "project", folder / "venv" / "bin" / "python")
+        folder.mkdir(parents=True, exist_ok=True)
+        with FileLock(folder / "lock"):
+            if not said.exists():
+                environment(folder / "venv", packages)
+                if by_command:
+                    build = new(installed, render.template, answers)
+                else:
+                    # A copy, since the build writes into the project.
+                    shutil.copytree(render(**answers), installed.project)
+                    if edit is not None:
+                        edit(installed.project)
+                    build = installed.build()
+                failed = build.stdout[-8000:] + build.stderr[-8000:]
+                said.write_text(failed if build.returncode else "")
+        assert said.read_text() == ""
+        return installed
 
     return install

@@ -10,7 +10,8 @@ import pytest
 
 from rendering import Renderer, contents
 
-pytestmark = pytest.mark.xdist_group("others")
+# It builds a device, without PyTorch.
+pytestmark = pytest.mark.depends_on("template/device", "template/cmake")
 
 DECLARATION = """
 // out is in, with the rows from `first` on negated. Both float32, of rank 2 and the same sizes.

@@ -13,7 +13,10 @@ import pytest
 
 from maintenance.smoke.installing import Installed
 
-pytestmark = pytest.mark.xdist_group("full")
+pytestmark = [
+    pytest.mark.xdist_group("partial"),
+    pytest.mark.depends_on("template/device", "template/cmake", "template/csrc/core"),
+]
 
 # Two families in full, and one that declines a type, an operation and a rank.
 UNARY = """

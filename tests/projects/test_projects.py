@@ -11,10 +11,6 @@ import pytest
 from maintenance.smoke.installing import Installed
 from torchsmith import catalog
 
-# What is tried with the largest project, and everything else that is built, take about as long.
-WITH_FULL = pytest.mark.xdist_group("full")
-WITH_OTHERS = pytest.mark.xdist_group("others")
-
 PROJECTS: dict[str, dict[str, Any]] = {
     "full": {"preset": "full"},
     # Another name: whatever forgot to follow the answers shows here.
@@ -26,48 +22,68 @@ PROJECTS: dict[str, dict[str, Any]] = {
     },
 }
 NAMES = {"full": "foo", "minimal": "zq_nova"}
-# Fewer would mean that a part of the suite was not collected.
-AT_LEAST = {"full": 2500, "minimal": 1500}
 
-
-@pytest.fixture(
-    params=[
-        pytest.param("full", marks=WITH_FULL),
-        pytest.param("minimal", marks=WITH_OTHERS),
-    ],
-    scope="module",
+# What a choice of features is made of. Each file of theirs is in `full`, which every run builds.
+FEWER = pytest.mark.depends_on(
+    "generator/catalog",
+    "template/CMakeLists.txt.jinja",
+    "template/cmake",
+    "template/csrc/core",
+    "template/python",
 )
+
+
+# Parts of the tests, for several processes at once; what is in no other is in the last. Fewer tests
+# than these would mean that some were not collected.
+PARTS: dict[str, tuple[list[str], int]] = {
+    "core": (["tests/core"], 1000),
+    "conformance": (["tests/conformance"], 500),
+    "device": (["device/tests"], 1000),
+    "others": (["tests", "--ignore=tests/core", "--ignore=tests/conformance"], 800),
+}
+
+
+def run_tests(project: Installed, *arguments: str) -> int:
+    """Run tests of the project, which must pass, and return how many there were."""
+    done = project.run("-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments)
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[:6000]
+    passed = re.search(r"^(\d+) passed", done.stdout.splitlines()[-1])
+    assert passed, done.stdout[-300:]
+    return int(passed[1])
+
+
+@pytest.fixture(params=["full", pytest.param("minimal", marks=FEWER)])
 def project(request: pytest.FixtureRequest, install: Callable[..., Installed]) -> Installed:
     return install(request.param, **PROJECTS[request.param])
 
 
-def test_its_own_tests_pass(project: Installed) -> None:
-    done = project.run("-m", "pytest", "-q", "-p", "no:cacheprovider", "tests")
-    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[:6000]
-    passed = re.search(r"^(\d+) passed", done.stdout.splitlines()[-1])
-    assert passed, done.stdout[-300:]
-    assert int(passed[1]) >= AT_LEAST[project.name]
+@pytest.mark.parametrize("part", PARTS)
+def test_the_tests_of_full_pass(part: str, install: Callable[..., Installed]) -> None:
+    full = install("full", **PROJECTS["full"])
+    arguments, at_least = PARTS[part]
+    assert run_tests(full, *arguments) >= at_least
 
 
-@WITH_OTHERS
+@pytest.mark.nightly
+@pytest.mark.parametrize("tests", ["tests", "device/tests"])
+def test_the_slow_tests_of_full_pass(tests: str, install: Callable[..., Installed]) -> None:
+    assert run_tests(install("full", **PROJECTS["full"]), tests, "-m", "full") > 10
+
+
+@FEWER
+def test_the_tests_of_minimal_pass(install: Callable[..., Installed]) -> None:
+    assert run_tests(install("minimal", **PROJECTS["minimal"]), "tests") >= 1500
+
+
+@FEWER
 def test_the_preset_that_nobody_has_to_name_passes_what_it_adds_to_the_core(
     install: Callable[..., Installed],
 ) -> None:
     """The core's own tests run in the other two projects."""
     standard = install("standard")
-    own = [f"tests/{folder}" for folder in ("amp", "random", "storage")]
-    done = standard.run("-m", "pytest", "-q", "-p", "no:cacheprovider", *own)
-    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[:6000]
+    run_tests(standard, *(f"tests/{folder}" for folder in ("amp", "random", "storage")))
     done = standard.run("examples/quickstart.py")
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-@WITH_FULL
-def test_the_device_passes_the_conformance_tests(install: Callable[..., Installed]) -> None:
-    full = install("full", **PROJECTS["full"])
-    done = full.run("-m", "pytest", "-q", "-p", "no:cacheprovider", "device/tests")
-    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[:6000]
-    assert re.search(r"^\d+ passed", done.stdout.splitlines()[-1]), done.stdout[-300:]
 
 
 def test_its_examples_run(project: Installed) -> None:
@@ -109,7 +125,7 @@ def test_its_doctor_finds_nothing_missing(project: Installed) -> None:
     assert left_out == {name for name in off if catalog.features()[name].provides}
 
 
-@WITH_OTHERS
+@FEWER
 def test_without_features_each_name_says_how_to_get_it(install: Callable[..., Installed]) -> None:
     minimal = install("minimal", **PROJECTS["minimal"])
     done = minimal.run("-c", "import torch; torch.zq_nova.get_amp_supported_dtype")
@@ -118,7 +134,7 @@ def test_without_features_each_name_says_how_to_get_it(install: Callable[..., In
     assert "features=[amp]" in last
 
 
-@WITH_OTHERS
+@FEWER
 def test_the_command_that_adds_a_feature_is_one_that_copier_takes(
     install: Callable[..., Installed],
 ) -> None:
@@ -130,7 +146,6 @@ def test_the_command_that_adds_a_feature_is_one_that_copier_takes(
     )
 
 
-@WITH_FULL
 def test_a_torch_of_another_minor_version_is_refused_in_one_sentence(
     install: Callable[..., Installed],
 ) -> None:
@@ -144,7 +159,6 @@ def test_a_torch_of_another_minor_version_is_refused_in_one_sentence(
     assert "PyTorch 2.12.9 is installed" in last
 
 
-@WITH_FULL
 def test_what_pip_left_in_the_environment_is_the_package_and_nothing_else(
     install: Callable[..., Installed],
 ) -> None:

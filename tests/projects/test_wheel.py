@@ -22,7 +22,7 @@ else:
     import tomli as tomllib
 
 pytestmark = [
-    pytest.mark.xdist_group("full"),
+    pytest.mark.xdist_group("wheel"),
     pytest.mark.skipif(sys.platform != "linux", reason="wheels are built on Linux"),
 ]
 

@@ -39,7 +39,13 @@ def test_its_lines_stand_where_the_page_says(render: Renderer, tmp_path: Path) -
     assert "kEntr" in (project / "device/reference/unary_floating.cpp").read_text("utf-8")
 
 
-@pytest.mark.xdist_group("others")
+@pytest.mark.depends_on(
+    "template/docs/adding-an-operator.md.jinja",
+    "template/csrc/aten/unary.cpp.jinja",
+    "template/device/include",
+    "template/device/testing",
+    "template/device/tests/kernels/unary_oracle.py",
+)
 def test_it_builds_and_runs(install: Callable[..., Installed]) -> None:
     done = install("example", edit=apply, preset="full")
     new = done.run("-m", "pytest", "-q", "tests/core/test_special_entr.py")

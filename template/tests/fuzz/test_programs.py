@@ -1,4 +1,5 @@
-"""Random programs against the CPU: 50,000 steps. test_many_programs.py takes a million."""
+"""Random programs against the CPU: 5,000 steps, and 50,000 with the slow tests. test_many_programs.py
+takes a million."""
 
 from __future__ import annotations
 
@@ -13,7 +14,9 @@ PROGRAMS = 25
 PARTS = 10
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize(
+    "part", [pytest.param(part, marks=[pytest.mark.full] if part else []) for part in range(PARTS)]
+)
 def test_programs_give_what_they_give_on_the_cpu(part: int) -> None:
     if failing := search(range(part * PROGRAMS, (part + 1) * PROGRAMS)):
         pytest.fail(failing, pytrace=False)
