@@ -127,16 +127,10 @@ def name_problem(name: str) -> str:
 @cache
 def _name_check() -> jinja2.Template:
     """Return the template's own check of names, which needs no render."""
-    import jinja2
-    from jinja2_ansible_filters import AnsibleCoreFiltersExtension
+    from torchsmith.jinja import environment
 
-    options: dict[str, Any] = {**load("settings")["_envops"], "undefined": jinja2.StrictUndefined}
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(CATALOG),
-        extensions=[AnsibleCoreFiltersExtension],
-        **options,
-    )
-    environment.globals.update({name: table["default"] for name, table in load("reserved").items()})
-    return environment.from_string(
+    names = environment(CATALOG)
+    names.globals.update({name: table["default"] for name, table in load("reserved").items()})
+    return names.from_string(
         "#% import 'names.jinja' as names\n{= names.name_problem(name) | trim =}"
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-TESTS = {
+TEST_FILES = {
     "Devices": "test_devices.py",
     "Memory": "test_memory.py",
     "Streams": "test_streams.py",

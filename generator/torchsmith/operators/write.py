@@ -1,4 +1,4 @@
-"""Adding an operator to a project: which files, and that none is written twice."""
+"""Writing an operator into a project: which files, and that none is written twice."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from torchsmith.operators.schema import Operator
 from torchsmith.project import Project
 
 # Folders of the project's owner, which the template has no path in: updates cannot conflict there.
-KERNELS = "csrc/operators"
-TESTS = "tests/operators"
-DOCS = "docs/own-operators.md"
+KERNEL_FOLDER = "csrc/operators"
+TEST_FOLDER = "tests/operators"
+DOCS_PAGE = "docs/own-operators.md"
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Added:
     docs: str
 
 
-def add(project: Project, operator: Operator) -> Added:
+def write_operator(project: Project, operator: Operator) -> Added:
     """Write an operator into a project.
 
     Raises:
@@ -54,20 +54,20 @@ def add(project: Project, operator: Operator) -> Added:
     if there := _registered(project, operator):
         raise InputError(f"'{operator.name}' is there already: {there}")
     name = str(project.answers["backend_name"])
-    kernel_file = f"{KERNELS}/{operator.identifier}.cpp"
-    test_file = f"{TESTS}/test_{operator.identifier}.py"
+    kernel_file = f"{KERNEL_FOLDER}/{operator.identifier}.cpp"
+    test_file = f"{TEST_FOLDER}/test_{operator.identifier}.py"
     for path in (kernel_file, test_file):
         if (project.root / path).exists():
             raise InputError(f"'{path}' is there already: remove it first")
     header = project.root / "device" / "include" / name / "device" / "kernels.h"
     fitting = code.fit(operator, header)
-    text = code.kernel(operator, kernel_file, f"torch_{name}", fitting)
-    docs = project.root / DOCS
-    page = docs.read_text("utf-8") if docs.exists() else code.DOCS_HEADER
+    text = code.kernel_code(operator, kernel_file, f"torch_{name}", fitting)
+    docs = project.root / DOCS_PAGE
+    page = (docs if docs.exists() else code.FILES / docs.name).read_text("utf-8")
     written = {
         kernel_file: _formatted(project, kernel_file, text),
-        test_file: code.test(operator),
-        DOCS: page + code.docs_row(operator, kernel_file, test_file),
+        test_file: code.test_code(operator),
+        DOCS_PAGE: f"{page}| `{operator.name}` | `{kernel_file}` | `{test_file}` |\n",
     }
     write_texts(project.root, written)
     lines = written[kernel_file].splitlines()
@@ -78,7 +78,7 @@ def add(project: Project, operator: Operator) -> Added:
         kernel=kernel_file,
         line=body,
         test=test_file,
-        docs=DOCS,
+        docs=DOCS_PAGE,
     )
 
 
