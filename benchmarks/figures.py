@@ -55,7 +55,8 @@ class Row:
             return ""
         if not self.is_missed:
             return "yes"
-        return f"{100 * self.measured / self.limit - 100:.0f} % above: {reasons().get(self.figure, '?')}"
+        above = 100 * self.measured / self.limit - 100
+        return f"{above:.0f} % above: {reasons().get(self.figure, '?')}"
 
     def __str__(self) -> str:
         """Return the measured value with its unit."""

@@ -122,11 +122,12 @@ def own() -> str:
     window = catalog.load("torch")["torch_window"]["default"]
     folder = "torch-acme" if is_released() else "../torch-acme"
     command = f"uvx torchsmith=={__version__}" if is_released() else ".venv/bin/torchsmith"
+    first, *_, last = window["versions"]
     tools = f"torch=={window['tested']} scikit-build-core pybind11 cmake ninja"
     return shell(
         f"{command} new {folder}    # asks for the name, the features, the element types",
         f"cd {folder}",
-        f"pip install {tools}    # or another torch, {window['versions'][0]} to {window['versions'][-1]}",
+        f"pip install {tools}    # or another torch, {first} to {last}",
         "pip install --no-build-isolation '.[test]'",
         "pytest",
     )
