@@ -22,7 +22,7 @@ PACKAGES := $(if $(filter opencl,$(DEVICE)),pocl-opencl-icd ocl-icd-opencl-dev o
 export PATH := $(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 
-.PHONY: help venv packages demo test test-all lint format docs bench reserved compat site conformance fuzz sanitize release-check clean
+.PHONY: help venv packages demo test test-all lint format docs recording bench reserved compat site conformance fuzz sanitize release-check clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*  ## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*  ## (.*)/  make \1\t\2/' | expand -t 22
@@ -76,7 +76,10 @@ docs: $(READY)  ## the documentation, into build/site
 	$(BIN)/python -m maintenance.pages
 	$(BIN)/mkdocs build --strict --site-dir build/site
 
-bench: $(READY)  ## the figures of the README
+recording: $(READY)  ## docs/quickstart.svg, from a run of the first commands
+	$(BIN)/python -m maintenance.recording
+
+bench: $(READY)  ## the figures of docs/figures.md
 	$(BIN)/python -m benchmarks
 
 reserved: $(READY)  ## the list of names that a backend cannot have, from the pinned PyTorch

@@ -11,7 +11,7 @@ function colored(tokens) {
 }
 
 function showFile() {
-  const [path, text] = [state.chosen, state.written.get(state.chosen)];
+  const {path, text} = state.written.get(state.chosen);
   const language = LANGUAGES[path.split(".").at(-1)];
   $("path").textContent = path;
   $("content").replaceChildren(...(language ? colored(Prism.tokenize(text, Prism.languages[language])) : [text]));

@@ -86,7 +86,7 @@ function showCommand(element, text) {
 function showFiles(answers) {
   const jinja = interpreter(answers);
   const package_ = jinja.globals("package");
-  state.written = render(answers);
+  state.written = new Map(rendered(answers).map((file) => [file.path, file]));
   const owned = ({paths, ci_paths = {}}) => [...paths, ...Object.values(ci_paths).flat()];
   state.owner = (path) => Object.keys(FEATURES).find((id) => owned(FEATURES[id]).some(
     (pattern) => matches(pattern.replaceAll("{package}", package_), path))) ?? "";

@@ -40,15 +40,20 @@ function recorded(answers) {
   return kept;
 }
 
-// The files that copier writes, by path.
+// The files that copier writes, by path; a text is rendered when it is asked for.
 function rendered(answers) {
   const jinja = interpreter(answers);
   const patterns = catalog.exclude.map((pattern) => jinja.render(pattern)).join("\n").split("\n").filter(Boolean);
   return files
     .map((file) => ({...file, path: jinja.render(file.path)}))
     .filter(({path}) => !patterns.some((pattern) => matches(pattern, path)))
-    .map(({path, content, executable}) =>
-      ({path, executable, text: typeof content === "string" ? content : jinja.render(content)}))
+    .map(({path, content, executable}) => ({
+      path,
+      executable,
+      get text() {
+        return typeof content === "string" ? content : jinja.render(content);
+      },
+    }))
     .sort((one, other) => (one.path < other.path ? -1 : 1));
 }
 
