@@ -18,17 +18,12 @@ from copier.errors import CopierError, DirtyLocalWarning, UserMessageError
 from plumbum import ProcessExecutionError, local
 
 from torchsmith import catalog, git, release
-from torchsmith.errors import InputError, did_you_mean
+from torchsmith.errors import InputError, did_you_mean, unreachable
 from torchsmith.project import ANSWERS
 from torchsmith.template import CHECKOUT, TEMPLATE
 
 MOVED = "if it moved: torchsmith update --template URL"
 """What to do where a project's template cannot be reached."""
-
-
-def unreachable(source: str, reason: str, hint: str) -> InputError:
-    """Return the error that a template cannot be reached."""
-    return InputError(f"the template '{source}' cannot be had: {reason}; {hint}")
 
 
 def read_answers(file: Path) -> dict[str, Any]:
