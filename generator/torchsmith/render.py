@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import errno
 import re
 import shutil
@@ -47,6 +48,7 @@ def render(
     ref: str | None = "HEAD",
     last: Path | None = None,
     ask: bool = False,
+    defaults: Mapping[str, Any] | None = None,
     quiet: bool = True,
 ) -> None:
     """Render the template into ``destination``.
@@ -58,6 +60,7 @@ def render(
         ref: Its branch, tag or commit; None takes the latest tag.
         last: A file with answers of another version, which take the place of defaults.
         ask: Whether to ask the questions that have no answer.
+        defaults: What takes the place of the template's defaults.
         quiet: Whether to say nothing on the way.
 
     Raises:
@@ -87,6 +90,8 @@ def render(
                 defaults=not ask,
                 overwrite=last is not None,
                 quiet=quiet,
+                user_defaults=dict(defaults or {}),
+                # Equal answers give equal files: what a machine remembers counts in `new` alone.
                 settings=copier.Settings(),
             )
         if installed:
@@ -142,12 +147,23 @@ def _copier(source: str, hint: str) -> Iterator[None]:
     except ProcessExecutionError as error:
         raise unreachable(source, git.reason(error.stderr or "") or "git failed", hint) from error
     except (CopierError, ValueError, TypeError) as error:
+        if unknown := re.fullmatch(r"Unknown revision: (['\"])(.*)\1", str(error)):
+            from torchsmith.versions import no_version
+
+            raise no_version(source, unknown[2], hint) from error
         raise InputError(_sentence(error)) from error
 
 
 def _sentence(error: Exception) -> str:
     """What an exception of copier's says to its user: our validators' words without its preface."""
     text = str(error)
+    if wrong := re.fullmatch(
+        r"Invalid choice for '(\w+)': (.*) is not in (\[.*\])", text, re.DOTALL
+    ):
+        # Both are Python literals. The choices are those of the version that is rendered.
+        given, offered = map(ast.literal_eval, wrong.groups()[1:])
+        offer = f"choose from {', '.join(offered)}{did_you_mean(str(given), offered)}"
+        return f"there is no {wrong[1]} '{given}': {offer}"
     if text.startswith("Validation error for question"):
         text = text.partition("': ")[2]
     text = " ".join(text.split())

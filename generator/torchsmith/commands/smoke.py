@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from torchsmith.errors import InputError
 from torchsmith.template import CHECKOUT
 
 
-def unavailable() -> None:
+def unavailable(
+    arguments: Annotated[list[str] | None, typer.Argument(hidden=True)] = None,
+) -> None:
     """Render, build and test combinations of answers, from the template's repository.
 
     Example: torchsmith smoke --strength each --until render
@@ -17,9 +23,11 @@ def unavailable() -> None:
     )
 
 
+SETTINGS: dict[str, bool] = {}
 if CHECKOUT is None:
     smoke = unavailable
+    SETTINGS["ignore_unknown_options"] = True  # the sentence is the answer to each of them
 else:
     from maintenance.smoke.command import smoke
 
-__all__ = ["smoke"]
+__all__ = ["SETTINGS", "smoke"]
