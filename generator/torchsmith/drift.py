@@ -12,7 +12,6 @@ from typing import Literal
 
 import yaml
 
-from torchsmith import git
 from torchsmith.errors import InputError, did_you_mean
 from torchsmith.merge import same
 from torchsmith.project import ANSWERS, MANIFEST, Project, find

@@ -35,8 +35,10 @@ def recall() -> dict[str, str]:
             warnings.simplefilter("ignore", MissingSettingsWarning)
             found = copier.load_settings().defaults
     except (SettingsError, OSError, UnicodeDecodeError) as error:
-        reason = str(error).partition("\n")[0].rstrip(":")
-        raise InputError(f"copier's settings in {_file()} cannot be read: {reason}") from error
+        reason = " ".join(str(error).split())
+        raise InputError(
+            f"copier's settings in {_file()} are broken ({reason}): correct them"
+        ) from error
     return {key: found[key] for key in QUESTIONS if _fits(key, found.get(key))}
 
 
@@ -89,7 +91,7 @@ def _with_defaults(text: str, new: Mapping[str, Any]) -> str | None:
     """Return settings with other defaults, or None where they cannot be put among the lines."""
     before = yaml.safe_load(text) or {}
     changed = text
-    for key, value in new.items():
+    for key, value in reversed(list(new.items())):
         changed = _with_default(changed, key, json.dumps(value, ensure_ascii=False))
     wanted = {**before, "defaults": {**(before.get("defaults") or {}), **new}}
     try:

@@ -40,6 +40,18 @@ def read_answers(file: Path) -> dict[str, Any]:
     return {str(key): value for key, value in answers.items() if not str(key).startswith("_")}
 
 
+def require_empty(destination: Path) -> None:
+    """Refuse to render where something is, but for git's folder.
+
+    Raises:
+        InputError: ``destination`` is a file, or a folder with something in it.
+    """
+    if destination.exists() and not destination.is_dir():
+        raise InputError(f"'{destination}' is a file: name a new folder")
+    if destination.is_dir() and any(entry.name != ".git" for entry in destination.iterdir()):
+        raise InputError(f"'{destination}' is not empty: name a new folder")
+
+
 def render(
     destination: Path,
     answers: Mapping[str, Any],
@@ -66,10 +78,7 @@ def render(
     Raises:
         InputError: The answers or the destination are wrong; nothing was written.
     """
-    if destination.exists() and not destination.is_dir():
-        raise InputError(f"'{destination}' is a file: name a new folder")
-    if destination.is_dir() and any(entry.name != ".git" for entry in destination.iterdir()):
-        raise InputError(f"'{destination}' is not empty: name a new folder")
+    require_empty(destination)
     with _beside(destination) as stage:
         if last:
             stage.mkdir()
@@ -145,13 +154,22 @@ def _copier(source: str, hint: str) -> Iterator[None]:
     except UserMessageError as error:
         raise InputError(str(error)) from error
     except ProcessExecutionError as error:
-        raise unreachable(source, git.reason(error.stderr or "") or "git failed", hint) from error
+        reason = git.reason(error.stderr or "") or "git failed"
+        raise _about(source, reason, hint) or unreachable(source, reason, hint) from error
     except (CopierError, ValueError, TypeError) as error:
-        if unknown := re.fullmatch(r"Unknown revision: (['\"])(.*)\1", str(error)):
-            from torchsmith.versions import no_version
+        raise _about(source, str(error), hint) or InputError(_sentence(error)) from error
 
-            raise no_version(source, unknown[2], hint) from error
-        raise InputError(_sentence(error)) from error
+
+def _about(source: str, reason: str, hint: str) -> InputError | None:
+    """What copier, or git under it, has against the template's place or version."""
+    from torchsmith.versions import no_version
+
+    if unknown := re.fullmatch(r"Unknown revision: (['\"])(.*)\1|invalid reference: (.*)", reason):
+        return no_version(source, unknown[2] or unknown[3], hint)
+    if reason == "Local template must be a directory.":
+        reason = "it is no folder, and an address of git's begins with git+ or ends with .git"
+        return unreachable(source, reason, hint)
+    return None
 
 
 def _sentence(error: Exception) -> str:

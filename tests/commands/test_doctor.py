@@ -215,8 +215,8 @@ def test_restore_gives_files_back_and_loses_nothing(
     git(project, "checkout", "README.md")
 
     done = torchsmith(
-        "doctor", "--project", str(project), "--restore", "LICENSE", "--restore", "csrc/amp/autocast.cpp",
-        cwd=project / "csrc",
+        "doctor", "--project", str(project), "--restore", "LICENSE", "--restore",
+        "csrc/amp/autocast.cpp", cwd=project / "csrc",
     )  # fmt: skip
     assert done.status == 0, done.err
     assert contents(project) == {**fresh, "NOTICE": b"ours alone\n"}

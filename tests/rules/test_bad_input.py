@@ -192,7 +192,7 @@ def test_the_command_reads_an_answers_file_and_options_go_before_it(tmp_path: Pa
         ),
         (["out", "--answers", "list.yml"], "list.yml does not hold answers, which are lines"),
         (["out", "--answers", "broken.yml"], "broken.yml is not YAML"),
-        (["out", "--ref", "v99"], "Unknown revision: 'v99'"),
+        (["out", "--to", "v99"], f"the template '{ROOT}' has no version 'v99': "),
         (["list.yml"], "'list.yml' is a file: name a new folder"),
         (["."], "'.' is not empty: name a new folder"),
     ],

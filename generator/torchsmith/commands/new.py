@@ -90,10 +90,11 @@ def new(
     from torchsmith.doctor import default_python
     from torchsmith.project import find
     from torchsmith.remembered import recall, remember
-    from torchsmith.render import render
+    from torchsmith.render import render, require_empty
 
     source = _source(template)
     _require_place(destination, source)
+    require_empty(destination)
     asked = parse(data)
     given = {**_read(answers), **asked}
     terminal = sys.stdin.isatty() and not as_json

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -23,11 +24,13 @@ def unavailable(
     )
 
 
-SETTINGS: dict[str, bool] = {}
-if CHECKOUT is None:
-    smoke = unavailable
-    SETTINGS["ignore_unknown_options"] = True  # the sentence is the answer to each of them
-else:
-    from maintenance.smoke.command import smoke
+smoke: Callable[..., None] = unavailable
+if CHECKOUT is not None:
+    from maintenance.smoke import command
+
+    smoke = command.smoke
+
+# In a wheel the sentence is the answer to any options.
+SETTINGS = {"ignore_unknown_options": CHECKOUT is None}
 
 __all__ = ["SETTINGS", "smoke"]
