@@ -266,6 +266,49 @@ def test_ctrl_c_ends_in_one_line_and_the_status_of_shells(
     assert (done.status, done.out, done.err) == (130, "", "torchsmith: interrupted\n")
 
 
+@pytest.mark.parametrize("module", ["signal", "torchsmith.cli", "typer", "torchsmith.commands.op"])
+def test_ctrl_c_while_modules_are_imported_too(module: str) -> None:
+    code = f"""
+import sys
+sys.modules.pop({module!r}, None)
+class Interrupted:
+    def find_spec(self, name, *_):
+        if name == {module!r}:
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupted())
+sys.argv = ["torchsmith", "--help"]
+from torchsmith.__main__ import main
+sys.exit(main())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "generator")},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "torchsmith: interrupted\n")
+
+
+def test_help_imports_nothing_slow() -> None:
+    """It is to be there within 0.3 s, of which copier alone would take twice as much."""
+    code = """
+import sys
+sys.argv = ["torchsmith", "--help"]
+from torchsmith.__main__ import main
+main()
+print(*(sys.modules.keys() & {"copier", "jinja2", "yaml", "rich", "packaging", "plumbum"}))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "generator")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "Usage: torchsmith" in done.stdout
+    assert done.stdout.splitlines()[-1] == ""
+
+
 def test_ctrl_c_at_a_question_too(
     torchsmith: Torchsmith, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
