@@ -64,6 +64,21 @@ def questions() -> tuple[str, ...]:
     return tuple(load("questions")["known_answers"]["default"])
 
 
+def choices(question: str) -> list[str]:
+    """Return the answers that a question offers, none where any text will do."""
+    if question == "features":
+        return list(features())
+    if question == "dtypes":
+        return list(load("dtypes")["dtype_catalog"]["default"])
+    return list(load("questions")[question].get("choices", {}).values())
+
+
+def lists() -> dict[str, list[str]]:
+    """Return the questions whose answer is a list, with what it may hold."""
+    rows = load("questions")
+    return {name: choices(name) for name in questions() if rows[name].get("multiselect")}
+
+
 def core_owns(path: PurePosixPath, package: str) -> bool:
     """Whether ``path`` lies in what the core declares as its own."""
     return any(_covers(owned, path, package) for owned in load("features")["core_paths"]["default"])

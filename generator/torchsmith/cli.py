@@ -27,7 +27,7 @@ class Commands(TyperGroup):
         named = [(name, self.commands[name]) for name in self.list_commands(ctx)]
         for heading, maintenance in (("Commands", False), ("For maintainers of a template", True)):
             rows = [
-                (name, command.get_short_help_str(formatter.width))
+                (name, command.get_short_help_str(limit=200))
                 for name, command in named
                 if (name in MAINTENANCE) == maintenance
             ]
@@ -76,7 +76,7 @@ app.command(cls=Command)(update.diff)
 app.command(cls=Command)(doctor.doctor)
 app.add_typer(device.app, name="device")
 app.add_typer(op.app, name="op")
-app.command(cls=Command)(smoke.smoke)
+app.command(name="smoke", cls=Command, context_settings=smoke.SETTINGS)(smoke.smoke)
 
 
 def main() -> int:

@@ -84,19 +84,17 @@ def drift(project: Project, ref: str, ignoring: list[str]) -> Drift:
 
 
 def restore(project: Project, names: list[str]) -> None:
-    """Give files back as the project's version of the template renders them.
+    """Give files back as the project's version of the template renders them, over what is there.
 
     Args:
         project: The project.
         names: The files, as seen from its root.
 
     Raises:
-        InputError: The template has no such file, or git has not what would be lost.
+        InputError: The template has no such file.
     """
     with _pristine(project) as pristine:
         _require_known(names, pristine)
-        for name in names:
-            _require_kept(project, name)
         swap(project.root, pristine, write=names)
 
 
@@ -167,19 +165,6 @@ def _require_known(names: Sequence[str], pristine: Path) -> None:
                 f"the template has no file '{name}' in this project: name one as doctor lists "
                 f"it, from the project's root{did_you_mean(name, known)}"
             )
-
-
-def _require_kept(project: Project, name: str) -> None:
-    """Refuse to write over what git could not give back."""
-    file = project.root / name
-    if not file.exists() and not file.is_symlink():
-        return
-    if git.root_of(project.root) is None:
-        raise InputError(
-            f"'{project.root}' is not under git, so your '{name}' would be lost: move it away first"
-        )
-    if git.git(project.root, "status", "--porcelain", "--ignored", "--", name):
-        raise InputError(f"'{name}' has uncommitted changes, which would be lost: commit them")
 
 
 @contextmanager

@@ -12,9 +12,10 @@ class InputError(Exception):
 
 
 def did_you_mean(word: str, choices: Iterable[str]) -> str:
-    """Return "; did you mean 'x'?" for the choice that is closest to ``word``, or nothing."""
-    close = get_close_matches(word, list(choices), n=1)
-    return f"; did you mean '{close[0]}'?" if close else ""
+    """Return "; did you mean 'x'?" for the choice closest to ``word`` in any case, or nothing."""
+    by_lower = {choice.lower(): choice for choice in choices}
+    close = get_close_matches(word.lower(), by_lower, n=1)
+    return f"; did you mean '{by_lower[close[0]]}'?" if close else ""
 
 
 def require_choice(what: str, word: str, choices: Iterable[str], offer: str = "") -> None:
@@ -34,6 +35,11 @@ def require_choice(what: str, word: str, choices: Iterable[str], offer: str = ""
         raise InputError(
             f"there is no {what} '{word}'{offer and ': '}{offer}{did_you_mean(word, known)}"
         )
+
+
+def unreachable(source: str, reason: str, hint: str) -> InputError:
+    """Return the error that a template cannot be reached."""
+    return InputError(f"the template '{source}' cannot be had: {reason}; {hint}")
 
 
 def refusal(error: OSError) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import errno
 import json
 import re
@@ -19,17 +20,12 @@ from copier.errors import CopierError, DirtyLocalWarning, UserMessageError
 from plumbum import ProcessExecutionError, local
 
 from torchsmith import catalog, git
-from torchsmith.errors import InputError, did_you_mean
+from torchsmith.errors import InputError, did_you_mean, unreachable
 from torchsmith.project import ANSWERS
 from torchsmith.template import CHECKOUT, REPOSITORY, TAG, TEMPLATE, is_release
 
 MOVED = "if it moved: torchsmith update --template URL"
 """What to do where a project's template cannot be reached."""
-
-
-def unreachable(source: str, reason: str, hint: str) -> InputError:
-    """Return the error that a template cannot be reached."""
-    return InputError(f"the template '{source}' cannot be had: {reason}; {hint}")
 
 
 def read_answers(file: Path) -> dict[str, Any]:
@@ -45,6 +41,18 @@ def read_answers(file: Path) -> dict[str, Any]:
     return {str(key): value for key, value in answers.items() if not str(key).startswith("_")}
 
 
+def require_empty(destination: Path) -> None:
+    """Refuse to render where something is, but for git's folder.
+
+    Raises:
+        InputError: ``destination`` is a file, or a folder with something in it.
+    """
+    if destination.exists() and not destination.is_dir():
+        raise InputError(f"'{destination}' is a file: name a new folder")
+    if destination.is_dir() and any(entry.name != ".git" for entry in destination.iterdir()):
+        raise InputError(f"'{destination}' is not empty: name a new folder")
+
+
 def render(
     destination: Path,
     answers: Mapping[str, Any],
@@ -53,6 +61,7 @@ def render(
     ref: str | None = "HEAD",
     last: Path | None = None,
     ask: bool = False,
+    defaults: Mapping[str, Any] | None = None,
     quiet: bool = True,
 ) -> None:
     """Render the template into ``destination``.
@@ -64,15 +73,13 @@ def render(
         ref: Its branch, tag or commit; None takes the latest tag.
         last: A file with answers of another version, which take the place of defaults.
         ask: Whether to ask the questions that have no answer.
+        defaults: What takes the place of the template's defaults.
         quiet: Whether to say nothing on the way.
 
     Raises:
         InputError: The answers or the destination are wrong; nothing was written.
     """
-    if destination.exists() and not destination.is_dir():
-        raise InputError(f"'{destination}' is a file: name a new folder")
-    if destination.is_dir() and any(entry.name != ".git" for entry in destination.iterdir()):
-        raise InputError(f"'{destination}' is not empty: name a new folder")
+    require_empty(destination)
     if packaged(source, ref):
         source, ref = str(TEMPLATE), "HEAD"
     installed = CHECKOUT is None and source == str(TEMPLATE)
@@ -95,6 +102,8 @@ def render(
                 defaults=not ask,
                 overwrite=last is not None,
                 quiet=quiet,
+                user_defaults=dict(defaults or {}),
+                # Equal answers give equal files: what a machine remembers counts in `new` alone.
                 settings=copier.Settings(),
             )
         if installed:
@@ -167,14 +176,34 @@ def _copier(source: str, hint: str) -> Iterator[None]:
     except UserMessageError as error:
         raise InputError(str(error)) from error
     except ProcessExecutionError as error:
-        raise unreachable(source, git.reason(error.stderr or "") or "git failed", hint) from error
+        reason = git.reason(error.stderr or "") or "git failed"
+        raise _about(source, reason, hint) or unreachable(source, reason, hint) from error
     except (CopierError, ValueError, TypeError) as error:
-        raise InputError(_sentence(error)) from error
+        raise _about(source, str(error), hint) or InputError(_sentence(error)) from error
+
+
+def _about(source: str, reason: str, hint: str) -> InputError | None:
+    """What copier, or git under it, has against the template's place or version."""
+    from torchsmith.versions import no_version
+
+    if unknown := re.fullmatch(r"Unknown revision: (['\"])(.*)\1|invalid reference: (.*)", reason):
+        return no_version(source, unknown[2] or unknown[3], hint)
+    if reason == "Local template must be a directory.":
+        reason = "it is no folder, and an address of git's begins with git+ or ends with .git"
+        return unreachable(source, reason, hint)
+    return None
 
 
 def _sentence(error: Exception) -> str:
     """What an exception of copier's says to its user: our validators' words without its preface."""
     text = str(error)
+    if wrong := re.fullmatch(
+        r"Invalid choice for '(\w+)': (.*) is not in (\[.*\])", text, re.DOTALL
+    ):
+        # Both are Python literals. The choices are those of the version that is rendered.
+        given, offered = map(ast.literal_eval, wrong.groups()[1:])
+        offer = f"choose from {', '.join(offered)}{did_you_mean(str(given), offered)}"
+        return f"there is no {wrong[1]} '{given}': {offer}"
     if text.startswith("Validation error for question"):
         text = text.partition("': ")[2]
     text = " ".join(text.split())

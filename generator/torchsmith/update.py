@@ -17,10 +17,10 @@ from typing import Any
 from packaging.version import InvalidVersion, Version
 
 from torchsmith import git
-from torchsmith.errors import InputError
+from torchsmith.errors import InputError, unreachable
 from torchsmith.files import same, swap
 from torchsmith.project import ANSWERS, Project, find
-from torchsmith.render import MOVED, packaged, render, unreachable
+from torchsmith.render import MOVED, packaged, render
 from torchsmith.sides import Sides, collides, renamed_paths
 from torchsmith.template import TAG
 
@@ -93,8 +93,12 @@ class Outcome:
     conflicts: list[git.Conflict]
 
 
-def releases(source: str) -> list[str]:
+def releases(source: str, hint: str = MOVED) -> list[str]:
     """Return the released versions of a template, the oldest first.
+
+    Args:
+        source: Path or URL of the template.
+        hint: What to do if it cannot be reached.
 
     Raises:
         InputError: The template cannot be reached.
@@ -102,7 +106,7 @@ def releases(source: str) -> list[str]:
     try:
         tags = git.git(Path.cwd(), "ls-remote", "--tags", "--refs", git.address(source))
     except git.GitError as error:
-        raise unreachable(source, error.reason, MOVED) from error
+        raise unreachable(source, error.reason, hint) from error
     found = []
     for line in tags.splitlines():
         tag = line.rpartition("refs/tags/")[2]

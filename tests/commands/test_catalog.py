@@ -89,7 +89,7 @@ def test_usage_lines_are_words(command: tuple[str, ...], torchsmith: Torchsmith)
         (("add",), "add [OPTIONS] FEATURE..."),
         (("names",), "names [OPTIONS] NAME..."),
         (("new",), "new [OPTIONS] FOLDER"),
-        (("doctor",), "doctor [OPTIONS] [FOLDER]"),
+        (("doctor",), "doctor [OPTIONS]"),
         (("op", "add"), "op add [OPTIONS] OPERATOR"),
     ],
 )

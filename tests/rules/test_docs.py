@@ -9,13 +9,13 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from torchsmith.release import REPOSITORY
 
 from benchmarks import units
 from benchmarks.figures import STORE, Report, Row
 from maintenance import pages, recording
 from rendering import HOSTILE, ROOT, Renderer, files
 from torchsmith import __version__
+from torchsmith.template import REPOSITORY
 
 TEST_ID = re.compile(r"`((?:device/)?tests/[\w/]+\.py)::(\w+)`")
 CODE = re.compile(r"^```.*?^```$", re.M | re.S)

@@ -15,11 +15,12 @@ from torchsmith.commands.common import (
     FOUND,
     OUTDATED,
     Json,
+    ProjectIfAny,
     print_json,
     print_table,
     working,
 )
-from torchsmith.errors import InputError
+from torchsmith.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
     from torchsmith.doctor import Finding
@@ -28,12 +29,7 @@ if TYPE_CHECKING:
 
 
 def doctor(
-    folder: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="FOLDER", help="A project; by default the one here, if there is one."
-        ),
-    ] = None,
+    project: ProjectIfAny = None,
     python: Annotated[
         str | None,
         typer.Option(
@@ -65,23 +61,23 @@ def doctor(
 ) -> None:
     """Check the tools that a build needs, and how a project differs from its template.
 
-    Example: torchsmith doctor torch-foo
+    Example: torchsmith doctor --project torch-foo
 
     Each finding comes with a fix. The status is 1 if there is a problem; your edits are none.
     """
     from torchsmith.project import find, is_project
 
-    project = None
-    if folder or drift or restore or ignore or is_project(Path()):
-        project = find(folder or Path())
-    if project and (restore or ignore):
-        _change(project, restore or [], ignore or [], as_json=as_json)
+    found = None
+    if project or drift or restore or ignore or is_project(Path()):
+        found = find(project or Path())
+    if found and (restore or ignore):
+        _change(found, restore or [], ignore or [], as_json=as_json)
         return
     findings = [] if drift else _tools(python)
     drifted = None
-    if project:
+    if found:
         with working("Rendering what the answers give"):
-            more, drifted = _look_at(project)
+            more, drifted = _look_at(found)
         findings += more
     if as_json:
         shown = asdict(drifted) if drifted else None
@@ -97,6 +93,10 @@ def doctor(
 def _change(project: Project, back: list[str], unheard: list[str], *, as_json: bool) -> None:
     from torchsmith.drift import ignore, ignored, restore
 
+    for name in {*back, *unheard}:
+        _require_known(project, name)
+    for name in back:
+        _require_kept(project, name)
     with working("Rendering what the answers give"):
         if back:
             restore(project, back)
@@ -110,6 +110,52 @@ def _change(project: Project, back: list[str], unheard: list[str], *, as_json: b
         print(f"As {project.version} renders them: {', '.join(back)}")
     if unheard:
         print(f"Ignored from now on: {', '.join(unheard)}")
+
+
+def _require_known(project: Project, name: str) -> None:
+    """Refuse a file that neither is there nor ever was: so much is known before a render.
+
+    Raises:
+        InputError: The template has no such file.
+    """
+    from torchsmith import git
+
+    under_git = shutil.which("git") and git.root_of(project.root)
+    inside = not Path(name).is_absolute() and ".." not in Path(name).parts
+    if inside and ((project.root / name).exists() or not under_git):
+        return
+    if not inside or not git.git(project.root, "log", "-1", "--format=%h", "--all", "--", name):
+        known = git.git(project.root, "ls-files").splitlines() if under_git else []
+        raise InputError(
+            f"the template has no file '{name}' in this project: name one as doctor lists it, "
+            f"from the project's root{did_you_mean(name, known)}"
+        )
+
+
+def _require_kept(project: Project, name: str) -> None:
+    """Refuse to write over what git could not give back.
+
+    Raises:
+        InputError: It could not.
+    """
+    from torchsmith import git
+
+    file = project.root / name
+    if not file.exists() and not file.is_symlink():
+        return
+    if not shutil.which("git") or git.root_of(project.root) is None:
+        raise InputError(
+            f"'{project.root}' is not under git, so nothing could bring your '{name}' back: move "
+            "it away first"
+        )
+    if not git.git(project.root, "status", "--porcelain", "--ignored", "--", name):
+        return
+    if file.is_file() and not file.is_symlink():
+        content = git.git(project.root, "hash-object", "--", name).strip()
+        found = ("log", "-1", "--format=%h", "--all", f"--find-object={content}")
+        if git.git(project.root, *found, "--", name):
+            return
+    raise InputError(f"'{name}' has uncommitted changes, which would be lost: commit them")
 
 
 def _tools(python: str | None) -> list[Finding]:
@@ -160,9 +206,8 @@ def _compare(project: Project) -> tuple[Finding, Drift | None]:
     try:
         drifted = drift(project, ref, ignoring)
     except InputError as error:
-        if f"'{project.version}'" in str(error):
-            fix = f"correct _commit in {file}"
-            return Finding("template", "problem", f"has no {project.version}: {error}", fix), None
+        if f"no version '{project.version}'" in str(error):
+            return Finding("template", "problem", str(error), f"correct _commit in {file}"), None
         return Finding("answers", "problem", str(error), f"correct them in {file}"), None
     if drifted.before == drifted.after:
         return Finding("template", "ok", f"{drifted.before}, the newest"), drifted

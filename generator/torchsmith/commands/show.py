@@ -8,17 +8,11 @@ from typing import Annotated
 
 import typer
 
-from torchsmith.commands.common import FOUND, Json, print_json, print_table
+from torchsmith.commands.common import FOUND, Json, ProjectIfAny, print_json, print_table
 
 
 def features(
-    project: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="The project, or a folder in it; by default the one here, if there is one.",
-        ),
-    ] = None,
+    project: ProjectIfAny = None,
     as_json: Json = False,
 ) -> None:
     """Show the features that a backend can have and, in a project, why one is on.

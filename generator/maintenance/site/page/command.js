@@ -28,7 +28,7 @@ function commands(answers) {
   const folder = interpreter(answers).globals("distribution");
   return {
     command: `copier copy --vcs-ref ${version} --defaults ${given} ${from} ${folder}`,
-    new: `torchsmith new ${folder} --template ${from} --ref ${version} --defaults ${given}`,
+    new: `torchsmith new ${folder} --template ${from} --to ${version} --defaults ${given}`,
   };
 }
 
