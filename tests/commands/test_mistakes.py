@@ -99,7 +99,7 @@ MISTAKES: dict[str, tuple[str, ...]] = {
                                     "type of PyTorch's own: try -d backend_name=my_cuda",
                                     "new", "torch-cuda", "--defaults"),
     "a folder named as a keyword": ("as 'lambda' is a keyword of Python: try -d "
-                                    "backend_name=lambda_chip", "new", "full/Lambda"),
+                                    "backend_name=lambda_chip", "new", "full/torch-lambda"),
     "no release": ("' has no version 'v99': ", "new", "out", "--to", "v99"),
     "git in a repository": ("is in the git repository '", "new", "repository/out", "--git"),
     "a file": ("'file' is a file: name a new folder", "new", "file"),

@@ -50,7 +50,7 @@ def test_it_builds_then_tests_and_reports(
     assert done.status == 0, done.err
     assert done.json == {
         "destination": str(tmp_path / "out"),
-        "backend_name": "out",
+        "backend_name": "foo",
         "features": ["amp", "rng", "storage", "publishing"],
         "version": "v1.0.0",
         "committed": False,
@@ -218,7 +218,8 @@ def test_an_address_that_copier_takes_for_a_folder_is_refused_by_name(
         ("torch-acme", (), "acme"),
         ("torch_acme", (), "acme"),
         ("PyTorch-Acme", (), "acme"),
-        ("Acme NPU", (), "acme_npu"),
+        ("Acme NPU", (), "foo"),
+        ("torch-acme-npu", (), "acme_npu"),
         ("a/b/torch-x2", (), "x"),
         ("2027", (), "foo"),
         (".", (), "here"),

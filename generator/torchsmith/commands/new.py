@@ -78,9 +78,10 @@ def new(
             show_default=False,
         ),
     ] = None,
+    ref: Annotated[str | None, typer.Option(hidden=True, help="The old name of --to.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Render a backend; without an answer it has the name of its folder.
+    """Render a backend; in a folder torch-NAME it has that name, unless another is answered.
 
     Example: torchsmith new torch-acme --defaults -d features=amp,rng
 
@@ -92,6 +93,7 @@ def new(
     from torchsmith.remembered import recall, remember
     from torchsmith.render import render, require_empty
 
+    to = to or ref
     source = _source(template)
     _require_place(destination, source)
     require_empty(destination)
