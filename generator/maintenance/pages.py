@@ -106,6 +106,7 @@ def clone() -> str:
     return shell(
         f"git clone {url} && cd {url.rpartition('/')[2]}",
         "make demo    # renders the sample backend foo, builds it, runs its quickstart",
+        "make test    # what a change must pass: renders, builds and exercises foo",
     )
 
 

@@ -213,10 +213,10 @@ def _plan(
         moved=sides.moved,
         renamed={old: new for old, new in sides.renamed.items() if new in changed},
         deleted=sides.deleted,
-        own=_stranded(project, updated, own - {*renames.values()}) | {
+        own={
             path: f"was {old}, which the template no longer has"
             for path, old in sides.orphaned.items()
-        },
+        } | _stranded(project, updated, own - {*sides.renamed.values()}),
         lost=sorted(lost),
         blocked=[
             path for path in differences.added if not _free(project.root / path, files / path)
