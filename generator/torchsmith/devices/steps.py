@@ -60,7 +60,7 @@ STEPS = {
         "Wait for the stream's work, then throw the first failure that nobody was told of."
     ),
     "wait": (
-        "Let the stream wait for the event on the device, not here: the SDK's stream-wait- event."
+        "Let the stream wait for the event on the device, not here: the SDK's stream-wait-event."
     ),
     "launch_host": "The SDK's host function in stream order. Leave it out where the SDK has none.",
     "create_event": "The SDK's new event, with or without timing.",
@@ -75,8 +75,8 @@ STEPS = {
     ),
     "elapsed_ms": "The SDK's time between two events, in milliseconds.",
     "copy_bytes": (
-        "The SDK's asynchronous copy, in any direction. With host memory that is not page- "
-        "locked, wait until it is done before you return."
+        "The SDK's asynchronous copy, in any direction. With host memory that is not "
+        "page-locked, wait until it is done before you return."
     ),
     "fill_bytes": "The SDK's asynchronous memset.",
 }

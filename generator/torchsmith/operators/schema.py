@@ -130,15 +130,20 @@ def _torchgen() -> Path:
 
 def _forms(base: str, rows: list[dict[str, Any]], folder: Path) -> Iterator[Operator]:
     """Yield the forms of an operator that want a kernel."""
-    from torchgen.gen import get_grouped_native_functions, parse_tags_yaml
-    from torchgen.model import Location, NativeFunction, NativeFunctionsGroup
+    from torchgen.gen import parse_tags_yaml, pre_group_native_functions
+    from torchgen.model import Location, NativeFunction, NativeFunctionsGroup, SchemaKind
 
     tags = parse_tags_yaml(str(folder / "tags.yaml"))
     parsed = [NativeFunction.from_yaml(row, Location("", 0), tags)[0] for row in rows]
     alone: dict[str, list[Any]] = defaultdict(list)
-    for group in get_grouped_native_functions(parsed):
-        if not isinstance(group, NativeFunctionsGroup):
-            alone[group.func.name.overload_name].append(group)
+    for variants in pre_group_native_functions(parsed).values():
+        # Where the function writes into an argument, as rrelu_with_noise does, its functional
+        # variant has another name, and torchgen makes no group.
+        functional, mutable = map(variants.get, (SchemaKind.functional, SchemaKind.mutable))
+        group = NativeFunctionsGroup.from_dict(variants) if functional else None
+        if group is None:
+            for each in variants.values():
+                alone[(mutable or each).func.name.overload_name].append(each)
             continue
         members = [each for each in (group.functional, group.inplace, group.out) if each]
         if functions := _wanted(members, structured=group.structured):
