@@ -1,4 +1,4 @@
-"""What the `torchsmith` command runs first: Ctrl-C is heard while its modules are imported too."""
+"""The entry point of `torchsmith`: Ctrl-C is handled while the modules are imported, too."""
 
 from __future__ import annotations
 

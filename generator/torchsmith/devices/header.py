@@ -8,7 +8,7 @@ from pathlib import Path
 
 from torchsmith.errors import InputError
 
-# A heading of a group, or a declaration; what is indented is a struct's.
+# The heading of a group, or a declaration; indented lines belong to structs.
 DECLARATION = re.compile(
     r"^// --- (?P<group>\w+).* ---$"
     r"|^(?P<result>[A-Za-z_][\w:<>, ]*[ *]+)(?P<name>\w+)"
@@ -39,7 +39,7 @@ class Function:
 
     @property
     def unused(self) -> str:
-        """Its parameters' list, with their names in comments: the body does not use them yet."""
+        """The list of parameters, with their names in comments, as the body does not use them."""
         return ", ".join(
             NAME.sub(r"/*\g<name>*/\g<rest>", parameter).replace("(*/", "(* /")
             for parameter in self.parameters
@@ -47,7 +47,7 @@ class Function:
 
 
 def read(header: Path) -> list[Function]:
-    """Return the functions of a header, in its order.
+    """Return the functions of a header, in the same order.
 
     Raises:
         InputError: There is no such header, or no function in it.

@@ -13,7 +13,7 @@ from torchsmith.project import Project
 from torchsmith.swap import put
 
 TEMPLATES = Path(__file__).with_name("files")
-"""Its files, with what differs between devices between @ signs."""
+"""Templates of the files, with placeholders between @ signs."""
 FILES = ("runtime.cpp", "kernels/fill.cpp", "device.cmake", "support.toml")
 
 
@@ -21,8 +21,8 @@ def write(project: Project, device: str) -> list[str]:
     """Write the folder of a new device into a project, and return its files.
 
     Raises:
-        InputError: The name is none for a device, or its folder exists.
-        OSError: The system refuses; the project is as it was.
+        InputError: The name is not valid for a device, or its folder exists.
+        OSError: The files cannot be written; the project is unchanged.
     """
     if not re.fullmatch("[a-z][a-z0-9_]*", device):
         raise InputError(
@@ -51,9 +51,9 @@ def write(project: Project, device: str) -> list[str]:
 
 
 def _functions(root: Path, name: str) -> str:
-    """Return the functions of the project's own header, in its order, to be filled in."""
+    """Return skeletons of the functions of the project's own header, in the same order."""
     functions = header.read(root / "device" / "include" / name / "device" / "runtime.h")
-    # Those that every device library has are defined beside the devices.
+    # Functions that every device library shares are defined in the folder above the devices.
     common = "\n".join(file.read_text("utf-8") for file in (root / "device").glob("*.cpp"))
     text, group = "", ""
     for function in functions:

@@ -1,7 +1,7 @@
-// Devices, memory, streams, events and copies of bytes, made of your SDK's. runtime.h says what each function promises,
-// the comments here how to begin.
+// Devices, memory, streams, events and copies of bytes, by your SDK. runtime.h says what each function has to do, the
+// comments here how to begin.
 //
-// Until a function is written it throws, and says so. One that is deleted is absent: whoever needs it is told its name.
+// A function throws until it is written. If you delete one, callers get an error with its name.
 #include <string>
 
 #include <@name@/device/runtime.h>
@@ -9,7 +9,7 @@
 namespace torch_@name@::device {
 namespace {
 
-// Goes away with the last function that is not written.
+// Remove this with the last function that uses it.
 [[noreturn]] void not_written(const char* function) {
   throw Error(ErrorCode::kUnsupported,
               std::string("@SHOUT@: ") + function + " is not written yet: write it in device/@device@/runtime.cpp");

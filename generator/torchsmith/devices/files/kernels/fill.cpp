@@ -1,4 +1,4 @@
-// The first kernel family, for bytes that lie side by side: an example that needs nothing but fill_bytes.
+// The first kernel family, for contiguous tensors of one-byte elements: an example that needs only fill_bytes.
 #include <@name@/device/kernels.h>
 
 namespace torch_@name@::device {
@@ -22,10 +22,10 @@ size_t element_count(const TensorView& view) {
 }  // namespace
 
 Answer fill(const Launch& launch, const TensorView& out, const Scalar& value) {
-  if (!is_dense(out)) return Answer::unsupported("elements that do not lie side by side");
+  if (!is_dense(out)) return Answer::unsupported("a tensor that is not contiguous");
   switch (out.dtype) {
     case DType::kBool:
-      // A probe asks what the launch would answer, and must do nothing.
+      // A probe only asks for the answer, and must do nothing.
       if (launch.probe) return Answer::done();
       fill_bytes(launch.stream, out.data, value.to<bool>() ? 1 : 0, element_count(out));
       return Answer::done();
@@ -34,7 +34,7 @@ Answer fill(const Launch& launch, const TensorView& out, const Scalar& value) {
       fill_bytes(launch.stream, out.data, static_cast<uint8_t>(value.to<int64_t>()), element_count(out));
       return Answer::done();
     default:
-      // Whatever is declined runs on the CPU.
+      // Declined operators run on the CPU.
       return Answer::unsupported("element type");
   }
 }
