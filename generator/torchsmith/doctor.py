@@ -1,4 +1,4 @@
-"""Whether this machine can build a backend: one finding for each tool, with what to do about it."""
+"""Checks whether this machine can build a backend: one finding with a fix for each tool."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from torchsmith.errors import InputError
 
 Status = Literal["ok", "warning", "problem"]
 
-# Asks the Python that builds, which may be another one than ours.
+# Runs in the Python that builds, which may differ from the one that runs torchsmith.
 _PROBE = """
 import importlib.metadata, json, os, sys, sysconfig
 def version(name):
@@ -50,7 +50,7 @@ int main() { return static_cast<int>(std::span<int>().size()); }
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found of one thing, and what to do where it is not right."""
+    """The result of one check, and the fix if it is not ok."""
 
     check: str
     status: Status
@@ -66,10 +66,10 @@ def default_python() -> str:
 
 
 def toolchain(python: str) -> list[Finding]:
-    """Look at everything that a build needs.
+    """Check everything that a build needs.
 
     Raises:
-        InputError: ``python`` is no Python.
+        InputError: ``python`` is not a Python interpreter.
     """
     program = Path(shutil.which(python) or python).absolute()
     try:
@@ -78,7 +78,7 @@ def toolchain(python: str) -> list[Finding]:
             capture_output=True,
             text=True,
             check=True,
-            # Python imports from where it is started, if it is asked with -c.
+            # With -c, Python imports modules from the current folder.
             cwd=program.anchor,
         )
         has = json.loads(probe.stdout)

@@ -20,7 +20,7 @@ from torchsmith.template import REPOSITORY, TEMPLATE
 
 PAGE = Path(__file__).parent / "page"
 VENDOR = Path(__file__).parent / "vendor"
-# Each language of prism builds on those before it.
+# In order: a language of prism may extend those before it.
 LIBRARIES = {
     "fflate": ("fflate.js",),
     "prism": tuple(
@@ -29,7 +29,7 @@ LIBRARIES = {
 }
 LICENSES = "generator/catalog/licenses"
 MACROS = {"name_problem", "name_clash", "suggest", "text_problem"}
-# They judge command lines and folders, of which the page has none.
+# Checks of the command line and of the folder, which the page does not have.
 SILENT = ("answers_problem", "destination_problem")
 SCRIPTS = (
     "jinja.js",
@@ -42,12 +42,12 @@ SCRIPTS = (
     "file.js",
     "page.js",
 )
-# What copier takes from elsewhere than the answers.
+# Variables of copier that are not answers.
 OUTSIDE = {"answers_file": ".copier-answers.yml", "dst_path": "", "data": {}}
 
 
 def files(template: Path) -> list[dict[str, Any]]:
-    """Return the template's files: each its path, its mode, and its content as text or as data."""
+    """Return the template's files: path, mode, and content as text or as a compiled template."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "template"],
         cwd=template,
@@ -103,7 +103,7 @@ def catalog_data(template: Path) -> dict[str, Any]:
 
 
 def question(name: str) -> dict[str, Any]:
-    """Return what the page needs of a question: its default and its check are templates."""
+    """Return what the page needs of a question, with its default and its check compiled."""
     row = catalog.load("questions")[name]
     return {
         "help": row["help"],
@@ -140,7 +140,7 @@ def data(template: Path, source: str) -> dict[str, Any]:
 
 
 def packed(content: dict[str, Any]) -> str:
-    """Return the data as page/data.js takes it: the same content gives the same text."""
+    """Return the data as page/data.js unpacks it; equal content gives equal text."""
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
@@ -150,14 +150,14 @@ def page(content: dict[str, Any]) -> str:
     text = (PAGE / "index.html").read_text("utf-8")
     for library, scripts in LIBRARIES.items():
         folder = VENDOR / library
-        # Whoever has the page has the library, and its licence asks to come along.
+        # The page contains the libraries, so it has to contain their licences.
         licence, *codes = (
             (folder / name).read_text("utf-8").strip() for name in ("LICENSE", *scripts)
         )
         text = text.replace(f"/* {library} */", "\n".join([f"/*\n{licence}\n*/", *codes]))
     text = text.replace("/* style.css */", (PAGE / "style.css").read_text("utf-8"))
     for name in SCRIPTS:
-        # Comments are for those who read the source.
+        # Comments are not needed in the page.
         script = re.sub(r"^ *//.*\n", "", (PAGE / name).read_text("utf-8"), flags=re.MULTILINE)
         text = text.replace(f"/* {name} */", script)
     return text.replace("/* data */", packed(content))

@@ -1,4 +1,4 @@
-"""What a smoke run varies: axes with a few values each, and which combinations are legal."""
+"""The axes of a smoke run with their values, and which combinations are legal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from torchsmith import catalog
 from torchsmith.errors import InputError, did_you_mean, require_choice
 
-# Legal answers that break whatever forgets to quote or relies on the length of a name.
+# Legal answers that break code without quoting, or that relies on the length of a name.
 HOSTILE: dict[str, Any] = {
     "backend_name": "zq_a_rather_long_but_legal_device_name",
     "display_name": 'Ünïcode "Quoted" {Braces} & Co',
@@ -33,7 +33,7 @@ class Space:
     def legal(self, part: Mapping[str, Any]) -> bool:
         """Whether values for some of the axes can be completed to a legal row.
 
-        Features that require one another and presets are the only rules, so what is missing can
+        The only rules are presets and features that require others, so the missing values can
         always be chosen one by one.
         """
         features = catalog.features()
@@ -85,8 +85,13 @@ def on(row: Row) -> frozenset[str]:
     return frozenset(id for id in catalog.features() if row[id])
 
 
+<<<<<<< HEAD
 def space(pinned: Mapping[str, Any]) -> Space:
     """Return the axes, where answers that were given leave one value."""
+=======
+def space(pinned: Mapping[str, str]) -> Space:
+    """Return the axes; an axis whose answer is given has one value."""
+>>>>>>> page
     questions = catalog.load("questions")
     for name in pinned:
         require_choice("question", name, catalog.questions())
@@ -95,7 +100,7 @@ def space(pinned: Mapping[str, Any]) -> Space:
     axes["dtypes"] = _dtypes(pinned)
     for name in ("license", "ci_provider"):
         axes[name] = _choice(pinned, name, tuple(questions[name]["choices"].values()))
-    # The machine may lack what another device is built with: that one is tried only if asked for.
+    # This machine may lack the SDK of another device, so one is only tried on request.
     devices = tuple(questions["device"]["choices"].values())
     axes["device"] = _choice({"device": "simulator", **pinned}, "device", devices)
     if "features" in pinned:

@@ -8,8 +8,13 @@ from pathlib import Path
 
 from torchsmith.errors import InputError
 
+<<<<<<< HEAD
 # A heading of a group, or a declaration; what is indented is a struct's.
 _LINE = re.compile(
+=======
+# The heading of a group, or a declaration; indented lines belong to structs.
+DECLARATION = re.compile(
+>>>>>>> page
     r"^// --- (?P<group>\w+).* ---$"
     r"|^(?P<result>[A-Za-z_][\w:<>, ]*[ *]+)(?P<name>\w+)"
     r"\((?P<parameters>[^;{}]*)\)(?P<noexcept> noexcept)?;",
@@ -39,15 +44,20 @@ class Declaration:
 
     @property
     def unused(self) -> str:
-        """Its parameters' list, with their names in comments: the body does not use them yet."""
+        """The list of parameters, with their names in comments, as the body does not use them."""
         return ", ".join(
             _PARAMETER_NAME.sub(r"/*\g<name>*/\g<rest>", parameter).replace("(*/", "(* /")
             for parameter in self.parameters
         )
 
 
+<<<<<<< HEAD
 def read(header: Path) -> list[Declaration]:
     """Return the functions of a header, in its order.
+=======
+def read(header: Path) -> list[Function]:
+    """Return the functions of a header, in the same order.
+>>>>>>> page
 
     Raises:
         InputError: There is no such header, or no function in it.

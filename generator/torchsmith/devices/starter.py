@@ -12,15 +12,21 @@ from torchsmith.files import write_texts
 from torchsmith.jinja import environment
 from torchsmith.project import Project
 
+<<<<<<< HEAD
 TEMPLATES = ("runtime.cpp.jinja", "kernels/fill.cpp.jinja", "device.cmake", "support.toml.jinja")
+=======
+TEMPLATES = Path(__file__).with_name("files")
+"""Templates of the files, with placeholders between @ signs."""
+FILES = ("runtime.cpp", "kernels/fill.cpp", "device.cmake", "support.toml")
+>>>>>>> page
 
 
 def write_device(project: Project, device: str) -> list[str]:
     """Write the folder of a new device into a project, and return its files.
 
     Raises:
-        InputError: The name is none for a device, or its folder exists.
-        OSError: The system refuses; the project is as it was.
+        InputError: The name is not valid for a device, or its folder exists.
+        OSError: The files cannot be written; the project is unchanged.
     """
     if not re.fullmatch("[a-z][a-z0-9_]*", device):
         raise InputError(
@@ -47,8 +53,15 @@ def write_device(project: Project, device: str) -> list[str]:
     return [*files]
 
 
+<<<<<<< HEAD
 def _to_write(root: Path, name: str) -> list[header.Declaration]:
     """Return what the project's own header declares, but for what all devices have in common."""
     declared = header.read(root / "device" / "include" / name / "device" / "runtime.h")
+=======
+def _functions(root: Path, name: str) -> str:
+    """Return skeletons of the functions of the project's own header, in the same order."""
+    functions = header.read(root / "device" / "include" / name / "device" / "runtime.h")
+    # Functions that every device library shares are defined in the folder above the devices.
+>>>>>>> page
     common = "\n".join(file.read_text("utf-8") for file in (root / "device").glob("*.cpp"))
     return [each for each in declared if not re.search(rf"\b{each.name}\(.*\{{", common)]
