@@ -113,8 +113,8 @@ release-check: $(READY)  ## what a release publishes: built, checked, installed 
 	$(BIN)/python -m twine check --strict $(DIST)/*
 	$(BIN)/python -m venv $(TRIAL)
 	$(TRIAL)/bin/python -m pip install --quiet $(DIST)/*.whl
-	cd $(TRIAL) && bin/torchsmith --version && bin/torchsmith new torch-foo --defaults
-	cd $(TRIAL) && bin/torchsmith smoke --strength each --until render
+	cd $(TRIAL) && bin/torchsmith --version && for preset in minimal standard full; do \
+	  bin/torchsmith new torch-$$preset --defaults -d backend_name=foo -d preset=$$preset || exit 1; done
 
 clean:  ## remove what was made, the environment too
 	rm -rf build $(VENV)
