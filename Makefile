@@ -22,7 +22,7 @@ PACKAGES := $(if $(filter opencl,$(DEVICE)),pocl-opencl-icd ocl-icd-opencl-dev o
 export PATH := $(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 
-.PHONY: help venv packages demo test test-all lint format docs recording bench reserved compat site conformance fuzz sanitize release-check clean
+.PHONY: help venv packages demo test test-all faults lint format docs recording bench reserved compat site conformance fuzz sanitize release-check clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*  ## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*  ## (.*)/  make \1\t\2/' | expand -t 22
@@ -61,6 +61,9 @@ endif
 
 test-all: $(READY)  ## every test, as a night and a release run them: other projects are built, too
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup tests
+
+faults: $(READY)  ## plant faults one by one, and say which tests catch each: hours; WORDS="autocast" for some of them
+	PYTHONPATH=generator:tests $(BIN)/python -m faults $(WORDS)
 
 lint: $(READY)  ## formatting and types of our own Python
 	$(BIN)/ruff format --check .

@@ -1,8 +1,4 @@
-<<<<<<< HEAD
 """What the `torchsmith` command runs first: Ctrl-C is answered while modules are imported too.
-=======
-"""The entry point of `torchsmith`: Ctrl-C is handled while the modules are imported, too."""
->>>>>>> page
 
 Before this module Python itself starts, and prints a traceback for a Ctrl-C in its `site`.
 """

@@ -64,5 +64,10 @@ def test_pytorch_is_inside_its_window_and_reserved_names_are_its_own() -> None:
     assert f"torch {TESTED}." in (CATALOG / "reserved.yml").read_text("utf-8")
 
 
+def test_what_runs_on_the_cpu_is_said_of_the_tested_pytorch() -> None:
+    known = ROOT / "template" / "tests" / "conformance" / "known.toml"
+    assert found(known, r'torch = "([\d.]+)"') == {".".join(TESTED.split(".")[:2])}
+
+
 def test_our_version_has_an_entry_in_the_changelog() -> None:
     assert f"## {torchsmith.__version__}" in (ROOT / "CHANGELOG.md").read_text("utf-8")

@@ -85,13 +85,8 @@ def on(row: Row) -> frozenset[str]:
     return frozenset(id for id in catalog.features() if row[id])
 
 
-<<<<<<< HEAD
 def space(pinned: Mapping[str, Any]) -> Space:
     """Return the axes, where answers that were given leave one value."""
-=======
-def space(pinned: Mapping[str, str]) -> Space:
-    """Return the axes; an axis whose answer is given has one value."""
->>>>>>> page
     questions = catalog.load("questions")
     for name in pinned:
         require_choice("question", name, catalog.questions())

@@ -8,13 +8,8 @@ from pathlib import Path
 
 from torchsmith.errors import InputError
 
-<<<<<<< HEAD
 # A heading of a group, or a declaration; what is indented is a struct's.
 _LINE = re.compile(
-=======
-# The heading of a group, or a declaration; indented lines belong to structs.
-DECLARATION = re.compile(
->>>>>>> page
     r"^// --- (?P<group>\w+).* ---$"
     r"|^(?P<result>[A-Za-z_][\w:<>, ]*[ *]+)(?P<name>\w+)"
     r"\((?P<parameters>[^;{}]*)\)(?P<noexcept> noexcept)?;",
@@ -51,13 +46,8 @@ class Declaration:
         )
 
 
-<<<<<<< HEAD
 def read(header: Path) -> list[Declaration]:
     """Return the functions of a header, in its order.
-=======
-def read(header: Path) -> list[Function]:
-    """Return the functions of a header, in the same order.
->>>>>>> page
 
     Raises:
         InputError: There is no such header, or no function in it.

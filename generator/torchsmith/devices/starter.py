@@ -12,13 +12,7 @@ from torchsmith.files import write_texts
 from torchsmith.jinja import environment
 from torchsmith.project import Project
 
-<<<<<<< HEAD
 TEMPLATES = ("runtime.cpp.jinja", "kernels/fill.cpp.jinja", "device.cmake", "support.toml.jinja")
-=======
-TEMPLATES = Path(__file__).with_name("files")
-"""Templates of the files, with placeholders between @ signs."""
-FILES = ("runtime.cpp", "kernels/fill.cpp", "device.cmake", "support.toml")
->>>>>>> page
 
 
 def write_device(project: Project, device: str) -> list[str]:
@@ -53,15 +47,8 @@ def write_device(project: Project, device: str) -> list[str]:
     return [*files]
 
 
-<<<<<<< HEAD
 def _to_write(root: Path, name: str) -> list[header.Declaration]:
     """Return what the project's own header declares, but for what all devices have in common."""
     declared = header.read(root / "device" / "include" / name / "device" / "runtime.h")
-=======
-def _functions(root: Path, name: str) -> str:
-    """Return skeletons of the functions of the project's own header, in the same order."""
-    functions = header.read(root / "device" / "include" / name / "device" / "runtime.h")
-    # Functions that every device library shares are defined in the folder above the devices.
->>>>>>> page
     common = "\n".join(file.read_text("utf-8") for file in (root / "device").glob("*.cpp"))
     return [each for each in declared if not re.search(rf"\b{each.name}\(.*\{{", common)]

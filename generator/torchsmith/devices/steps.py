@@ -69,13 +69,8 @@ STEPS = {
     "synchronize_event": ("Wait for that work, then throw the first failure not reported yet."),
     "elapsed_ms": "The SDK's time between two events, in milliseconds.",
     "copy_bytes": (
-<<<<<<< HEAD
         "The SDK's asynchronous copy, in any direction. With host memory that is not "
         "page-locked, wait until it is done before you return."
-=======
-        "The SDK's asynchronous copy, in any direction. If host memory is not page-locked, wait "
-        "until the copy is done before you return."
->>>>>>> page
     ),
     "fill_bytes": "The SDK's asynchronous memset.",
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import warnings
 from collections.abc import Callable
 from types import FunctionType
@@ -13,7 +12,7 @@ from backend import backend
 from conformance import compare, layouts, refusals, values
 from conformance.routes import UNSUPPORTED, route
 from conformance.run import NotApplicable, Outcome, Run, left_out
-from conformance.samples import Sample, errors, samples
+from conformance.samples import Sample, errors, samples, spread
 from torch.testing._internal.common_device_type import ANY_DTYPE_ORDER
 
 ASPECTS: dict[str, Callable[[Run, Sample], None]] = {
@@ -80,7 +79,7 @@ def summary(sample: Any) -> str:
 def compare_with_cpu(
     aspect: str, op: Any, dtype: torch.dtype, compared: dict[str, Any], limit: int | None = None
 ) -> Outcome:
-    """Compare one aspect over the operator's samples, all of them or the first ``limit``.
+    """Compare one aspect over the operator's samples, all of them or ``limit`` of them.
 
     The function that does it bears the operator's name: where the interpreter dies, the stack that
     pytest prints says whose fault it is.
@@ -100,7 +99,7 @@ def explore(
             inputs, limit = errors(op), None
         else:
             inputs = samples(op, dtype, gradients=aspect == "backward")
-        for index, sample in enumerate(itertools.islice(inputs, limit)):
+        for index, sample in enumerate(inputs if limit is None else spread(inputs, limit)):
             try:
                 ASPECTS[aspect](run, sample)
             except NotApplicable as reason:

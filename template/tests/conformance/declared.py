@@ -65,6 +65,14 @@ def comparison(operator: str, aspect: str, dtype: torch.dtype) -> dict[str, Any]
     return result
 
 
+def on_cpu(operator: str) -> bool | None:
+    """Return whether samples run on the CPU, or None with a PyTorch of which nothing is said."""
+    table = KNOWN["on_cpu"]
+    if not torch.__version__.startswith(f"{table['torch']}."):
+        return None
+    return operator in table["operators"]
+
+
 def op_overrides(test_class: str) -> dict[str, list[DecorateInfo]]:
     """Return the declared failures as PyTorch's ``set_test_configs`` takes them."""
     overrides: dict[str, list[DecorateInfo]] = {}

@@ -47,6 +47,13 @@ def has_kernel(func: torch._ops.OpOverload) -> bool:
     return torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "PrivateUse1")
 
 
+def draws(name: str) -> bool:
+    """Whether an overload draws random numbers, "aten::normal_": by a kernel with a feature only."""
+    packet, _, overload = name.removeprefix("aten::").partition(".")
+    func = getattr(getattr(torch.ops.aten, packet), overload or "default")
+    return torch.Tag.nondeterministic_seeded in func.tags
+
+
 def computed_overloads() -> list[str]:
     """Return the overloads of aten that PyTorch computes on the CPU and makes of no other operators."""
     composites = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -166,6 +167,16 @@ def samples(op: Any, dtype: torch.dtype, *, gradients: bool = False) -> Iterator
     for index, sample in enumerate(op.sample_inputs_func(op, "cpu", dtype, gradients)):
         yield sample
         torch.manual_seed(index + 1)
+
+
+def spread(items: Iterator[Sample], count: int) -> Iterator[Sample]:
+    """Yield so many of the samples, from the first to the last: neighbours are much alike."""
+    if count == 1:
+        yield from itertools.islice(items, 1)
+        return
+    every = list(items)
+    chosen = {number * (len(every) - 1) // (count - 1) for number in range(count)} if every else ()
+    yield from (every[place] for place in sorted(chosen))
 
 
 def errors(op: Any) -> list[Any]:

@@ -1,5 +1,5 @@
-"""The fast tier: of every operator in PyTorch's own table the first sample, in two dtypes and all
-aspects. The full tier takes all: ``pytest -m conformance_full``."""
+"""The fast tier: of every operator in PyTorch's own table a few samples, in two dtypes and all
+aspects, and whether it has a kernel. The full tier takes all: ``pytest -m conformance_full``."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 
 import torch
 from backend import DEVICE
-from conformance import aspects, declared
-from support import supported_dtypes
+from conformance import aspects, declared, routes
+from conformance.run import Outcome
+from support import may_fall_back, supported_dtypes
 from torch.testing._internal.common_device_type import (
     OpDTypes,
     instantiate_device_type_tests,
@@ -17,6 +18,9 @@ from torch.testing._internal.common_device_type import (
 )
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.common_utils import TestCase
+
+SEVERAL = 6
+"""Samples that results and gradients are compared for; other aspects take the first."""
 
 
 def another(op: Any, dtype: torch.dtype) -> list[torch.dtype]:
@@ -45,13 +49,23 @@ class TestSample(TestCase):
                 if declared.crash(name, aspect):
                     continue
                 comparison = declared.comparison(name, aspect, one)
-                outcome = aspects.compare_with_cpu(aspect, op, one, comparison, limit=1)
+                limit = SEVERAL if aspect in ("forward", "backward") else 1
+                outcome = aspects.compare_with_cpu(aspect, op, one, comparison, limit=limit)
                 self.assertFalse(outcome.problems, f"{name}, {one}, {aspect}")
                 compared += outcome.compared
+                if aspect == "forward" and one is aspects.first_dtype(op):
+                    self.check_route(name, outcome)
         if compared == 0:
             self.skipTest(
                 "its failures are declared, the CPU has no result, or a dtype was left out"
             )
+
+    def check_route(self, name: str, outcome: Outcome) -> None:
+        """An operator runs on the CPU exactly where that is declared."""
+        expected = declared.on_cpu(name)
+        if expected is not None and outcome.compared and not may_fall_back():
+            on_cpu = [fallback for fallback in outcome.fallbacks if not routes.draws(fallback)]
+            self.assertEqual(bool(on_cpu), expected, f"{name} runs on the CPU: {on_cpu}")
 
 
 instantiate_device_type_tests(TestSample, globals(), only_for=DEVICE)

@@ -1,0 +1,189 @@
+"""The two places that faults are planted in: a rendered project that is built, and a checkout."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from faults.listing import ROOT, Fault
+from maintenance.smoke.installing import Installed, environment, link_packages
+from rendering import Renderer, files, git, snapshot
+
+# A test that hangs has found something, too.
+LONGEST = 900
+FAILED = re.compile(r"^(?:FAILED|ERROR) ([^:\s]+)", re.MULTILINE)
+
+
+class NotBuiltError(Exception):
+    """What should compile does not; the text is the compiler's."""
+
+
+def pytest(python: str, folder: Path, variables: dict[str, str], *arguments: str) -> set[str]:
+    """Run tests; return the files of those that failed, or what else went wrong."""
+    command = [python, "-m", "pytest", "-q", "-rfE", "-p", "no:cacheprovider", *arguments]
+    with subprocess.Popen(
+        command,
+        cwd=folder,
+        env=variables,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    ) as running:
+        try:
+            said, _ = running.communicate(timeout=LONGEST)
+        except subprocess.TimeoutExpired:
+            os.killpg(running.pid, 9)
+            return {"hangs"}
+    if running.returncode in (0, 5):  # 5: none was collected
+        return set()
+    return set(FAILED.findall(said)) or {f"ends with {running.returncode}"}
+
+
+def folders(root: Path, *parents: str) -> Iterator[str]:
+    """Yield the folders of tests."""
+    for parent in parents:
+        for folder in sorted((root / parent).iterdir()):
+            if any(folder.glob("test_*.py")):
+                yield f"{parent}/{folder.name}"
+
+
+class Place:
+    """A folder that faults are planted in, and its suites of tests."""
+
+    folder: Path
+
+    def suites(self, path: str) -> list[str]:
+        """Return what can catch a fault in a file."""
+        raise NotImplementedError
+
+    def run(self, suite: str, *, slow: bool, first: bool) -> set[str]:
+        """Run a suite, with its slow tests or only until the ``first`` failure."""
+        raise NotImplementedError
+
+    def build(self, path: str) -> None:
+        """Make what a changed file is a part of."""
+
+    @contextmanager
+    def planted(self, fault: Fault) -> Iterator[None]:
+        """Have a fault in the folder for a while."""
+        file = self.folder / fault.path
+        before = file.read_text("utf-8")
+        file.write_text(fault.planted(before), "utf-8")
+        try:
+            self.build(fault.path)
+            yield
+        finally:
+            file.write_text(before, "utf-8")
+
+
+class Project(Place):
+    """`full`, rendered, built and installed; a change compiles what it concerns."""
+
+    def __init__(self, scratch: Path) -> None:
+        """Build it in ``scratch``, or take up what an earlier run has built there."""
+        self.folder = scratch / "project"
+        python = scratch / "venv" / "bin" / "python"
+        self.installed = Installed("full", self.folder, python)
+        for left in ("template", "renders"):
+            shutil.rmtree(scratch / left, ignore_errors=True)
+        (scratch / "renders").mkdir(parents=True)
+        rendered = Renderer(snapshot(scratch / "template"), scratch / "renders")(preset="full")
+        if not (scratch / "built").exists():
+            environment(scratch / "venv", link_packages(scratch / "packages"))
+            shutil.copytree(rendered, self.folder)
+            done = self.installed.build()
+            if done.returncode != 0:
+                raise NotBuiltError(done.stdout + done.stderr)
+            (scratch / "built").touch()
+        for path in files(rendered):  # what has changed since, or was left by a run that was killed
+            file = self.folder / path
+            if not file.exists() or file.read_bytes() != (rendered / path).read_bytes():
+                file.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(rendered / path, file)
+        (self.compiled,) = (self.folder / "build").glob("cp*")
+        (self.site,) = (scratch / "venv" / "lib").glob("python*/site-packages")
+        self.stale = True
+
+    def suites(self, path: str) -> list[str]:
+        """Return the folders of tests and the examples; the device's look at the device alone."""
+        below = ["device/tests"] if path.startswith("device/") else []
+        return [*folders(self.folder, *below, "tests"), "examples"]
+
+    def run(self, suite: str, *, slow: bool, first: bool) -> set[str]:
+        """Run tests, or all examples."""
+        if suite == "examples":
+            scripts = sorted((self.folder / "examples").glob("*.py"))
+            alone = [script for script in scripts if script.stem != "gpt_sharded"]
+            return {f"examples/{it.name}" for it in alone if self.installed.run(str(it)).returncode}
+        arguments = [
+            suite,
+            *(["-m", "full or not full"] if slow else []),
+            *(["-x"] if first else []),
+        ]
+        return pytest(
+            str(self.installed.python), self.folder, self.installed.environment, *arguments
+        )
+
+    def build(self, path: str) -> None:
+        """Compile what has changed, and install it."""
+        # What the last fault has left compiled goes with the next build.
+        if path.startswith("python/"):
+            if self.stale:
+                self._compile()
+            self.stale = False
+        else:
+            self._compile()
+            self.stale = True
+        shutil.copytree(self.folder / "python", self.site, dirs_exist_ok=True)
+
+    def _compile(self) -> None:
+        install = ["--install", str(self.compiled), "--prefix", str(self.site)]
+        for arguments in (["--build", str(self.compiled)], install):
+            done = subprocess.run(
+                ["cmake", *arguments],
+                env=self.installed.environment,
+                capture_output=True,
+                text=True,
+            )
+            if done.returncode != 0:
+                raise NotBuiltError(done.stdout[-3000:])
+
+
+class Checkout(Place):
+    """A copy of this checkout."""
+
+    def __init__(self, scratch: Path) -> None:
+        """Copy what git knows of the working tree to ``scratch``."""
+        self.folder = scratch
+        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.parent.mkdir(parents=True, exist_ok=True)
+        git(ROOT, "clone", "--quiet", str(ROOT), str(scratch))
+        listed = git(ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+        for name in filter(None, listed.split("\0")):
+            if (ROOT / name).exists():
+                (scratch / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(ROOT / name, scratch / name, follow_symlinks=False)
+            else:
+                (scratch / name).unlink(missing_ok=True)
+
+    def suites(self, path: str) -> list[str]:
+        """Return the folders of tests, without these here."""
+        # Builds tell little of the generator, and the faults' own tests nothing.
+        return [
+            suite
+            for suite in folders(self.folder, "tests")
+            if suite not in ("tests/projects", "tests/faults")
+        ]
+
+    def run(self, suite: str, *, slow: bool, first: bool) -> set[str]:
+        """Run tests against the copy."""
+        arguments = [suite, *([] if slow else ["-m", "not nightly"]), *(["-x"] if first else [])]
+        variables = {**os.environ, "PYTHONPATH": "generator", "CHANGED_SINCE": "HEAD"}
+        return pytest(sys.executable, self.folder, variables, *arguments)
