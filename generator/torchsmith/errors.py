@@ -36,6 +36,11 @@ def require_choice(what: str, word: str, choices: Iterable[str], offer: str = ""
         )
 
 
+def unreachable(source: str, reason: str, hint: str) -> InputError:
+    """Return the error that a template cannot be reached."""
+    return InputError(f"the template '{source}' cannot be had: {reason}; {hint}")
+
+
 def refusal(error: OSError) -> str:
     """Return one sentence on what the system would not do, and what to do about it."""
     file = f" '{error.filename}'" if error.filename else ""

@@ -13,9 +13,9 @@ from typing import Any
 from packaging.version import InvalidVersion, Version
 
 from torchsmith import git
-from torchsmith.errors import InputError
+from torchsmith.errors import InputError, unreachable
 from torchsmith.project import ANSWERS, Project, find
-from torchsmith.render import MOVED, render, unreachable
+from torchsmith.render import MOVED, render
 from torchsmith.sides import Sides
 from torchsmith.swap import swap
 
