@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
 import pickle
 import re
@@ -246,12 +247,18 @@ def _copy(
 
 def _record(pinned: Pin, answers: Path) -> None:
     """Write into a project's answers what copier knows only of a template that it clones."""
-    lines = "".join(
-        f"{name}: {json.dumps(value, ensure_ascii=False)}\n"
-        for name, value in (("_commit", pinned.version), ("_src_path", pinned.source))
-    )
-    path = r"(?m)^_src_path: .*\n(?: .*\n)*"  # a long one may be folded
-    answers.write_text(re.sub(path, lambda _: lines, answers.read_text("utf-8")), "utf-8")
+
+    def recorded(line: re.Match[str]) -> str:
+        """Write both lines as the template has written this one: as JSON, or as a YAML library."""
+        lines = {"_commit": pinned.version, "_src_path": pinned.source}
+        if not line[1].startswith('"'):
+            return yaml.safe_dump(lines, width=math.inf, allow_unicode=True)
+        return "".join(
+            f"{name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in lines.items()
+        )
+
+    path = r"(?m)^_src_path: (.*\n(?: .*\n)*)"  # a long one may be folded
+    answers.write_text(re.sub(path, recorded, answers.read_text("utf-8")), "utf-8")
 
 
 @contextmanager

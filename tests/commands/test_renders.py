@@ -129,10 +129,16 @@ def test_what_is_kept_is_what_is_rendered(
     assert len(rendered) == 1
 
 
-def test_copier_by_itself_renders_the_same(render: Renderer) -> None:
-    expected = contents(render(preset="minimal"))
+def test_copier_by_itself_renders_the_same(
+    template: Path, tmp_path: Path, render: Renderer
+) -> None:
     [ours] = files(Job({"preset": "minimal"}, str(render.template), "HEAD"))
-    assert ours == expected
+    assert ours == contents(render(preset="minimal"))
+    [ours] = files(job(template))
+    copier.run_copy(
+        str(template), tmp_path / "out", {"owner": "acme"}, vcs_ref=OLD, defaults=True, quiet=True
+    )
+    assert ours == contents(tmp_path / "out")
 
 
 def test_other_answers_versions_and_last_answers_are_other_renders(
