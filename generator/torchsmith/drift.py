@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,11 +11,11 @@ from typing import Literal
 
 import yaml
 
-from torchsmith import git
+from torchsmith import cache, git
 from torchsmith.errors import InputError, did_you_mean
 from torchsmith.files import same, swap, write_texts
 from torchsmith.project import ANSWERS, MANIFEST, Project, find
-from torchsmith.render import render
+from torchsmith.render import Job, renders
 
 
 @dataclass(frozen=True)
@@ -61,12 +60,10 @@ def drift(project: Project, ref: str, ignoring: list[str]) -> Drift:
     Raises:
         InputError: One of the two cannot be rendered.
     """
-    with _pristine(project) as then:
-        now = then.with_name("now")
-        if ref == project.version:
-            now = then
-        else:
-            render(now, project.answers, source=project.source, ref=ref)
+    own = Job(project.answers, project.source, project.version)
+    newest = [] if ref == project.version else [Job(project.answers, project.source, ref)]
+    with renders(own, *newest) as folders:
+        then, now = folders[0], folders[-1]
         after = find(now)
         paths = {path for folder in (then, now) for path in _files(folder)}
         paths -= {ANSWERS, MANIFEST, *ignoring}
@@ -98,7 +95,7 @@ def restore(project: Project, names: list[str]) -> None:
         swap(project.root, pristine, write=names)
 
 
-def difference(project: Project, names: Sequence[str]) -> str:
+def text_diff(project: Project, names: Sequence[str]) -> str:
     """Return how files differ from what the project's version of the template renders, as a diff.
 
     Args:
@@ -110,10 +107,11 @@ def difference(project: Project, names: Sequence[str]) -> str:
     """
     with _pristine(project) as pristine:
         _require_known(names, pristine)
-        repository = git.ScratchRepository(pristine.with_name("repository"))
         unheard = {ANSWERS, MANIFEST, *ignored(project)}
         names = names or sorted(set(_files(pristine)) - unheard)
-        return repository.diff_with(repository.store(pristine), project.root, names)
+        with cache.scratch() as scratch:
+            repository = git.ScratchRepository(scratch / "repository")
+            return repository.diff_with(repository.store(pristine), project.root, names)
 
 
 def ignored(project: Project) -> list[str]:
@@ -170,10 +168,8 @@ def _require_known(names: Sequence[str], pristine: Path) -> None:
 @contextmanager
 def _pristine(project: Project) -> Iterator[Path]:
     """The project as its own version of the template renders it."""
-    with tempfile.TemporaryDirectory(prefix="torchsmith-") as scratch:
-        then = Path(scratch) / "then"
-        render(then, project.answers, source=project.source, ref=project.version)
-        yield then
+    with renders(Job(project.answers, project.source, project.version)) as (folder,):
+        yield folder
 
 
 def _files(folder: Path) -> list[str]:

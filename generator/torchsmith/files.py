@@ -12,12 +12,11 @@ import json
 import os
 import shutil
 import signal
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from torchsmith import git
+from torchsmith import cache, git
 from torchsmith.errors import InputError
 
 _SIGNALS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
@@ -45,7 +44,7 @@ def swap(
     """
     stage = _stage(root)
     with _alone(stage.parent):
-        _undo(root, stage)
+        _undo(stage)
         _swap(root, source, stage, write, delete, last)
 
 
@@ -55,12 +54,12 @@ def write_texts(root: Path, texts: dict[str, str]) -> None:
     Raises:
         OSError: The files cannot be written; nothing has changed.
     """
-    with tempfile.TemporaryDirectory(prefix="torchsmith-") as scratch:
+    with cache.scratch() as scratch:
         for path, text in texts.items():
-            file = Path(scratch) / path
+            file = scratch / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, "utf-8")
-        swap(root, Path(scratch), write=[*texts])
+        swap(root, scratch, write=[*texts])
 
 
 def same(one: Path, other: Path) -> bool:
@@ -80,7 +79,7 @@ def _swap(
         _copy(root, stage / "old", replaced)
         if (stage.parent / "index").exists():
             _copy(stage.parent, stage, ["index"])
-        journal = {"paths": [*write, *delete], "replaced": replaced}
+        journal = {"root": str(root), "paths": [*write, *delete], "replaced": replaced}
         (stage / "journal.part").write_text(json.dumps(journal), "utf-8")
         with _uninterrupted():
             (stage / "journal.part").rename(stage / "journal")
@@ -93,7 +92,7 @@ def _swap(
                 last()
                 (stage / "journal").unlink()
             except BaseException:
-                _undo(root, stage)
+                _undo(stage)
                 raise
     finally:
         if not (stage / "journal").exists():
@@ -105,14 +104,15 @@ def recover(root: Path) -> None:
     stage = _stage(root)
     if (stage / "journal").exists():
         with _alone(stage.parent):
-            _undo(root, stage)
+            _undo(stage)
 
 
-def _undo(root: Path, stage: Path) -> None:
+def _undo(stage: Path) -> None:
     journal = stage / "journal"
     if not journal.exists():
         return
     told = json.loads(journal.read_text("utf-8"))
+    root = Path(told["root"])  # of several projects in the repository, the one that was cut off
     for path in told["paths"]:
         if path not in told["replaced"]:
             _remove(root, path)

@@ -7,8 +7,7 @@ the other. No history is needed but the project's last commit.
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -16,13 +15,13 @@ from typing import Any
 
 from packaging.version import InvalidVersion, Version
 
-from torchsmith import git
+from torchsmith import cache, git
 from torchsmith.errors import InputError, unreachable
 from torchsmith.files import same, swap
 from torchsmith.project import ANSWERS, Project, find
-from torchsmith.render import MOVED, packaged, render
+from torchsmith.render import MOVED, Job, renders
 from torchsmith.sides import Sides, collides, renamed_paths
-from torchsmith.template import TAG
+from torchsmith.template import REPOSITORY, TAG, is_release
 
 CURRENT = ":current:"
 """The version of the template that a project has, as an update's ``ref``."""
@@ -125,7 +124,7 @@ def newest(project: Project) -> str:
     What was rendered from between two releases follows the template's branch. A command that was
     installed goes to its own release, which it has with it.
     """
-    if packaged(project.source, TAG) and project.version.startswith("v"):
+    if is_release() and project.source == REPOSITORY and project.version.startswith("v"):
         return max(TAG, project.version, key=lambda tag: Version(tag.partition("-")[0]))
     tags = releases(project.source)
     return tags[-1] if project.version in tags else "HEAD"
@@ -162,31 +161,35 @@ def trying(
     if git.root_of(project.root) is None:
         raise InputError(f"'{project.root}' is not under git, which updates need")
     project.require_answers_as_rendered()
-    with tempfile.TemporaryDirectory(prefix="torchsmith-") as folder:
-        before, after = Path(folder) / "before", Path(folder) / "after"
-        version = project.version if ref == CURRENT else ref
-        render(after, answers, source=project.source, ref=version, last=project.root / ANSWERS)
-        updated = find(after)
+    version = project.version if ref == CURRENT else ref
+    before = Job(project.answers, project.source, project.version)
+    after = Job(answers, project.source, version, last=project.root / ANSWERS)
+    with renders(before, after) as folders, cache.scratch() as scratch:
+        updated = find(folders[1])
         _require_answers_taken(project, answers, updated)
-        render(before, project.answers, source=project.source, ref=project.version)
-        yield _plan(project, updated, (before, after), discard_edits=discard_edits)
+        yield _plan(project, updated, folders, scratch, discard_edits=discard_edits)
 
 
 def _plan(
-    project: Project, updated: Project, renders: tuple[Path, Path], *, discard_edits: bool
+    project: Project,
+    updated: Project,
+    folders: Sequence[Path],
+    scratch: Path,
+    *,
+    discard_edits: bool,
 ) -> Plan:
     """Merge what lies between two renders into the project's last commit."""
-    repository = git.ScratchRepository(renders[0].with_name("repository"), project.root)
+    repository = git.ScratchRepository(scratch / "repository", project.root)
     start, mine = git.git(project.root, "rev-parse", "HEAD", "HEAD:./").split()
-    before, after = map(repository.store, renders)
+    before, after = map(repository.store, folders)
     sides = Sides(repository.files(before), repository.files(mine), repository.files(after))
     own = sides.mine.keys() - sides.before.keys()
     renames = repository.renames(before, mine)
-    moves, folders = renamed_paths(sides.before, sides.after, _names(project, updated))
+    moves, renamed = renamed_paths(sides.before, sides.after, _names(project, updated))
     moves += _moves(project, updated)
     sides.rename(renames, moves)
     sides.follow(moves)
-    sides.carry(folders)
+    sides.carry(renamed)
     sides.leave(ANSWERS)
     sides.keep_deleted()
     edited = sides.before.copy()
@@ -200,7 +203,7 @@ def _plan(
             conflicts += [git.Conflict(kept[path], stage, version)
                           for stage, version in ((1, edited[path]), (2, file))]  # fmt: skip
     differences = repository.differences(mine, tree)
-    files = renders[0].with_name("files")
+    files = scratch / "files"
     repository.write(tree, [*differences.added, *differences.changed], files)
     changed = {*differences.changed, *(conflict.path for conflict in conflicts)}
     return Plan(

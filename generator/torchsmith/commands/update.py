@@ -185,12 +185,12 @@ def diff(
 
     What is not committed counts too; files of your own, which the template does not have, do not.
     """
-    from torchsmith.drift import difference
+    from torchsmith.drift import text_diff
     from torchsmith.project import find
 
     found = find(project)
     with working("Rendering what the answers give"):
-        text = difference(found, files or [])
+        text = text_diff(found, files or [])
     _show_diff(text)
 
 
