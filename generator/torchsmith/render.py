@@ -294,7 +294,7 @@ def _beside(destination: Path) -> Iterator[Path]:
     destination.parent.mkdir(parents=True, exist_ok=True)
     kept = False
     try:
-        with cache.scratch(destination.parent, ".torchsmith-new-") as scratch:
+        with cache.scratch(destination.absolute().parent, ".torchsmith-new-") as scratch:
             stage = scratch / destination.absolute().name
             yield stage
             try:
@@ -312,6 +312,8 @@ def _beside(destination: Path) -> Iterator[Path]:
 
 def _move(stage: Path, destination: Path) -> None:
     """Put a folder in the place of one that is absent or empty but for git's folder."""
+    if Path.cwd().is_relative_to(destination.absolute()):
+        return _fill(destination, stage)
     repository = destination / ".git"
     if repository.exists() and not (stage / ".git").exists():
         repository.rename(stage / ".git")
@@ -322,6 +324,24 @@ def _move(stage: Path, destination: Path) -> None:
             raise
     else:
         stage.replace(destination)
+    return None
+
+
+def _fill(destination: Path, stage: Path) -> None:
+    """Move files into a folder that somebody works in: another in its place would be lost on them.
+
+    Raises:
+        InputError: Something is in the folder.
+    """
+    require_empty(destination)
+    moved: list[Path] = []
+    try:
+        for entry in stage.iterdir():
+            moved.append(entry.rename(destination / entry.name))
+    except BaseException:
+        for entry in moved:
+            entry.rename(stage / entry.name)
+        raise
 
 
 @contextmanager

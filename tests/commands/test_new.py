@@ -203,13 +203,14 @@ def test_a_commit_that_a_remote_template_lacks_is_refused_by_name(
     assert f"the template '{address}' has no version 'abcdef123': its releases are" in done.err
 
 
-def test_an_address_that_copier_takes_for_a_folder_is_refused_by_name(
+def test_an_address_that_copier_takes_for_a_folder_is_cloned(
     template: Path, torchsmith: Torchsmith, tmp_path: Path
 ) -> None:
-    done = torchsmith("new", "out", "--template", f"file://{template}", cwd=tmp_path)
-    assert (done.status, done.err.count("\n")) == (2, 1)
-    assert f"the template 'file://{template}' cannot be had: it is no folder" in done.err
-    assert "begins with git+" in done.err
+    address = f"file://{template}"
+    done = torchsmith("new", "out", "--defaults", "--template", address, cwd=tmp_path)
+    assert done.status == 0, done.err
+    found = answers(tmp_path / "out")
+    assert (found["_src_path"], found["_commit"]) == (address, "v1.10.0")
 
 
 @pytest.mark.parametrize(
@@ -471,3 +472,23 @@ def read(terminal: int) -> str:
         return os.read(terminal, 1 << 16).decode(errors="replace")
     except OSError:  # how Linux says that the other side has ended
         return ""
+
+
+@pytest.mark.parametrize("in_git", [True, False], ids=["a clone", "a folder"])
+def test_the_folder_that_one_is_in_is_filled(
+    in_git: bool, torchsmith: Torchsmith, tmp_path: Path, render: Renderer
+) -> None:
+    here = tmp_path / "torch-here"
+    here.mkdir()
+    if in_git:
+        git(here, "init", "--quiet")
+    before = here.stat().st_ino
+    arguments = ("--defaults", "--template", str(render.template), "-d", "preset=minimal")
+    done = torchsmith("new", ".", *arguments, cwd=here)
+    assert done.status == 0, done.err
+    assert here.stat().st_ino == before, "whoever is in it is in another folder now"
+    assert answers(here)["backend_name"] == "here"
+    assert (here / ".git").exists() == in_git
+    done = torchsmith("new", ".", *arguments, cwd=here)
+    assert done.status == 2
+    assert "is not empty" in done.err
