@@ -397,7 +397,7 @@ def test_no_history_loses_an_edit(shard: int, renders: Renders) -> None:
         pass
 
     Shard.renders, Shard.reached = renders, Counter()
-    with patch.object(merge, "render", renders):
+    with patch.object(merge, "renders", renders):
         run_state_machine_as_test(
             seed(shard)(Shard),
             settings=settings(
