@@ -1,7 +1,7 @@
 """`python -m maintenance.recording`: records the first commands of a user, as docs/quickstart.svg.
 
 The commands run in a terminal of their own and in a new environment; what they print is drawn as
-an animation, in which each line appears when it was printed. Long waits are shortened, and named.
+an animation, in which lines appear as they were printed. Long waits are shortened.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ COMMANDS = (
 COLUMNS, ROWS = 92, 26
 # Seconds: between two lines at least and at most, before and after a command, and at the end.
 SHORTEST_WAIT, LONGEST_WAIT, READING, END = 0.1, 1.0, 1.2, 8.0
-# A command that took longer says so.
-LONG = 10.0
+# From so many seconds on, a command is said to have taken minutes; how many depends on the machine.
+LONG = 60.0
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
@@ -66,7 +66,7 @@ def output(command: str, folder: Path, variables: dict[str, str]) -> Iterator[Li
     if process.wait():
         raise SystemExit(f"'{command}' failed with status {process.returncode}")
     if (took := time.monotonic() - start) > LONG:
-        yield Line(f"({took:.0f} seconds)", took)
+        yield Line("(minutes later)", took)
 
 
 def _read(terminal: int) -> bytes:
