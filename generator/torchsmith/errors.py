@@ -1,4 +1,4 @@
-"""What goes wrong by the user's hand."""
+"""Mistakes of the user's and refusals of the system, in one sentence each."""
 
 from __future__ import annotations
 

@@ -40,21 +40,21 @@ def doctor(
         bool,
         typer.Option(
             "--drift",
-            help="Only compare with the template: the status is 3 if you edited or deleted a file "
-            "of its, 4 if only the template has changed.",
+            help="Only compare with the template: the status is 3 if you edited or deleted one of "
+            "its files, 4 if only the template has changed.",
         ),
     ] = False,
     restore: Annotated[
         list[str] | None,
         typer.Option(
             metavar="FILE",
-            help="Only give a file back as the template wrote it; may be repeated.",
+            help="Only write a file again as the template renders it; may be repeated.",
         ),
     ] = None,
     ignore: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="FILE", help="Only remember to say nothing of a file; may be repeated."
+            metavar="FILE", help="Only leave a file out of all later reports; may be repeated."
         ),
     ] = None,
     as_json: Json = False,
@@ -186,7 +186,7 @@ def _look_at(project: Project) -> tuple[list[Finding], Drift | None]:
 
 
 def _compare(project: Project) -> tuple[Finding, Drift | None]:
-    """Compare with the template, and say which of network, version and answers is at fault."""
+    """Compare with the template; if that fails, say whether by network, version or answers."""
     from torchsmith import git
     from torchsmith.doctor import Finding
     from torchsmith.drift import drift, ignored
