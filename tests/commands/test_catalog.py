@@ -100,8 +100,8 @@ def test_usage_lines_say_what_is_given(
 
 
 def test_one_thing_has_one_name_in_all_commands(torchsmith: Torchsmith) -> None:
-    projects = "features add remove update preview doctor".split() + ["device new", "op add"]
-    versions = "new update preview".split()
+    projects = {"features", "add", "remove", "update", "preview", "doctor", "device new", "op add"}
+    versions = {"new", "update", "preview"}
     for command in COMMANDS:
         name = " ".join(command)
         options = set(re.findall(r"--[a-z-]+", torchsmith(*command, "--help").out))
