@@ -70,8 +70,8 @@ def remember(answers: Mapping[str, Any], known: Mapping[str, Any]) -> str:
         written = file.with_name(f".{file.name}.new")
         written.write_text(changed, "utf-8")
         written.replace(file)
-    except OSError as error:
-        return f"Not remembered, as {file} cannot be written: {error.strerror}"
+    except (OSError, UnicodeDecodeError) as error:
+        return f"Not remembered, as {file} cannot be read or written ({error})"
     return f"Remembered for your next project, in {file}: {' and '.join(new)}"
 
 

@@ -321,6 +321,21 @@ def test_a_fix_can_be_copied_where_the_path_has_blanks(
     assert all(shlex.split(fix)[:2] == [str(python), "-m"] for fix in fixes)
 
 
+@pytest.mark.usefixtures("no_tools")
+def test_a_fix_from_elsewhere_goes_to_the_project_first(
+    torchsmith: Torchsmith, project: Path, tmp_path: Path
+) -> None:
+    shutil.rmtree(project / ".git")
+    elsewhere = tmp_path / "my work" / "torch-foo"
+    elsewhere.parent.mkdir()
+    project.rename(elsewhere)
+    fix = "git init && git add -A && git commit -m 'Start'"
+    done = torchsmith("doctor", "--project", "my work/torch-foo", "--json", cwd=tmp_path)
+    assert findings(done.json)["under git"]["fix"] == f"cd '{elsewhere}' && {fix}"
+    done = torchsmith("doctor", "--json", cwd=elsewhere)
+    assert findings(done.json)["under git"]["fix"] == fix
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [

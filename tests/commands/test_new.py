@@ -248,6 +248,21 @@ def test_the_folder_names_the_backend(
     assert [row["backend_name"] for row in asked] == [name]
 
 
+def test_at_a_terminal_a_name_that_is_taken_is_offered_as_one_that_is_free(
+    torchsmith: Torchsmith, settings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    offered: list[dict[str, Any]] = []
+
+    def run_copy(*_: object, defaults: bool, user_defaults: dict[str, Any], **__: object) -> None:
+        assert not defaults
+        offered.append(user_defaults)
+        raise ValueError("enough")
+
+    monkeypatch.setattr(copier, "run_copy", run_copy)
+    torchsmith("new", "torch-cuda", cwd=tmp_path)
+    assert offered == [{"backend_name": "my_cuda"}]
+
+
 def test_a_named_backend_is_rendered_and_its_path_quoted(
     torchsmith: Torchsmith, tmp_path: Path, render: Renderer
 ) -> None:

@@ -139,6 +139,19 @@ def test_a_project_of_its_begins_without_a_network(offline: Path, tmp_path: Path
     assert f"this torchsmith has {tag} of the template and no other version" in done.stderr
 
 
+def test_it_renders_where_git_is_not_installed(
+    python: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    done = torchsmith(python, "new", "torch-acme", "-d", "preset=minimal", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Warning" not in done.stderr
+    done = torchsmith(python, "new", "torch-bolt", "--git", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "git is not installed" in done.stderr
+    assert not (tmp_path / "torch-bolt").exists()
+
+
 @pytest.mark.parametrize(
     "arguments", [(), ("--strength", "each", "--until", "render"), ("-d", "a=b", "c", "--list")]
 )

@@ -65,7 +65,7 @@ def require_template() -> None:
 
 
 def require_writable(folder: Path) -> None:
-    """Refuse a folder in which nothing can be written, before there is something to write.
+    """Refuse a folder that cannot be written to, before there is something to write.
 
     Raises:
         InputError: The system does not let us.

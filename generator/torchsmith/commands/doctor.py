@@ -40,21 +40,21 @@ def doctor(
         bool,
         typer.Option(
             "--drift",
-            help="Only compare with the template: the status is 3 if you edited or deleted a file "
-            "of its, 4 if only the template has changed.",
+            help="Only compare with the template: the status is 3 if you edited or deleted one of "
+            "its files, 4 if only the template has changed.",
         ),
     ] = False,
     restore: Annotated[
         list[str] | None,
         typer.Option(
             metavar="FILE",
-            help="Only give a file back as the template wrote it; may be repeated.",
+            help="Only write a file again as the template renders it; may be repeated.",
         ),
     ] = None,
     ignore: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="FILE", help="Only remember to say nothing of a file; may be repeated."
+            metavar="FILE", help="Only leave a file out of all later reports; may be repeated."
         ),
     ] = None,
     as_json: Json = False,
@@ -174,7 +174,7 @@ def _look_at(project: Project) -> tuple[list[Finding], Drift | None]:
         return [Finding("template", "problem", "cannot be compared without git", fix)], None
     findings = []
     if git.root_of(project.root) is None:
-        fix = "git init && git add -A && git commit -m 'Start'"
+        fix = f"{_go_to(project)}git init && git add -A && git commit -m 'Start'"
         findings.append(Finding("under git", "problem", "no, and updates need it", fix))
     elif dirty := git.changes(project.root):
         found = f"{len(dirty)} uncommitted changes"
@@ -186,11 +186,14 @@ def _look_at(project: Project) -> tuple[list[Finding], Drift | None]:
 
 
 def _compare(project: Project) -> tuple[Finding, Drift | None]:
-    """Compare with the template, and say which of network, version and answers is at fault."""
+    """Compare with the template; if that fails, say whether by network, version or answers."""
+    from torchsmith import git
     from torchsmith.doctor import Finding
     from torchsmith.drift import drift, ignored
     from torchsmith.project import ANSWERS
+    from torchsmith.render import MOVED
     from torchsmith.update import newest
+    from torchsmith.versions import require_version
 
     file, ignoring = project.root / ANSWERS, ignored(project)
     try:
@@ -201,18 +204,29 @@ def _compare(project: Project) -> tuple[Finding, Drift | None]:
             fix = f"correct _src_path or _commit in {file}"
         else:
             found = f"cannot be reached: {error}"
-            fix = f"git ls-remote {shlex.quote(project.source)}"
+            fix = f"git ls-remote {shlex.quote(git.address(project.source))}"
         return Finding("template", "problem", found, fix), None
+    try:
+        if ref != project.version:
+            require_version(project.source, project.version, MOVED)
+    except InputError as error:
+        return Finding("template", "problem", str(error), f"correct _commit in {file}"), None
     try:
         drifted = drift(project, ref, ignoring)
     except InputError as error:
-        if f"no version '{project.version}'" in str(error):
-            return Finding("template", "problem", str(error), f"correct _commit in {file}"), None
         return Finding("answers", "problem", str(error), f"correct them in {file}"), None
     if drifted.before == drifted.after:
-        return Finding("template", "ok", f"{drifted.before}, the newest"), drifted
+        newest_what = "the last commit" if ref == "HEAD" else "the newest release"
+        return Finding("template", "ok", f"{drifted.before}, {newest_what}"), drifted
     found = f"{drifted.before}, and {drifted.after} is there"
-    return Finding("template", "warning", found, "torchsmith update"), drifted
+    return Finding("template", "warning", found, f"{_go_to(project)}torchsmith update"), drifted
+
+
+def _go_to(project: Project) -> str:
+    """What a command begins with that is copied to a shell which is elsewhere."""
+    here = Path.cwd()
+    there = here == project.root or project.root in here.parents
+    return "" if there else f"cd {shlex.quote(str(project.root))} && "
 
 
 def _show(findings: list[Finding], drifted: Drift | None) -> None:

@@ -111,14 +111,8 @@ def new(
         require_tools(python)
     ref = _version(template, source, to)
     render(destination, given, source=source, ref=ref, ask=ask, defaults=offered)
-    if template is None and to is None:
-        _warn_of_uncommitted_changes()
     project = find(destination, updatable=False)
-    if not project.version:
-        say(
-            "Warning: the template is not under git, or git is not installed. What was rendered "
-            "belongs to no version, and cannot be updated."
-        )
+    _warn_of_no_version(project, committed=template is not None or to is not None)
     if not as_json:
         features = ", ".join(project.features) or "the core alone"
         say(f"{destination} is rendered, with {features}.")
@@ -256,15 +250,23 @@ def _existing(folder: Path) -> Path:
     return next(place for place in places if place.exists() or place.is_symlink())
 
 
-def _warn_of_uncommitted_changes() -> None:
+def _warn_of_no_version(project: Project, *, committed: bool) -> None:
+    """Say so if what was rendered is in no version of the template.
+
+    Args:
+        project: What was rendered.
+        committed: Whether only what is committed was rendered.
+    """
     from torchsmith import git
     from torchsmith.template import TEMPLATE
 
-    if shutil.which("git") and git.root_of(TEMPLATE) == TEMPLATE and git.changes(TEMPLATE):
-        say(
-            "Warning: the template has uncommitted changes. What was rendered from them belongs to "
-            "no version, and cannot be updated."
-        )
+    because = "What was rendered belongs to no version, and cannot be updated."
+    if not project.version:
+        say(f"Warning: the template is not under git, or git is not installed. {because}")
+        return
+    ours = not committed and shutil.which("git") and git.root_of(TEMPLATE) == TEMPLATE
+    if ours and git.changes(TEMPLATE):
+        say(f"Warning: the template has uncommitted changes. {because}")
 
 
 def _require_no_repository(destination: Path) -> None:

@@ -15,7 +15,7 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 @app.callback()
 def op() -> None:
-    """Write an operator of PyTorch's down in a project, to be filled in.
+    """Write the files of an operator of PyTorch's in a project, to be filled in.
 
     Example: torchsmith op add aten::gelu
     """
