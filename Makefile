@@ -22,7 +22,7 @@ PACKAGES := $(if $(filter opencl,$(DEVICE)),pocl-opencl-icd ocl-icd-opencl-dev o
 export PATH := $(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 
-.PHONY: help venv packages demo test test-all faults lint format docs bench reserved compat site conformance fuzz sanitize release-check clean
+.PHONY: help venv packages demo test test-all faults lint format docs recording bench reserved compat site conformance fuzz sanitize release-check clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*  ## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*  ## (.*)/  make \1\t\2/' | expand -t 22
@@ -76,10 +76,14 @@ format: $(READY)  ## format our own code and the template's
 	$(BIN)/python -m maintenance.format
 
 docs: $(READY)  ## the documentation, into build/site
+	$(BIN)/python -m maintenance.schema
 	$(BIN)/python -m maintenance.pages
 	$(BIN)/mkdocs build --strict --site-dir build/site
 
-bench: $(READY)  ## the figures of the README
+recording: $(READY)  ## docs/quickstart.svg, from a run of the first commands
+	$(BIN)/python -m maintenance.recording
+
+bench: $(READY)  ## the figures of docs/figures.md
 	$(BIN)/python -m benchmarks
 
 reserved: $(READY)  ## the list of names that a backend cannot have, from the pinned PyTorch
@@ -112,8 +116,8 @@ release-check: $(READY)  ## what a release publishes: built, checked, installed 
 	$(BIN)/python -m twine check --strict $(DIST)/*
 	$(BIN)/python -m venv $(TRIAL)
 	$(TRIAL)/bin/python -m pip install --quiet $(DIST)/*.whl
-	cd $(TRIAL) && bin/torchsmith --version && bin/torchsmith new torch-foo --defaults
-	cd $(TRIAL) && bin/torchsmith smoke --strength each --until render
+	cd $(TRIAL) && bin/torchsmith --version && for preset in minimal standard full; do \
+	  bin/torchsmith new torch-$$preset --defaults -d backend_name=foo -d preset=$$preset || exit 1; done
 
 clean:  ## remove what was made, the environment too
 	rm -rf build $(VENV)

@@ -1,4 +1,4 @@
-"""Measures the figures of the README: ``python -m benchmarks [--json FILE] [--readme]``.
+"""Measures the figures of the docs: ``python -m benchmarks [--json FILE] [--write]``.
 
 The host's figures come from the rendered project's own benchmark, on the backend built here.
 """
@@ -20,7 +20,7 @@ from benchmarks.costs import environment
 from benchmarks.features import costs
 from benchmarks.figures import STORE, Report, circumstances, show
 from benchmarks.page import browsing
-from maintenance.pages import replace_part
+from maintenance import pages
 from torchsmith.template import TEMPLATE
 
 
@@ -46,7 +46,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here as well")
     parser.add_argument(
-        "--readme", action="store_true", help="put them into README.md and build-times.md"
+        "--write", action="store_true", help="put them into README.md, docs and build-times.md"
     )
     arguments = parser.parse_args()
     report = measure()
@@ -54,11 +54,9 @@ def main() -> None:
     Console().print(Markdown(units.markdown(report.units)))
     if arguments.json is not None:
         report.save(arguments.json)
-    if arguments.readme:
+    if arguments.write:
         report.save(STORE)
-        readme = TEMPLATE / "README.md"
-        text = replace_part(readme.read_text("utf-8"), "figures", report.part())
-        readme.write_text(text, "utf-8")
+        pages.write()
         (TEMPLATE / "benchmarks" / "build-times.md").write_text(units.page(report.units), "utf-8")
 
 

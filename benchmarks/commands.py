@@ -2,68 +2,103 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
+from statistics import median
 
 from benchmarks.costs import BIN, cost_of, environment
 from benchmarks.figures import Row
 from torchsmith.template import TEMPLATE
+
+RUNS = 5
+"""How often each command is run: its figure is the median."""
+
+OLD, NEW = "v9998.0.0", "v9999.0.0"
 
 
 def cloned(scratch: Path) -> Path:
     """Return a clone of the template, with what is committed as a release and another after it."""
     template = scratch / "template"
     cost_of(["git", "clone", "--quiet", str(TEMPLATE), str(template)])
-    _git(template, "tag", "--force", "v9998.0.0")
+    _git(template, "tag", "--force", OLD)
     page = template / "template" / "docs" / "environment.md.jinja"
     page.write_text(page.read_text("utf-8") + "\nA line more.\n", "utf-8")
     _git(template, "commit", "--all", "--quiet", "--message", "A line more")
-    _git(template, "tag", "v9999.0.0")
+    _git(template, "tag", NEW)
     return template
 
 
 def rendering(scratch: Path, template: Path) -> list[Row]:
-    """Time copier; the first render of each is thrown away."""
+    """Time copier by itself."""
     rows = []
     for preset in ("minimal", "standard", "full"):
-        options = ["--quiet", "--defaults", "--vcs-ref", "v9998.0.0", "-d", f"preset={preset}"]
+        options = ["--quiet", "--defaults", "--vcs-ref", OLD, "-d", f"preset={preset}"]
         seconds = [
             cost_of([
                 str(BIN / "copier"), "copy", *options, str(template), str(scratch / f"{preset}-{i}")
             ]).wall
-            for i in range(4)
+            for i in range(RUNS)
         ]  # fmt: skip
-        rows.append(Row(f"`copier copy`, `{preset}`", min(seconds[1:]), 3.0, "s"))
+        rows.append(Row(f"`copier copy`, `{preset}`", median(seconds), 3.0, "s"))
     return rows
 
 
 def commanding(scratch: Path, template: Path) -> list[Row]:
-    """Time the command as it is when it was installed from a wheel."""
+    """Time the command as it is when it was installed from a wheel.
+
+    Each run has a project of its own, and nothing in its cache; where it has, the figure says so.
+    """
     torchsmith = str(environment(scratch / "installed", str(TEMPLATE)) / "torchsmith")
     rows = []
     for option in ("--help", "--version"):
-        seconds = min(cost_of([torchsmith, option]).wall for _ in range(5))
-        rows.append(Row(f"`torchsmith {option}`", seconds, 0.5, "s"))
-    seconds = min(
-        cost_of([torchsmith, "new", str(scratch / f"new-{i}"), "--defaults"]).wall for i in range(4)
-    )
-    rows.append(Row("`torchsmith new`, without a build", seconds, 3.0, "s"))
+        seconds = [cost_of([torchsmith, option]).wall for _ in range(RUNS)]
+        rows.append(Row(f"`torchsmith {option}`", median(seconds), 0.5, "s"))
+    seconds = [
+        cost_of([torchsmith, "new", str(scratch / f"new-{i}"), "--defaults"]).wall
+        for i in range(RUNS)
+    ]
+    rows.append(Row("`torchsmith new`, without a build", median(seconds), 2.5, "s"))
 
-    project = scratch / "full-0"
+    project = _edited(scratch / "standard-0")
+    for figure, limit, commands in (
+        ("preview", 5.0, ["preview"]),
+        ("preview` again", None, ["preview", "preview"]),
+        ("add graphs", 6.0, ["add graphs --yes"]),
+        ("remove amp", 6.0, ["remove amp --yes"]),
+        ("update", 6.0, ["update --yes"]),
+        ("update` after its preview", None, ["preview", "update --yes"]),
+        ("doctor", 4.0, ["doctor"]),
+        ("doctor` again", None, ["doctor", "doctor"]),
+    ):
+        seconds = [_last(torchsmith, project, commands, scratch / "run") for _ in range(RUNS)]
+        name = figure if "`" in figure else f"{figure}`"
+        rows.append(Row(f"`torchsmith {name}", median(seconds), limit, "s"))
+    return rows
+
+
+def _edited(project: Path) -> Path:
+    """Put a project under git, with an edit."""
     _git(project, "init", "--quiet")
     _git(project, "add", "--all")
     _git(project, "commit", "--quiet", "--message", "rendered")
     readme = project / "README.md"
     readme.write_text(readme.read_text("utf-8") + "\nAn edit.\n", "utf-8")
     _git(project, "commit", "--all", "--quiet", "--message", "edited")
-    at = ["--project", str(project)]
-    preview = cost_of([torchsmith, "preview", *at])
-    update = cost_of([torchsmith, "update", "--yes", *at])
-    files = sum(1 for path in project.rglob("*") if path.is_file() and ".git" not in path.parts)
-    return [
-        *rows,
-        Row("`torchsmith preview`", preview.wall, 5.0, "s"),
-        Row(f"`torchsmith update` of {files} files, user time", update.user, 8.0, "s"),
-    ]
+    return project
+
+
+def _last(torchsmith: str, project: Path, commands: list[str], scratch: Path) -> float:
+    """Run commands in a copy of a project, the first one with an empty cache; time the last."""
+    shutil.copytree(project, scratch / "project")
+    try:
+        for command in commands:
+            cost = cost_of(
+                [torchsmith, *command.split(), "--project", str(scratch / "project")],
+                XDG_CACHE_HOME=str(scratch / "cache"),
+            )
+        return cost.wall
+    finally:
+        shutil.rmtree(scratch)
 
 
 def _git(folder: Path, *arguments: str) -> None:

@@ -1,4 +1,4 @@
-"""The figures of the README: what they are, and how they are written down."""
+"""The figures of the docs: what they are, and how they are written down."""
 
 from __future__ import annotations
 
@@ -10,13 +10,28 @@ from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 
+import yaml
 from rich.console import Console
 from rich.markdown import Markdown
 
 from benchmarks.units import Unit
 
 STORE = Path(__file__).with_name("figures.json")
-"""What the README's figures were written from."""
+"""What the figures in the docs are written from."""
+MISSES = Path(__file__).with_name("misses.yml")
+"""Why a figure misses its limit."""
+
+HIGHLIGHTS = {
+    "training step of examples/gpt.py, against the CPU": (
+        "a training step of a small GPT, against PyTorch's CPU device"
+    ),
+    "add, 1 element, against the CPU": "an addition of one element, against the same",
+    "fallback, 1 element, copying, above the CPU": (
+        "an operator without a kernel, run by the CPU: time on top"
+    ),
+    "clean build of `full`, no ccache, CPU time": "a clean build with every feature, CPU time",
+}
+"""The figures of the first page, in its words."""
 
 
 @dataclass(frozen=True)
@@ -29,9 +44,23 @@ class Row:
     unit: str
 
     @property
-    def kept(self) -> bool | None:
-        """Whether the figure keeps its limit, or None without one."""
-        return None if self.limit is None else self.measured <= self.limit
+    def is_missed(self) -> bool:
+        """Whether the figure is above its limit."""
+        return self.limit is not None and self.measured > self.limit
+
+    @property
+    def verdict(self) -> str:
+        """What is to be said of the limit: by how much it is missed, and why."""
+        if self.limit is None:
+            return ""
+        if not self.is_missed:
+            return "yes"
+        above = 100 * self.measured / self.limit - 100
+        return f"{above:.0f} % above: {reasons().get(self.figure, '?')}"
+
+    def __str__(self) -> str:
+        """Return the measured value with its unit."""
+        return f"{self.measured:.3g} {self.unit}"
 
 
 @dataclass(frozen=True)
@@ -54,22 +83,36 @@ class Report:
         return cls(found["circumstances"], [Row(**row) for row in found["rows"]], units)
 
     def part(self) -> str:
-        """Return the README's part of figures."""
+        """Return the table of all figures, for docs/figures.md."""
         return (
             f"Measured {self.circumstances};\n`make bench` repeats all of them on your machine, "
-            "and `python -m benchmarks --readme` writes them here.\nRatios are against the CPU "
+            "and `python -m benchmarks --write` writes them here.\nRatios are against the CPU "
             f"device in the same run, one thread.\n\n{table(self.rows)}"
         )
 
+    def highlights(self) -> str:
+        """Return the few figures of the first page."""
+        rows = {row.figure: row for row in self.rows}
+        lines = ["| | measured |", "|---|---|"]
+        for figure, title in HIGHLIGHTS.items():
+            row = rows[figure]
+            above = f", where {row.limit:.3g} was the aim" if row.is_missed else ""
+            lines.append(f"| {title} | {row}{above} |")
+        return "\n".join(lines) + "\n"
+
+
+def reasons() -> dict[str, str]:
+    """Return why figures miss their limits, by figure."""
+    found: dict[str, str] = yaml.safe_load(MISSES.read_text("utf-8"))
+    return found
+
 
 def table(rows: list[Row]) -> str:
-    """Return figures as the README shows them."""
-    verdict = {True: "yes", False: "**no**", None: ""}
-    lines = ["| figure | measured | limit | kept |", "|---|---|---|---|"]
+    """Return figures as the docs show them."""
+    lines = ["| figure | measured | limit | within it |", "|---|---|---|---|"]
     for row in rows:
         limit = "" if row.limit is None else f"{row.limit:.3g} {row.unit}"
-        measured = f"{row.measured:.3g} {row.unit}"
-        lines.append(f"| {row.figure} | {measured} | {limit} | {verdict[row.kept]} |")
+        lines.append(f"| {row.figure} | {row} | {limit} | {row.verdict} |")
     return "\n".join(lines) + "\n"
 
 

@@ -21,9 +21,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _isolated() -> None:
+def _isolated(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Keep the machine's git and copier settings, and installed backends, out of every test."""
     os.environ.update(GIT_ENVIRONMENT)
+    settings = tmp_path_factory.mktemp("copier") / "settings.yml"
+    settings.write_text("{}\n")
+    os.environ["COPIER_SETTINGS_PATH"] = str(settings)
     os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from filelock import FileLock
 
 from rendering import commit, git
 from torchsmith import render
+from torchsmith.render import Job
 
 TAGS = tuple(f"v{number}.0.0" for number in range(1, 7))
 
@@ -223,10 +225,11 @@ class Renders:
                     part.rename(folder)
         return folder
 
-    def __call__(self, destination: Path, answers: dict[str, Any], **options: Any) -> None:
+    @contextmanager
+    def __call__(self, *jobs: Job) -> Iterator[list[Path]]:
         """Render as the product does."""
-        assert options.pop("source") == str(self.template)
-        shutil.copytree(self.folder(answers, **options), destination)
+        assert {job.source for job in jobs} == {str(self.template)}
+        yield [self.folder(dict(job.answers), str(job.ref), job.last) for job in jobs]
 
 
 def public(answers: Path) -> dict[str, Any]:

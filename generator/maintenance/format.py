@@ -51,7 +51,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder) / "project"
         render(project, {"backend_name": NAME, "preset": "full"})
-        # A file that does not survive the way back holds other placeholders; it is left alone.
+        # A file that cannot be restored contains other placeholders, and is not formatted.
         pairs = [
             (source, target)
             for source in sources

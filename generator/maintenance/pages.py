@@ -1,7 +1,8 @@
-"""Writes the parts of README.md and docs/ that follow from the release, the catalog and a render.
+"""Writes the parts of README.md and docs/ that are generated.
 
-Such a part stands between `<!-- NAME: begin -->` and `<!-- NAME: end -->`. `python -m
-maintenance.pages` writes all of them, `--check` only says which are stale.
+They follow from the release, the catalog, a render and the benchmarks, and stand between
+`<!-- NAME: begin -->` and `<!-- NAME: end -->`. `python -m maintenance.pages` writes all of them,
+`--check` only says which pages are stale.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 
+from benchmarks.figures import STORE, Report
 from torchsmith import __version__, catalog
-from torchsmith.release import REPOSITORY, TAG
+from torchsmith.git import address
 from torchsmith.render import render
-from torchsmith.template import TEMPLATE
+from torchsmith.template import REPOSITORY, TAG, TEMPLATE
 
 PACKAGE = "torch_foo"
 # Folders of which the tree names the contents.
@@ -87,27 +89,70 @@ def dtypes() -> str:
     return "\n".join(rows) + "\n"
 
 
-def command() -> str:
-    """The command that renders with this release."""
-    return (
-        "```sh\n"
-        f"uvx torchsmith=={__version__} new torch-acme    # asks; `pipx run` does it too\n"
-        "```\n"
+def is_released() -> bool:
+    """Whether this version has been published: the changelog then has it with its date."""
+    changes = (TEMPLATE / "CHANGELOG.md").read_text("utf-8")
+    return f"\n## {__version__} (20" in changes
+
+
+def shell(*lines: str) -> str:
+    """A block of commands."""
+    return "\n".join(["```sh", *lines, "```"]) + "\n"
+
+
+def clone() -> str:
+    """How to get the repository and see a backend work."""
+    url = address(REPOSITORY).removesuffix(".git")
+    return shell(
+        f"git clone {url} && cd {url.rpartition('/')[2]}",
+        "make demo    # renders the sample backend foo, builds it, runs its quickstart",
+        "make test    # what a change must pass: renders, builds and exercises foo",
     )
 
 
 def copying() -> str:
     """The same with copier alone."""
-    return f"```sh\ncopier copy --vcs-ref {TAG} {REPOSITORY} torch-acme\n```\n"
+    if is_released():
+        return shell(f"copier copy --vcs-ref {TAG} {REPOSITORY} torch-acme")
+    return shell(".venv/bin/copier copy --vcs-ref HEAD . ../torch-acme")
+
+
+def own() -> str:
+    """The commands that render, build and test: the published one, or that of the clone."""
+    window = catalog.load("torch")["torch_window"]["default"]
+    folder = "torch-acme" if is_released() else "../torch-acme"
+    command = f"uvx torchsmith=={__version__}" if is_released() else ".venv/bin/torchsmith"
+    first, *_, last = window["versions"]
+    tools = f"torch=={window['tested']} scikit-build-core pybind11 cmake ninja"
+    return shell(
+        f"{command} new {folder}    # asks for the name, the features, the element types",
+        f"cd {folder}",
+        f"pip install {tools}    # or another torch, {first} to {last}",
+        "pip install --no-build-isolation '.[test]'",
+        "pytest",
+    )
+
+
+def figures() -> str:
+    """All figures of the last run of the benchmarks."""
+    return Report.load(STORE).part()
+
+
+def highlights() -> str:
+    """The figures of the first page."""
+    return Report.load(STORE).highlights()
 
 
 PARTS: dict[str, Callable[[], str]] = {
-    "command": command,
+    "clone": clone,
     "copying": copying,
-    "tree": tree,
-    "features": features,
-    "questions": questions,
     "dtypes": dtypes,
+    "features": features,
+    "figures": figures,
+    "highlights": highlights,
+    "own": own,
+    "questions": questions,
+    "tree": tree,
 }
 
 
@@ -116,19 +161,26 @@ def pages() -> list[Path]:
     return [TEMPLATE / "README.md", *sorted((TEMPLATE / "docs").rglob("*.md"))]
 
 
-def replace_part(text: str, name: str, content: str) -> str:
-    """Return the text with another content between the markers of that name."""
-    return _PART.sub(lambda part: part[1] + content + part[4] if part[2] == name else part[0], text)
-
-
 def current(text: str) -> str:
     """Return a page with its parts as they should be."""
 
     def fill(match: re.Match[str]) -> str:
         begin, name, _, end = match.groups()
-        return begin + PARTS[name]() + end if name in PARTS else match[0]
+        return begin + PARTS[name]() + end
 
     return _PART.sub(fill, text)
+
+
+def write(*, check: bool = False) -> list[Path]:
+    """Write every page whose parts are stale, or only look, and return these pages."""
+    stale = []
+    for page in pages():
+        text = page.read_text("utf-8")
+        if (wanted := current(text)) != text:
+            stale.append(page)
+            if not check:
+                page.write_text(wanted, "utf-8")
+    return stale
 
 
 def main() -> int:
@@ -136,14 +188,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="say which pages are stale")
     check = parser.parse_args().check
-    stale = False
-    for page in pages():
-        text = page.read_text("utf-8")
-        if (wanted := current(text)) != text:
-            stale = True
-            print(f"{page.relative_to(TEMPLATE)}: {'stale' if check else 'written'}")
-            if not check:
-                page.write_text(wanted, "utf-8")
+    stale = write(check=check)
+    for page in stale:
+        print(f"{page.relative_to(TEMPLATE)}: {'stale' if check else 'written'}")
     return 1 if stale and check else 0
 
 

@@ -1,8 +1,7 @@
 """The names that a backend cannot have, read from the installed PyTorch.
 
 `python -m maintenance.reserved` rewrites generator/catalog/reserved.yml; with `--check` it only
-says whether the file is stale. A name is reserved for what would break, and the reason stands
-beside it.
+says whether the file is stale. A name is reserved if something would break, and the file says what.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _NAME = re.compile(r"[a-z]+(_[a-z]+)*\Z")
 # and Inductor (cuda), in Inductor's choice of a compiler (cpu).
 PREFIXES = ("cpu", "cuda", "mps")
 
-# The keywords of C++20 and the alternative tokens, which no installed program can list.
+# The keywords of C++20 and the alternative tokens.
 _CXX_KEYWORDS = """
 alignas alignof and and_eq asm auto bitand bitor bool break case catch char class co_await
 co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype
@@ -36,10 +35,10 @@ static_cast struct switch template this throw true try typedef typeid typename u
 virtual void volatile wchar_t while xor xor_eq
 """
 
-# Packages called torch_<name> that are no device backends: installing both would mix their files.
+# Packages called torch_<name> that are not device backends: installing both would mix their files.
 _PACKAGES = "cluster ema fidelity geometric optimizer pruning scatter sparse tensorrt tb_profiler"
 
-# Runs in a fresh interpreter without backends, so that nothing but PyTorch itself is seen.
+# Runs in a new interpreter without backends, to see only PyTorch itself.
 _PROBE = """
 import json, keyword, pkgutil, re
 from pathlib import Path

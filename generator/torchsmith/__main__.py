@@ -1,9 +1,20 @@
-"""What the `torchsmith` command runs first: Ctrl-C is heard while its modules are imported too."""
+"""What the `torchsmith` command runs first: Ctrl-C is answered while modules are imported too.
 
-from __future__ import annotations
+Before this module Python itself starts, and prints a traceback for a Ctrl-C in its `site`.
+"""
 
-import signal
 import sys
+
+
+def _interrupted() -> int:
+    print("torchsmith: interrupted", file=sys.stderr)
+    return 130
+
+
+try:
+    import signal  # takes milliseconds, as it imports enum
+except KeyboardInterrupt:
+    sys.exit(_interrupted())
 
 
 def main() -> int:
@@ -13,10 +24,9 @@ def main() -> int:
 
         return cli.main()
     except KeyboardInterrupt:
-        print("torchsmith: interrupted", file=sys.stderr)
-        return 130
+        return _interrupted()
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all that is left is to end
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left to do but end
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Building, installing and testing a rendered project, as its owner would."""
+"""Building, installing and testing a rendered project, as its users do."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _PROGRESS = re.compile(r"\[\s*(\d+/\d+|\d+%)\]")
 
 
 class StepError(Exception):
-    """A step failed; its text ends with what the step said last."""
+    """A step failed; its text is the end of the step's output."""
 
 
 def require_tools(python: str) -> None:
-    """Refuse to start what cannot be finished.
+    """Refuse a build for which a tool is missing.
 
     Raises:
         InputError: The first problem, with its fix.
@@ -53,8 +53,8 @@ def test(project: Path, python: str, progress: Callable[[str], None]) -> str:
 
 
 def _run(command: list[str], folder: Path, python: str, progress: Callable[[str], None]) -> str:
-    """Run a command, tell how far it is, and return the last line that it printed."""
-    # Tools that came with pip stand beside Python, which need not be on the user's PATH.
+    """Run a command, report its progress, and return the last line that it printed."""
+    # Tools installed by pip are in the same folder as Python, which may not be on the user's PATH.
     paths = [str(Path(python).absolute().parent), sysconfig.get_path("scripts"), os.environ["PATH"]]
     last: deque[str] = deque([""], maxlen=60)
     with subprocess.Popen(

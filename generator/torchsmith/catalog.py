@@ -1,4 +1,4 @@
-"""The catalog as Python sees it: the same tables that copier reads."""
+"""The catalog as Python sees it: the same tables and the same check of names that copier reads."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import chain, combinations
 from pathlib import PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from torchsmith.template import CATALOG
+
+if TYPE_CHECKING:
+    import jinja2
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,21 @@ def features() -> dict[str, Feature]:
 def questions() -> tuple[str, ...]:
     """Return the names of the questions, in the order in which they are asked."""
     return tuple(load("questions")["known_answers"]["default"])
+
+
+def choices(question: str) -> list[str]:
+    """Return the answers that a question offers, none where any text will do."""
+    if question == "features":
+        return list(features())
+    if question == "dtypes":
+        return list(load("dtypes")["dtype_catalog"]["default"])
+    return list(load("questions")[question].get("choices", {}).values())
+
+
+def lists() -> dict[str, list[str]]:
+    """Return the questions whose answer is a list, with what it may hold."""
+    rows = load("questions")
+    return {name: choices(name) for name in questions() if rows[name].get("multiselect")}
 
 
 def core_owns(path: PurePosixPath, package: str) -> bool:
@@ -114,3 +132,20 @@ def covers(owned: PurePosixPath, path: PurePosixPath) -> bool:
 
 def _covers(owned: str, path: PurePosixPath, package: str) -> bool:
     return covers(PurePosixPath(owned.replace("{package}", package).lstrip("/")), path)
+
+
+def name_problem(name: str) -> str:
+    """Return one sentence that says what is wrong with a backend's name, or nothing."""
+    return _name_check().render(name=name)
+
+
+@cache
+def _name_check() -> jinja2.Template:
+    """Return the template's own check of names, which needs no render."""
+    from torchsmith.jinja import environment
+
+    names = environment(CATALOG)
+    names.globals.update({name: table["default"] for name, table in load("reserved").items()})
+    return names.from_string(
+        "#% import 'names.jinja' as names\n{= names.name_problem(name) | trim =}"
+    )

@@ -1,4 +1,4 @@
-"""The `torchsmith` command: which commands there are, and how a mistake is answered."""
+"""The command line `torchsmith`: its commands, and how errors are reported."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from torchsmith.commands.common import INTERRUPTED, MISTAKE, Command, say
 from torchsmith.errors import InputError, refusal, undecodable
 
 MAINTENANCE = ("smoke",)
-"""Commands for those who maintain a template, under a heading of their own."""
+"""Commands for maintainers of a template, listed under their own heading."""
 
 
 class Commands(TyperGroup):
@@ -27,7 +27,7 @@ class Commands(TyperGroup):
         named = [(name, self.commands[name]) for name in self.list_commands(ctx)]
         for heading, maintenance in (("Commands", False), ("For maintainers of a template", True)):
             rows = [
-                (name, command.get_short_help_str(formatter.width))
+                (name, command.get_short_help_str(limit=200))
                 for name, command in named
                 if (name in MAINTENANCE) == maintenance
             ]
@@ -40,8 +40,8 @@ app = typer.Typer(
     cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None
 )
 
-# The base of what Typer raises of a wrong command line, in its own click or in the one installed,
-# by its version. It exports only what derives from it.
+# The base class of Typer's errors for wrong command lines. Depending on its version it is from the
+# click that Typer bundles or from the installed one, and Typer exports only derived classes.
 USAGE_ERRORS: tuple[type[Exception], ...] = tuple(
     each for each in typer.BadParameter.__mro__ if each.__name__ == "ClickException"
 )
@@ -72,22 +72,23 @@ app.command(cls=Command)(update.add)
 app.command(cls=Command)(update.remove)
 app.command(cls=Command)(update.update)
 app.command(cls=Command)(update.preview)
+app.command(cls=Command)(update.diff)
 app.command(cls=Command)(doctor.doctor)
 app.add_typer(device.app, name="device")
 app.add_typer(op.app, name="op")
-app.command(cls=Command)(smoke.smoke)
+app.command(name="smoke", cls=Command, context_settings=smoke.SETTINGS)(smoke.smoke)
 
 
 def main() -> int:
-    """Run the command and return its exit status; what is no defect of ours ends in one line."""
-    # Git, ours or copier's, must fail instead of waiting for a password that nobody is asked for.
+    """Run the command and return its exit status; errors that are not bugs print one line."""
+    # Git, run by us or by copier, must fail instead of waiting for a password.
     os.environ.setdefault("GIT_TERMINAL_PROMPT", "0")
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         status: int = app(prog_name="torchsmith", standalone_mode=False) or 0
     except InputError as error:
-        # Copier makes an error of its own of Ctrl-C at a question.
+        # Copier turns Ctrl-C at a question into an error of its own.
         if isinstance(error.__cause__, KeyboardInterrupt):
             return _end("interrupted", INTERRUPTED)
         return _end(str(error))
@@ -108,7 +109,7 @@ def _end(sentence: str, status: int = MISTAKE) -> int:
 
 
 def _usage(error: Any) -> int:
-    """Answer a command line that is wrong; one without a command is answered with the help."""
+    """Report a wrong command line; without a command, show the help."""
     text = error.format_message()
     context = getattr(error, "ctx", None)
     if context and text == context.get_help():

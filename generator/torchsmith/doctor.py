@@ -1,10 +1,11 @@
-"""Whether this machine can build a backend: one finding for each tool, with what to do about it."""
+"""Checks whether this machine can build a backend: one finding with a fix for each tool."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from torchsmith.errors import InputError
 
 Status = Literal["ok", "warning", "problem"]
 
-# Asks the Python that builds, which may be another one than ours.
+# Runs in the Python that builds, which may differ from the one that runs torchsmith.
 _PROBE = """
 import importlib.metadata, json, os, sys, sysconfig
 def version(name):
@@ -49,7 +50,7 @@ int main() { return static_cast<int>(std::span<int>().size()); }
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found of one thing, and what to do where it is not right."""
+    """The result of one check, and the fix if it is not ok."""
 
     check: str
     status: Status
@@ -65,10 +66,10 @@ def default_python() -> str:
 
 
 def toolchain(python: str) -> list[Finding]:
-    """Look at everything that a build needs.
+    """Check everything that a build needs.
 
     Raises:
-        InputError: ``python`` is no Python.
+        InputError: ``python`` is not a Python interpreter.
     """
     program = Path(shutil.which(python) or python).absolute()
     try:
@@ -77,7 +78,7 @@ def toolchain(python: str) -> list[Finding]:
             capture_output=True,
             text=True,
             check=True,
-            # Python imports from where it is started, if it is asked with -c.
+            # With -c, Python imports modules from the current folder.
             cwd=program.anchor,
         )
         has = json.loads(probe.stdout)
@@ -86,7 +87,7 @@ def toolchain(python: str) -> list[Finding]:
     return [
         _python(has, python),
         _torch(has, python),
-        _package(has, python, "pip", "python -m ensurepip"),
+        _package(has, python, "pip", shlex.join([python, "-m", "ensurepip"])),
         _package(has, python, "pybind11"),
         _package(has, python, "scikit-build-core"),
         _package(has, python, "scipy-openblas32", status="warning"),
@@ -97,6 +98,11 @@ def toolchain(python: str) -> list[Finding]:
         _ccache(),
         _backends(has),
     ]
+
+
+def _install(python: str, package: str) -> str:
+    """The command that installs a package, to be copied."""
+    return shlex.join([python, "-m", "pip", "install", package])
 
 
 def _python(has: dict[str, Any], python: str) -> Finding:
@@ -111,7 +117,7 @@ def _python(has: dict[str, Any], python: str) -> Finding:
 
 def _torch(has: dict[str, Any], python: str) -> Finding:
     window = catalog.load("torch")["torch_window"]["default"]
-    install = f"{python} -m pip install torch=={window['tested']}"
+    install = _install(python, f"torch=={window['tested']}")
     if has["torch"] is None:
         return Finding("torch", "problem", "not installed", install)
     if ".".join(has["torch"].split(".")[:2]) not in window["versions"]:
@@ -123,14 +129,14 @@ def _package(
     has: dict[str, Any], python: str, name: str, fix: str = "", status: Status = "problem"
 ) -> Finding:
     if has[name] is None:
-        return Finding(name, status, "not installed", fix or f"{python} -m pip install {name}")
+        return Finding(name, status, "not installed", fix or _install(python, name))
     return Finding(name, "ok", has[name])
 
 
 def _tool(has: dict[str, Any], python: str, name: str, least: str) -> Finding:
     path = os.pathsep.join([has["scripts"], os.environ.get("PATH", "")])
     program = shutil.which(name, path=path)
-    fix = f"{python} -m pip install '{name}>={least}'"
+    fix = _install(python, f"{name}>={least}")
     if program is None:
         return Finding(name, "problem", "not installed", fix)
     said = subprocess.run([program, "--version"], capture_output=True, text=True).stdout

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -12,12 +11,11 @@ from typing import Literal
 
 import yaml
 
-from torchsmith import git
+from torchsmith import cache, git
 from torchsmith.errors import InputError, did_you_mean
-from torchsmith.merge import same
+from torchsmith.files import same, swap, write_texts
 from torchsmith.project import ANSWERS, MANIFEST, Project, find
-from torchsmith.render import render
-from torchsmith.writing import put
+from torchsmith.render import Job, renders
 
 
 @dataclass(frozen=True)
@@ -62,12 +60,10 @@ def drift(project: Project, ref: str, ignoring: list[str]) -> Drift:
     Raises:
         InputError: One of the two cannot be rendered.
     """
-    with _pristine(project) as then:
-        now = then.with_name("now")
-        if ref == project.version:
-            now = then
-        else:
-            render(now, project.answers, source=project.source, ref=ref)
+    own = Job(project.answers, project.source, project.version)
+    newest = [] if ref == project.version else [Job(project.answers, project.source, ref)]
+    with renders(own, *newest) as folders:
+        then, now = folders[0], folders[-1]
         after = find(now)
         paths = {path for folder in (then, now) for path in _files(folder)}
         paths -= {ANSWERS, MANIFEST, *ignoring}
@@ -85,21 +81,37 @@ def drift(project: Project, ref: str, ignoring: list[str]) -> Drift:
 
 
 def restore(project: Project, names: list[str]) -> None:
-    """Give files back as the project's version of the template renders them.
+    """Give files back as the project's version of the template renders them, over what is there.
 
     Args:
         project: The project.
         names: The files, as seen from its root.
 
     Raises:
-        InputError: The template has no such file, or git has not what would be lost.
+        InputError: The template has no such file.
     """
     with _pristine(project) as pristine:
         _require_known(names, pristine)
-        for name in names:
-            _require_kept(project, name)
-        for name in names:
-            put(pristine / name, project.root / name)
+        swap(project.root, pristine, write=names)
+
+
+def text_diff(project: Project, names: Sequence[str]) -> str:
+    """Return how files differ from what the project's version of the template renders, as a diff.
+
+    Args:
+        project: The project, with what is not committed.
+        names: The files, as seen from its root; none stands for all that are not ignored.
+
+    Raises:
+        InputError: The template has no such file.
+    """
+    with _pristine(project) as pristine:
+        _require_known(names, pristine)
+        unheard = {ANSWERS, MANIFEST, *ignored(project)}
+        names = names or sorted(set(_files(pristine)) - unheard)
+        with cache.scratch() as scratch:
+            repository = git.ScratchRepository(scratch / "repository")
+            return repository.diff_with(repository.store(pristine), project.root, names)
 
 
 def ignored(project: Project) -> list[str]:
@@ -127,10 +139,8 @@ def ignore(project: Project, names: list[str]) -> None:
     every = sorted({*ignored(project), *names})
     with _pristine(project) as pristine:
         _require_known(names, pristine)
-        changed = pristine / MANIFEST
-        text = (project.root / MANIFEST).read_text("utf-8")
-        changed.write_text(_with_ignored(text, every), "utf-8")
-        put(changed, project.root / MANIFEST)
+    text = (project.root / MANIFEST).read_text("utf-8")
+    write_texts(project.root, {MANIFEST: _with_ignored(text, every)})
 
 
 def _with_ignored(manifest: str, names: list[str]) -> str:
@@ -145,7 +155,7 @@ def _with_ignored(manifest: str, names: list[str]) -> str:
     return line + manifest
 
 
-def _require_known(names: list[str], pristine: Path) -> None:
+def _require_known(names: Sequence[str], pristine: Path) -> None:
     known = _files(pristine)
     for name in names:
         if name not in known:
@@ -155,26 +165,11 @@ def _require_known(names: list[str], pristine: Path) -> None:
             )
 
 
-def _require_kept(project: Project, name: str) -> None:
-    """Refuse to write over what git could not give back."""
-    file = project.root / name
-    if not file.exists() and not file.is_symlink():
-        return
-    if git.root_of(project.root) is None:
-        raise InputError(
-            f"'{project.root}' is not under git, so your '{name}' would be lost: move it away first"
-        )
-    if git.git(project.root, "status", "--porcelain", "--ignored", "--", name):
-        raise InputError(f"'{name}' has uncommitted changes, which would be lost: commit them")
-
-
 @contextmanager
 def _pristine(project: Project) -> Iterator[Path]:
     """The project as its own version of the template renders it."""
-    with tempfile.TemporaryDirectory(prefix="torchsmith-") as scratch:
-        then = Path(scratch) / "then"
-        render(then, project.answers, source=project.source, ref=project.version)
-        yield then
+    with renders(Job(project.answers, project.source, project.version)) as (folder,):
+        yield folder
 
 
 def _files(folder: Path) -> list[str]:

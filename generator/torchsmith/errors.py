@@ -1,4 +1,4 @@
-"""What goes wrong by the user's hand."""
+"""Errors caused by the user's input or by the system, as sentences."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from difflib import get_close_matches
 
 
 class InputError(Exception):
-    """A mistake in what the user gave; its text is one sentence."""
+    """A mistake in the user's input; its text is one sentence."""
 
 
 def did_you_mean(word: str, choices: Iterable[str]) -> str:
-    """Return "; did you mean 'x'?" for the choice that is closest to ``word``, or nothing."""
-    close = get_close_matches(word, list(choices), n=1)
-    return f"; did you mean '{close[0]}'?" if close else ""
+    """Return "; did you mean 'x'?" for the choice closest to ``word`` in any case, or nothing."""
+    by_lower = {choice.lower(): choice for choice in choices}
+    close = get_close_matches(word.lower(), by_lower, n=1)
+    return f"; did you mean '{by_lower[close[0]]}'?" if close else ""
 
 
 def require_choice(what: str, word: str, choices: Iterable[str], offer: str = "") -> None:
@@ -36,8 +37,13 @@ def require_choice(what: str, word: str, choices: Iterable[str], offer: str = ""
         )
 
 
+def unreachable(source: str, reason: str, hint: str) -> InputError:
+    """Return the error that a template cannot be reached."""
+    return InputError(f"the template '{source}' cannot be had: {reason}; {hint}")
+
+
 def refusal(error: OSError) -> str:
-    """Return one sentence on what the system would not do, and what to do about it."""
+    """Return one sentence on an error of the operating system, with a fix."""
     file = f" '{error.filename}'" if error.filename else ""
     fixes = {
         errno.ENOSPC: "free some space, then try again",
@@ -49,7 +55,7 @@ def refusal(error: OSError) -> str:
 
 
 def undecodable(error: UnicodeDecodeError) -> str:
-    """Return one sentence on text that is not UTF-8, with the line, by which it can be found."""
+    """Return one sentence on text that is not UTF-8, with the line, to find it by."""
     start = error.object.rfind(b"\n", 0, error.start) + 1
     line = bytes(error.object[start : error.end + 20]).partition(b"\n")[0]
     return f"a file is not UTF-8, where it says {str(line)[1:]}: save it as UTF-8"

@@ -1,15 +1,21 @@
-"""Git, as far as the commands need it."""
+"""Git, as far as the commands need it: questions to a repository, and merges of trees."""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
-import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from torchsmith.errors import InputError
+
+LEAST = (2, 38)
+"""The first git that merges trees without a working tree."""
+
+SHOWN = ("--no-color", "--no-ext-diff")
+"""How differences are shown, whatever the user's settings are."""
 
 
 class GitError(InputError):
@@ -20,8 +26,14 @@ class GitError(InputError):
         self.reason = reason
 
 
-def git(folder: Path, *arguments: str, index: Path | None = None) -> str:
-    """Run git in ``folder``, with another index if one is given, and return what it prints.
+def git(folder: Path, *arguments: str, text: str = "", index: Path | None = None) -> str:
+    """Run git in a folder and return what it prints.
+
+    Args:
+        folder: Where it runs.
+        arguments: Its arguments.
+        text: What it reads.
+        index: An index file to use in place of the repository's.
 
     Raises:
         GitError: Git refused; the text is its own.
@@ -36,6 +48,7 @@ def git(folder: Path, *arguments: str, index: Path | None = None) -> str:
             ["git", "-C", str(folder), *arguments],
             check=True,
             capture_output=True,
+            input=text,
             encoding="utf-8",
             errors="surrogateescape",  # names and lines of files may be anything
             env=environment,
@@ -45,6 +58,26 @@ def git(folder: Path, *arguments: str, index: Path | None = None) -> str:
     except subprocess.CalledProcessError as error:
         raise GitError(folder, reason(error.stderr) or f"git {arguments[0]} failed") from error
     return done.stdout
+
+
+def reason(said: str) -> str:
+    """Return what git says went wrong, without the advice that may follow."""
+    lines = said.strip().splitlines()
+    fatal = [line for line in lines if line.startswith(("fatal: ", "error: "))]
+    return (fatal or lines[-1:] or [""])[0].removeprefix("fatal: ").removeprefix("error: ")
+
+
+def require_merges() -> None:
+    """Refuse a git that is too old to merge trees.
+
+    Raises:
+        InputError: It is, or there is none.
+    """
+    version = git(Path.cwd(), "version").split()[2]
+    numbers = tuple(int(number) for number in re.findall(r"\d+", version)[:2])
+    if numbers < LEAST:
+        least = ".".join(map(str, LEAST))
+        raise InputError(f"updates need git {least} or newer, and this is git {version}: update it")
 
 
 def address(source: str) -> str:
@@ -73,9 +106,30 @@ def changes(folder: Path) -> list[str]:
     return git(folder, "status", "--porcelain", "--", ".").splitlines()
 
 
+File = tuple[str, str]
+"""A file's mode and the name of its content, as git has them."""
+Files = dict[str, File]
+"""Files by path."""
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """One of the versions of a file in conflict, as git's index has them.
+
+    Attributes:
+        path: The file.
+        stage: 1 is the common version, 2 the user's, 3 the template's.
+        file: Its mode and content.
+    """
+
+    path: str
+    stage: int
+    file: File
+
+
 @dataclass(frozen=True)
 class Differences:
-    """How the files in a folder differ from a commit, and the text that git shows of it."""
+    """How two trees differ, and the text that git shows of it."""
 
     added: list[str]
     changed: list[str]
@@ -83,138 +137,142 @@ class Differences:
     text: str
 
 
-def differences(folder: Path, tree: str) -> Differences:
-    """Compare a folder's files, ignored ones too, with a tree; the index plays no part."""
-    with tempfile.TemporaryDirectory(prefix="torchsmith-") as scratch:
-        index = Path(scratch) / "index"
-        git(folder, "read-tree", tree, index=index)
-        git(folder, "add", "--all", "--force", ".", index=index)
-        diff = ("diff", "--cached")
-        text = git(folder, *diff, tree, index=index)
-        listed = git(folder, *diff, "--no-renames", "--name-status", "-z", tree, index=index)
+class ScratchRepository:
+    """A bare repository that may read another one's objects, and keeps what it makes to itself."""
+
+    def __init__(self, folder: Path, source: Path | None = None) -> None:
+        """Make it in ``folder``; it reads the objects of the repository that ``source`` is in."""
+        self.folder = folder
+        kind, objects = "sha1", ""
+        if source:
+            kind, objects = git(
+                source, "rev-parse", "--path-format=absolute", "--show-object-format",
+                "--git-path", "objects",
+            ).splitlines()  # fmt: skip
+        git(folder.parent, "init", "--quiet", "--bare", f"--object-format={kind}", str(folder))
+        if objects:
+            (folder / "objects" / "info" / "alternates").write_text(f"{objects}\n", "utf-8")
+
+    def run(self, *arguments: str, text: str = "", index: str = "index") -> str:
+        """Run git there."""
+        return git(self.folder, *arguments, text=text, index=self.folder / index)
+
+    def store(self, folder: Path) -> str:
+        """Store the files in a folder, ignored ones too, and return their tree."""
+        there = (f"--git-dir={self.folder}", "--work-tree=.")
+        index = self.folder / "index-of-a-folder"
+        index.unlink(missing_ok=True)
+        git(folder, *there, "add", "--all", "--force", ".", index=index)
+        return git(folder, *there, "write-tree", index=index).strip()
+
+    def files(self, tree: str) -> Files:
+        """Return the files of a tree."""
+        found = {}
+        for line in self.run("ls-tree", "-r", "-z", tree).split("\0")[:-1]:
+            information, _, path = line.partition("\t")
+            mode, _, content = information.split()
+            found[path] = (mode, content)
+        return found
+
+    def tree(self, files: Mapping[str, File]) -> str:
+        """Return the tree that has just these files."""
+        self.run("read-tree", "--empty")
+        lines = (f"{mode} {content}\t{path}\0" for path, (mode, content) in files.items())
+        self.run("update-index", "-z", "--index-info", text="".join(lines))
+        return self.run("write-tree").strip()
+
+    def renames(self, before: str, after: str) -> dict[str, str]:
+        """Return the files of one tree that another has elsewhere, with their new paths."""
+        listed = self.run(
+            "diff-tree", "-r", "-z", "--find-renames", "--no-rename-empty", "--diff-filter=R",
+            "--name-status", before, after,
+        )  # fmt: skip
+        words = listed.split("\0")[:-1]
+        return dict(zip(words[1::3], words[2::3], strict=True))
+
+    def merge(self, common: Files, sides: Mapping[str, Files]) -> tuple[str, list[Conflict]]:
+        """Merge files path by path, and return the tree with the conflicts in it.
+
+        Args:
+            common: What both sides come from; no side may lack one of its paths. Where nothing was
+                deleted, git looks for no renames, which could pair files of two features.
+            sides: Ours and theirs, by the names that conflict markers give them.
+
+        Raises:
+            GitError: Git refused.
+        """
+        identity = ("-c", "user.name=torchsmith", "-c", "user.email=torchsmith@localhost")
+        base = self.run(*identity, "commit-tree", "-m", "common", self.tree(common)).strip()
+        for name, files in sides.items():
+            made = self.run(*identity, "commit-tree", "-m", name, "-p", base, self.tree(files))
+            self.run("update-ref", f"refs/heads/{name}", made.strip())
+        command = ["merge-tree", "--write-tree", "-z", "--no-messages", *sides]
+        done = subprocess.run(
+            ["git", "-C", str(self.folder), *command],
+            capture_output=True,
+            encoding="utf-8",
+            errors="surrogateescape",
+        )
+        if done.returncode not in (0, 1):
+            raise GitError(self.folder, reason(done.stderr))
+        tree, *lines = done.stdout.split("\0")[:-1]
+        conflicts = []
+        for line in lines:
+            information, _, path = line.partition("\t")
+            mode, content, stage = information.split()
+            conflicts.append(Conflict(path, int(stage), (mode, content)))
+        return tree, conflicts
+
+    def differences(self, before: str, after: str) -> Differences:
+        """Compare two trees."""
+        listed = self.run("diff-tree", "-r", "-z", "--no-renames", "--name-status", before, after)
         words = listed.split("\0")[:-1]
         kinds = list(zip(words[1::2], words[::2], strict=True))
         added, changed, deleted = (
             [path for path, kind in kinds if kind in which] for which in ("A", "MT", "D")
         )
-        return Differences(added, changed, deleted, text)
+        return Differences(added, changed, deleted, self.run("diff", *SHOWN, before, after))
+
+    def write(self, tree: str, paths: Iterable[str], folder: Path) -> None:
+        """Write files of a tree into a folder, as a checkout does."""
+        folder.mkdir()
+        there = (f"--git-dir={self.folder}", "--work-tree=.")
+        index = self.folder / "index"
+        git(folder, *there, "read-tree", tree, index=index)
+        listed = "".join(f"{path}\0" for path in paths)
+        git(folder, *there, "checkout-index", "-z", "--stdin", text=listed, index=index)
+
+    def diff_with(self, tree: str, folder: Path, paths: Iterable[str]) -> str:
+        """Return how files of a tree differ in a folder, as git shows it."""
+        there = (f"--git-dir={self.folder}", "--work-tree=.")
+        index = self.folder / "index"
+        git(folder, *there, "read-tree", tree, index=index)
+        return git(folder, *there, "diff", *SHOWN, "--", *paths, index=index)
 
 
-def reason(said: str) -> str:
-    """Return what git says went wrong, without the advice that may follow."""
-    lines = said.strip().splitlines()
-    fatal = [line for line in lines if line.startswith(("fatal: ", "error: "))]
-    return (fatal or lines[-1:] or [""])[0].removeprefix("fatal: ").removeprefix("error: ")
-
-
-Files = dict[str, tuple[str, str]]
-"""Files by path, each with its mode and the name of its content, as git has them."""
-
-
-def borrow(source: Path, folder: Path) -> None:
-    """Make ``folder`` a repository that has what ``source`` has, but no files."""
-    git(source, "clone", "--quiet", "--shared", "--no-checkout", str(source), str(folder))
-
-
-def files(repository: Path, tree: str) -> Files:
-    """Return the files of a tree."""
-    found = {}
-    for line in git(repository, "ls-tree", "-r", "-z", tree).split("\0")[:-1]:
-        information, _, path = line.partition("\t")
-        mode, _, object = information.split()
-        found[path] = (mode, object)
-    return found
-
-
-def store(repository: Path, folder: Path) -> str:
-    """Store the files in a folder, ignored ones too, as a tree in a repository, and return it."""
-    there = (f"--git-dir={repository / '.git'}", "--work-tree=.")
-    with tempfile.TemporaryDirectory(prefix="torchsmith-") as scratch:
-        index = Path(scratch) / "index"
-        git(folder, *there, "add", "--all", "--force", ".", index=index)
-        return git(folder, *there, "write-tree", index=index).strip()
-
-
-def merge(repository: Path, sides: Sequence[Files], names: tuple[str, str]) -> None:
-    """Merge files into a repository that has none yet, and leave conflicts as git does.
+def stage(
+    folder: Path, paths: Iterable[str], conflicts: Sequence[Conflict], scratch: ScratchRepository
+) -> None:
+    """Put into a repository's index what a merge did to a folder in it.
 
     Args:
-        repository: Where their contents are.
-        sides: What is common, ours and theirs.
-        names: What conflict markers call the last two.
-
-    Raises:
-        GitError: Git refused.
+        folder: The folder, which has the files already.
+        paths: Files that came, changed or went.
+        conflicts: What the index is to have of files in conflict.
+        scratch: Where the contents of these are.
     """
-    common, theirs, ours = (_tree(repository, sides[number]) for number in (0, 2, 1))
-    git(repository, "checkout-index", "--all", "--index")
-    labels = {f"GITHEAD_{tree}": name for tree, name in zip((ours, theirs), names, strict=True)}
-    # By path alone: what looks like a rename may be two features' files.
-    command = ["git", "-C", str(repository), "-c", "merge.renames=false", "merge-recursive",
-               common, "--", ours, theirs]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, env={**os.environ, **labels})
-    if done.returncode not in (0, 1):
-        raise GitError(repository, reason(done.stderr.decode(errors="replace")))
-
-
-def _tree(repository: Path, files: Files) -> str:
-    """Make files all that the index has, and return them as a tree."""
-    git(repository, "read-tree", "--empty")
-    _index(repository, (f"{mode} {object}\t{path}" for path, (mode, object) in files.items()))
-    return git(repository, "write-tree").strip()
-
-
-@dataclass(frozen=True)
-class Unmerged:
-    """One of the versions of a file in conflict, as git's index has them.
-
-    Attributes:
-        path: The file.
-        stage: 1 is the common version, 2 the user's, 3 the template's.
-        mode: Its mode, in git's notation.
-        object: The name of its content.
-    """
-
-    path: str
-    stage: int
-    mode: str
-    object: str
-
-
-def unmerged(repository: Path) -> list[Unmerged]:
-    """Return what the index has of the files in conflict."""
-    found = []
-    for line in git(repository, "ls-files", "-u", "-z").split("\0")[:-1]:
-        information, _, path = line.partition("\t")
-        mode, object, stage = information.split()
-        found.append(Unmerged(path, int(stage), mode, object))
-    return found
-
-
-def mark_unmerged(folder: Path, entries: Iterable[Unmerged], *, objects: Path) -> None:
-    """Put entries into the index of a folder's repository.
-
-    Args:
-        folder: What the paths of the entries are seen from.
-        entries: The files in conflict.
-        objects: The repository that has their contents.
-    """
-    entries = list(entries)
-    for entry in entries:
-        command = ["git", "-C", str(objects), "cat-file", "blob", entry.object]
-        text = subprocess.run(command, check=True, capture_output=True).stdout
+    unmerged = {each.path for each in conflicts}
+    listed = "".join(f"{path}\0" for path in paths if path not in unmerged)
+    git(folder, "update-index", "--add", "--remove", "-z", "--stdin", text=listed)
+    for content in {each.file[1] for each in conflicts}:
+        command = ["git", "-C", str(scratch.folder), "cat-file", "blob", content]
+        blob = subprocess.run(command, check=True, capture_output=True).stdout
         command = ["git", "-C", str(folder), "hash-object", "-w", "--stdin"]
-        subprocess.run(command, input=text, check=True, capture_output=True)
+        subprocess.run(command, input=blob, check=True, capture_output=True)
     prefix = git(folder, "rev-parse", "--show-prefix").removesuffix("\n")
-    paths = sorted({entry.path for entry in entries})
-    lines = [f"0 {'0' * 40}\t{prefix}{path}" for path in paths]
-    lines += [f"{each.mode} {each.object} {each.stage}\t{prefix}{each.path}" for each in entries]
-    _index(folder, lines)
-
-
-def _index(folder: Path, lines: Iterable[str]) -> None:
-    command = ["git", "-C", str(folder), "update-index", "-z", "--index-info"]
-    text = "".join(f"{line}\0" for line in lines)
-    subprocess.run(
-        command, input=text.encode("utf-8", "surrogateescape"), check=True, capture_output=True
-    )
+    nothing = "0" * (len(conflicts[0].file[1]) if conflicts else 40)
+    lines = [f"0 {nothing}\t{prefix}{path}\0" for path in sorted(unmerged)]
+    lines += [
+        f"{each.file[0]} {each.file[1]} {each.stage}\t{prefix}{each.path}\0" for each in conflicts
+    ]
+    git(folder, "update-index", "-z", "--index-info", text="".join(lines))

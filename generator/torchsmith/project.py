@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -9,10 +11,9 @@ from typing import Any
 
 import yaml
 
-from torchsmith import git
-from torchsmith.catalog import covers
-from torchsmith.errors import InputError
-from torchsmith.swap import recover
+from torchsmith import catalog, git
+from torchsmith.errors import InputError, require_choice
+from torchsmith.files import recover
 
 ANSWERS = ".copier-answers.yml"
 MANIFEST = ".torchsmith.yml"
@@ -34,7 +35,7 @@ class Part:
 
     def owns(self, path: PurePosixPath) -> bool:
         """Whether ``path``, relative to the project, is this part's."""
-        return any(covers(owned, path) for owned in self.paths)
+        return any(catalog.covers(owned, path) for owned in self.paths)
 
 
 @dataclass(frozen=True)
@@ -101,9 +102,78 @@ class Project:
         users = [id for id in self.features if feature in self.parts[id].requires]
         return f"required by {', '.join(users)}"
 
+    def adding(self, features: Sequence[str]) -> dict[str, Any]:
+        """Return the answers that add ``features``; none if all are on.
+
+        Raises:
+            InputError: There is no such feature.
+        """
+        for feature in features:
+            require_choice("feature", feature, self._known, f"choose from {', '.join(self._known)}")
+        if set(features) <= set(self.features):
+            return {}
+        return _choosing({*self._chosen, *features})
+
+    def removing(self, features: Sequence[str]) -> dict[str, Any]:
+        """Return the answers that remove ``features``; none if all are off.
+
+        Raises:
+            InputError: There is no such feature, or one that stays requires it.
+        """
+        for feature in features:
+            if feature == self.answers.get("device"):
+                raise InputError(
+                    f"'{feature}' cannot go while it is the device that is built: "
+                    "torchsmith update --to current -d device=simulator"
+                )
+            offer = f"this project has {', '.join(self.features) or 'none'}"
+            require_choice("feature", feature, self._known, offer)
+            users = [
+                id
+                for id in self.features
+                if feature in self.parts[id].requires and id not in features
+            ]
+            if feature in self.features and users:
+                raise InputError(
+                    f"'{feature}' cannot go without {' and '.join(users)}, which needs it: "
+                    f"torchsmith remove {' '.join([feature, *users])}"
+                )
+        if not set(features) & set(self.features):
+            return {}
+        return _choosing(self._chosen - set(features))
+
+    @property
+    def _known(self) -> list[str]:
+        return list(dict.fromkeys([*catalog.features(), *self.features]))
+
+    @property
+    def _chosen(self) -> set[str]:
+        """What was asked for, without what came along."""
+        custom = self.answers.get("preset") == "custom"
+        return set(self.answers.get("features", ()) if custom else self.features)
+
     def with_template(self, source: str) -> Project:
         """Return the same project with its template elsewhere."""
         return replace(self, source=source)
+
+    def require_answers_as_rendered(self) -> None:
+        """Refuse answers that were edited by hand: the files are still those of the old ones.
+
+        Raises:
+            InputError: An answer is not the one that the manifest remembers.
+        """
+        rendered = self._manifest.get("answers")
+        if not isinstance(rendered, dict):
+            return  # it was rendered by a version that did not remember them
+        for question in {**rendered, **self.answers}:
+            was, is_now = rendered.get(question), self.answers.get(question)
+            if was != is_now:
+                wish = shlex.quote(f"{question}={_plain(was if is_now is None else is_now)}")
+                raise InputError(
+                    f"{ANSWERS} was edited by hand: {question} is {_plain(is_now)} there, but the "
+                    f"project was rendered with {_plain(was)}: restore it with git, then "
+                    f"torchsmith update --to current -d {wish}"
+                )
 
     def require_clean(self) -> None:
         """Refuse to go on where a merge could not be told from the user's own work.
@@ -119,6 +189,17 @@ class Project:
         if dirty := git.changes(self.root):
             shown = ", ".join(line[3:] for line in dirty[:3]) + (", …" if dirty[3:] else "")
             raise InputError(f"'{self.root}' has uncommitted changes ({shown}): commit them first")
+
+
+def _choosing(features: set[str]) -> dict[str, Any]:
+    return {"preset": "custom", "features": sorted(features)}
+
+
+def _plain(answer: Any) -> str:
+    """Return an answer as it is given on a command line."""
+    if isinstance(answer, list):
+        return f"[{', '.join(map(str, answer))}]"
+    return "missing" if answer is None else str(answer)
 
 
 def is_project(folder: Path) -> bool:

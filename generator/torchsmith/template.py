@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from functools import cache
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
+
+from torchsmith import __version__
+
+REPOSITORY = "gh:example/torchsmith"
+"""The template's address, as copier takes it: where updates of a release's projects come from."""
+
+TAG = f"v{__version__}"
+"""The version of the template that this package has."""
 
 _INSTALLED = Path(__file__).parent / "_template"
 CHECKOUT = None if _INSTALLED.is_dir() else Path(__file__).parents[2]
@@ -12,3 +23,16 @@ TEMPLATE = CHECKOUT or _INSTALLED
 """The folder that copier renders: copier.yml, generator/catalog and template."""
 
 CATALOG = TEMPLATE / "generator" / "catalog"
+
+
+@cache
+def is_release() -> bool:
+    """Whether the package was installed from a release, so that its template is that of TAG.
+
+    What pip installs from a repository or a folder has the same version number, and other files.
+    """
+    try:
+        origin = json.loads(distribution("torchsmith").read_text("direct_url.json") or "{}")
+    except PackageNotFoundError:
+        return False
+    return CHECKOUT is None and not {"vcs_info", "dir_info"} & set(origin)

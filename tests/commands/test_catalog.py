@@ -89,7 +89,7 @@ def test_usage_lines_are_words(command: tuple[str, ...], torchsmith: Torchsmith)
         (("add",), "add [OPTIONS] FEATURE..."),
         (("names",), "names [OPTIONS] NAME..."),
         (("new",), "new [OPTIONS] FOLDER"),
-        (("doctor",), "doctor [OPTIONS] [FOLDER]"),
+        (("doctor",), "doctor [OPTIONS]"),
         (("op", "add"), "op add [OPTIONS] OPERATOR"),
     ],
 )
@@ -97,6 +97,26 @@ def test_usage_lines_say_what_is_given(
     command: tuple[str, ...], usage: str, torchsmith: Torchsmith
 ) -> None:
     assert torchsmith(*command, "--help").out.startswith(f"Usage: torchsmith {usage}\n")
+
+
+def test_one_thing_has_one_name_in_all_commands(torchsmith: Torchsmith) -> None:
+    projects = {"features", "add", "remove", "update", "preview", "doctor", "device new", "op add"}
+    versions = {"new", "update", "preview"}
+    for command in COMMANDS:
+        name = " ".join(command)
+        options = set(re.findall(r"--[a-z-]+", torchsmith(*command, "--help").out))
+        assert ("--project" in options) == (name in projects)
+        assert ("--to" in options) == (name in versions)
+        assert not options & {"--ref", "--vcs-ref", "--version", "--folder"}
+
+
+def test_help_keeps_what_is_for_maintainers_apart_and_is_not_cut_short(
+    torchsmith: Torchsmith,
+) -> None:
+    users, _, maintainers = torchsmith("--help").out.partition("For maintainers of a template:\n")
+    assert re.findall(r"^  (\w+)", maintainers, re.M) == ["smoke"]
+    assert "smoke" not in users
+    assert "..." not in users.partition("Commands:")[2] + maintainers
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+import shlex
+import shutil
 import sys
 from pathlib import Path
 
+import copier
 import pytest
 
 from commanding import Torchsmith
@@ -116,8 +119,9 @@ def test_a_template_that_is_gone_is_a_problem(
     [
         ("_src_path", "http://127.0.0.1:1/x.git", "template", "cannot be reached: ",
          "git ls-remote http://127.0.0.1:1/x.git"),
-        ("_commit", "v99", "template", "has no v99", "correct _commit in "),
-        ("license", "gpl", "answers", "'gpl' is not in", "correct them in "),
+        ("_commit", "v99", "template", "has no version 'v99': its releases are v1.0.0",
+         "correct _commit in "),
+        ("license", "gpl", "answers", "there is no license 'gpl'", "correct them in "),
         ("preset", "medium", "answers", "features is read with preset=custom only", "correct "),
     ],
 )  # fmt: skip
@@ -211,8 +215,8 @@ def test_restore_gives_files_back_and_loses_nothing(
     git(project, "checkout", "README.md")
 
     done = torchsmith(
-        "doctor", str(project), "--restore", "LICENSE", "--restore", "csrc/amp/autocast.cpp",
-        cwd=project / "csrc",
+        "doctor", "--project", str(project), "--restore", "LICENSE", "--restore",
+        "csrc/amp/autocast.cpp", cwd=project / "csrc",
     )  # fmt: skip
     assert done.status == 0, done.err
     assert contents(project) == {**fresh, "NOTICE": b"ours alone\n"}
@@ -255,6 +259,81 @@ def test_what_is_ignored_is_not_told_and_survives_updates(
     done = torchsmith("doctor", "--ignore", "nothing", cwd=project)
     assert (done.status, done.err.count("\n")) == (2, 1)
     assert "the template has no file 'nothing'" in done.err
+
+
+@pytest.fixture
+def no_renders(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fail where something is rendered, which takes seconds."""
+
+    def rendered(*_: object, **__: object) -> None:
+        raise AssertionError("rendered")
+
+    monkeypatch.setattr(copier, "run_copy", rendered)
+
+
+@pytest.mark.usefixtures("no_renders")
+def test_what_can_be_refused_without_a_render_is(torchsmith: Torchsmith, project: Path) -> None:
+    readme = project / "README.md"
+    readme.write_text("edited\n")
+    for arguments, sentence in (
+        (("--ignore", "nofile"), "the template has no file 'nofile' in this project"),
+        (("--ignore", "readme.md"), "did you mean 'README.md'?"),
+        (("--restore", "docs/nofile.md"), "the template has no file 'docs/nofile.md'"),
+        (("--ignore", "../torch-foo/nofile"), "the template has no file '../torch-foo/nofile'"),
+        (("--restore", "README.md"), "'README.md' has uncommitted changes, which would be lost"),
+    ):
+        done = torchsmith("doctor", *arguments, cwd=project)
+        assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)
+        assert sentence in done.err
+    shutil.rmtree(project / ".git")
+    done = torchsmith("doctor", "--restore", "README.md", cwd=project)
+    assert done.status == 2
+    assert "is not under git, so nothing could bring your 'README.md' back" in done.err
+    assert readme.read_text() == "edited\n"
+
+
+def test_restore_may_write_over_what_git_has_in_an_earlier_commit(
+    torchsmith: Torchsmith, project: Path
+) -> None:
+    """What was given back once is uncommitted, but not lost if it is given back again."""
+    rendered = (project / "LICENSE").read_bytes()
+    (project / "LICENSE").write_text("ours\n")
+    commit(project, "edited")
+    for _ in range(2):
+        done = torchsmith("doctor", "--restore", "LICENSE", cwd=project)
+        assert done.status == 0, done.err
+        assert (project / "LICENSE").read_bytes() == rendered
+    (project / "LICENSE").write_text("not committed\n")
+    git(project, "add", "LICENSE")
+    assert torchsmith("doctor", "--restore", "LICENSE", cwd=project).status == 2
+
+
+def test_a_fix_can_be_copied_where_the_path_has_blanks(
+    torchsmith: Torchsmith, tmp_path: Path
+) -> None:
+    python = tmp_path / "my tools" / "python"
+    python.parent.mkdir()
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "$@"\n')
+    python.chmod(0o755)
+    rows = findings(torchsmith("doctor", "--python", str(python), "--json", cwd=tmp_path).json)
+    fixes = [row["fix"] for row in rows.values() if " -m " in row["fix"]]
+    assert len(fixes) > 3
+    assert all(shlex.split(fix)[:2] == [str(python), "-m"] for fix in fixes)
+
+
+@pytest.mark.usefixtures("no_tools")
+def test_a_fix_from_elsewhere_goes_to_the_project_first(
+    torchsmith: Torchsmith, project: Path, tmp_path: Path
+) -> None:
+    shutil.rmtree(project / ".git")
+    elsewhere = tmp_path / "my work" / "torch-foo"
+    elsewhere.parent.mkdir()
+    project.rename(elsewhere)
+    fix = "git init && git add -A && git commit -m 'Start'"
+    done = torchsmith("doctor", "--project", "my work/torch-foo", "--json", cwd=tmp_path)
+    assert findings(done.json)["under git"]["fix"] == f"cd '{elsewhere}' && {fix}"
+    done = torchsmith("doctor", "--json", cwd=elsewhere)
+    assert findings(done.json)["under git"]["fix"] == fix
 
 
 @pytest.mark.parametrize(

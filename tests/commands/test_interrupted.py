@@ -18,8 +18,8 @@ from filelock import FileLock
 import invented
 from commanding import Torchsmith
 from rendering import ROOT, commit, contents, git
+from torchsmith.files import swap
 from torchsmith.render import render
-from torchsmith.swap import swap
 
 MOMENTS = 20
 OLD, NEW = invented.TAGS[0], invented.TAGS[-1]
@@ -119,7 +119,7 @@ def test_an_update_is_done_or_not(
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "kill"])
 def test_a_new_project_is_there_or_not(template: Path, tmp_path: Path, by: signal.Signals) -> None:
     def command(name: str) -> list[str]:
-        return ["new", name, "--template", str(template), "--ref", NEW, "--defaults"]
+        return ["new", name, "--template", str(template), "--to", NEW, "--defaults"]
 
     took = whole(command("planned"), tmp_path)
     planned = contents(tmp_path / "planned")
@@ -137,7 +137,7 @@ def test_a_new_project_is_there_or_not(template: Path, tmp_path: Path, by: signa
 
 
 def test_of_two_new_projects_in_one_folder_one_is_there(template: Path, tmp_path: Path) -> None:
-    command = ["new", "out", "--template", str(template), "--ref", NEW, "--defaults"]
+    command = ["new", "out", "--template", str(template), "--to", NEW, "--defaults"]
     processes = [started(command, tmp_path) for _ in range(2)]
     said = [process.communicate()[1] for process in processes]
     assert sorted(process.returncode for process in processes) == [0, 2]
@@ -173,7 +173,7 @@ def test_an_update_that_the_disk_refuses_changes_nothing(
             patch.setattr(Path, step, fail)
             swap(*arguments, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("torchsmith.merge.swap", refused)
+    monkeypatch.setattr("torchsmith.update.swap", refused)
     done = torchsmith("update", "--yes", "--to", NEW, cwd=project)
     assert done.status == 2
     assert done.err.startswith("torchsmith: the system refuses 'a file' (")

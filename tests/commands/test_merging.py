@@ -78,7 +78,7 @@ def test_json_with_yes_does_it(project: Path, torchsmith: Torchsmith) -> None:
     assert report["applied"] is True
     assert report["features"] == {}
     assert sorted(report["removed"]) == sorted(
-        line[3:] for line in git(project, "status", "--porcelain").splitlines() if line[1] == "D"
+        line[3:] for line in git(project, "status", "--porcelain").splitlines() if line[0] == "D"
     )
 
 

@@ -20,7 +20,7 @@ from copier.errors import CopierAnswersInterrupt
 
 import torchsmith as package
 from commanding import Torchsmith
-from rendering import ROOT
+from rendering import ROOT, git
 from torchsmith import catalog, template
 
 ANSWERS = "_commit: v1.0.0\n_src_path: /gone\nbackend_name: foo\npreset: full\n"
@@ -63,18 +63,18 @@ MISTAKES: dict[str, tuple[str, ...]] = {
     "no answer": ("'vendor' is not an answer, which is written key=value", "new", "out", "-d",
                   "vendor"),
     "nothing as an answer": ("'' is not an answer", "new", "out", "-d", ""),
-    "dtypes not closed": ("dtypes is a list, for instance dtypes=[bool], not '[float32'",
+    "dtypes not closed": ("dtypes is a list, for instance dtypes=bool, not '[float32'",
                           "new", "out", "-d", "dtypes=[float32"),
-    "features not closed": ("features is a list, for instance features=[amp], not '[amp'",
+    "features not closed": ("features is a list, for instance features=amp, not '[amp'",
                             "new", "out", "-d", "features=[amp"),
     "features as half a mapping": ("features is a list", "new", "out", "-d", "features=amp: {"),
-    "dtypes not closed in a file": ("dtypes is a list, for instance dtypes=[bool], not '[a'",
+    "dtypes not closed in a file": ("dtypes is a list, for instance dtypes=bool, not '[a'",
                                     "new", "out", "--answers", "open.yml"),
-    "features as a mapping": ("features is a list, for instance features=[amp], not '{amp: 1}'",
+    "features as a mapping": ("features is a list, for instance features=amp, not '{amp: 1}'",
                               "new", "out", "-d", "features={amp: 1}"),
-    "a list in a list of features": ("features is a list, for instance features=[amp], not",
+    "a list in a list of features": ("features is a list, for instance features=amp, not",
                                      "new", "out", "-d", "features=[[amp]]"),
-    "dtypes that are nothing": ("dtypes is a list, for instance dtypes=[bool], not 'null'",
+    "dtypes that are nothing": ("dtypes is a list, for instance dtypes=bool, not 'null'",
                                 "new", "out", "-d", "dtypes=null"),
     "features tagged": ("features is a list", "new", "out", "-d", "features=!!python/none"),
     "a value of copier's": ("'_commit' is copier's own, and no question", "new", "out", "-d",
@@ -95,6 +95,13 @@ MISTAKES: dict[str, tuple[str, ...]] = {
     "answers that are not UTF-8": ("latin.yml is not UTF-8: save it as UTF-8", "new", "out",
                                    "--answers", "latin.yml"),
     # Where to render to, and from
+    "a folder named as PyTorch's": ("the folder's name makes no backend, as 'cuda' is a device "
+                                    "type of PyTorch's own: try -d backend_name=my_cuda",
+                                    "new", "torch-cuda", "--defaults"),
+    "a folder named as a keyword": ("as 'lambda' is a keyword of Python: try -d "
+                                    "backend_name=lambda_chip", "new", "full/torch-lambda"),
+    "no release": ("' has no version 'v99': ", "new", "out", "--to", "v99"),
+    "git in a repository": ("is in the git repository '", "new", "repository/out", "--git"),
     "a file": ("'file' is a file: name a new folder", "new", "file"),
     "below a file": ("'file' is a file: name a new folder", "new", "file/a/b"),
     "a device": ("'/dev/null' is a file: name a new folder", "new", "/dev/null/a"),
@@ -122,19 +129,21 @@ MISTAKES: dict[str, tuple[str, ...]] = {
                              "full"),
     "no project for an operator": ("'.' is not in a rendered project", "op", "add", "gelu"),
     "empty answers": (f"holds no answers: {RESTORE}", "features", "--project", "empty"),
-    "broken answers": (f"is not YAML: {RESTORE}", "doctor", "no-yaml"),
+    "broken answers": (f"is not YAML: {RESTORE}", "doctor", "--project", "no-yaml"),
     "a list of answers": (f"holds no answers: {RESTORE}", "op", "add", "gelu", "--project",
                           "list"),
-    "answers of a project not UTF-8": (f"is not UTF-8: {RESTORE}", "doctor", "latin"),
+    "answers of a project not UTF-8": (f"is not UTF-8: {RESTORE}", "doctor", "--project", "latin"),
     "the same elsewhere": (f"is not UTF-8: {RESTORE}", "update", "--project", "latin"),
     "a name's list elsewhere": ("has no backend_name that is a name", "update", "--project",
                                 "named-by-list"),
     "answers without a name": (f"has no backend_name that is a name: {RESTORE}", "op", "add",
                                "gelu", "--project", "nameless"),
-    "a list for a name": ("has no backend_name that is a name", "doctor", "named-by-list"),
+    "a list for a name": ("has no backend_name that is a name", "doctor",
+                          "--project", "named-by-list"),
     "features that are no list": ("has no features that is a list", "features", "--project",
                                   "one-feature"),
-    "no version": ("names no version of the template", "doctor", "--drift", "no-version"),
+    "no version": ("names no version of the template", "doctor", "--drift", "--project",
+                   "no-version"),
     "no manifest": (".torchsmith.yml is missing in", "features", "--project", "no-manifest"),
     "an edited manifest": ("was edited: restore it", "features", "--project", "edited-manifest"),
     "a manifest not UTF-8": (r"a file is not UTF-8, where it says 'parts: S\xf6hne': save it",
@@ -145,15 +154,15 @@ MISTAKES: dict[str, tuple[str, ...]] = {
                      "--project", "good", "--add", "amp", "--remove", "rng"),
     "preview without an answer": ("'vendor' is not an answer", "preview", "--project", "good",
                                   "-d", "vendor"),
-    "preview of an open list": ("features is a list, for instance features=[amp], not '['",
+    "preview of an open list": ("features is a list, for instance features=amp, not '['",
                                 "preview", "--project", "good", "-d", "features=["),
     "no operator's name": ("'a b' is not an operator's name, for instance aten::gelu", "op",
                            "add", "a b", "--project", "good"),
     # doctor
-    "a list that is none": ("is a list of files: restore it", "doctor", "--ignore", "a",
-                            "ignoring-nothing"),
-    "doctor of nothing": ("'none' is not in a rendered project", "doctor", "none"),
-    "doctor of a file": ("'file' is not in a rendered project", "doctor", "file"),
+    "a list that is none": ("is a list of files: restore it", "doctor", "--ignore",
+                            ".torchsmith.yml", "--project", "ignoring-nothing"),
+    "doctor of nothing": ("'none' is not in a rendered project", "doctor", "--project", "none"),
+    "doctor of a file": ("'file' is not in a rendered project", "doctor", "--project", "file"),
     "doctor without a Python": ("'none' does not run as Python", "doctor", "--python", "none"),
     "doctor with a file": ("'./file' does not run as Python", "doctor", "--python", "./file"),
     "doctor with another program": ("does not run as Python", "doctor", "--python", "true"),
@@ -169,9 +178,9 @@ MISTAKES: dict[str, tuple[str, ...]] = {
     "no licence": ("license is one of apache-2.0", "smoke", "-d", "license=gpl"),
     "no dtype": ("dtypes has no 'float33'; did you mean 'float32'?", "smoke", "-d",
                  "dtypes=[float33]"),
-    "a list in a list": ("dtypes is a list, for instance dtypes=[bool], not '[[1]]'",
+    "a list in a list": ("dtypes is a list, for instance dtypes=bool, not '[[1]]'",
                          "smoke", "-d", "dtypes=[[1]]"),
-    "an open list": ("dtypes is a list, for instance dtypes=[bool], not '['", "smoke", "-d",
+    "an open list": ("dtypes is a list, for instance dtypes=bool, not '['", "smoke", "-d",
                      "dtypes=["),
     "two ways to choose": ("features is read with preset=custom only", "smoke", "-d",
                            "preset=full", "-d", "features=[amp]"),
@@ -193,6 +202,7 @@ def place(tmp_path: Path) -> Path:
     (tmp_path / "dangling").symlink_to("nowhere")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine.txt").write_text("mine\n")
+    git(tmp_path, "init", "--quiet", "repository")
     (tmp_path / "list.yml").write_text("- 1\n")
     (tmp_path / "broken.yml").write_text("a: [\n")
     (tmp_path / "open.yml").write_text("dtypes: '[a'\n")
@@ -254,6 +264,49 @@ def test_ctrl_c_ends_in_one_line_and_the_status_of_shells(
     finally:
         signal.signal(signal.SIGINT, before)
     assert (done.status, done.out, done.err) == (130, "", "torchsmith: interrupted\n")
+
+
+@pytest.mark.parametrize("module", ["signal", "torchsmith.cli", "typer", "torchsmith.commands.op"])
+def test_ctrl_c_while_modules_are_imported_too(module: str) -> None:
+    code = f"""
+import sys
+sys.modules.pop({module!r}, None)
+class Interrupted:
+    def find_spec(self, name, *_):
+        if name == {module!r}:
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupted())
+sys.argv = ["torchsmith", "--help"]
+from torchsmith.__main__ import main
+sys.exit(main())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "generator")},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "torchsmith: interrupted\n")
+
+
+def test_help_imports_nothing_slow() -> None:
+    """It is to be there within 0.3 s, of which copier alone would take twice as much."""
+    code = """
+import sys
+sys.argv = ["torchsmith", "--help"]
+from torchsmith.__main__ import main
+main()
+print(*(sys.modules.keys() & {"copier", "jinja2", "yaml", "rich", "packaging", "plumbum"}))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "generator")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "Usage: torchsmith" in done.stdout
+    assert done.stdout.splitlines()[-1] == ""
 
 
 def test_ctrl_c_at_a_question_too(

@@ -5,43 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import yaml
 
 from commanding import Torchsmith
-from rendering import commit, contents, git
+from rendering import commit, contents
+from tiny import FIRST, LINES, MOVED, SECOND, conflicts, edited, files, release
 from torchsmith.git import address
-
-LINES = "".join(f"line {number}\n" for number in range(1, 10))
-FIRST = {
-    "kept.txt": LINES,
-    "here.txt": LINES,
-    "gone.txt": LINES,
-}
-SECOND = {
-    "kept.txt": LINES.replace("line 2", "line two"),
-    "there/it-is.txt": LINES.replace("line 2", "line two"),
-    "new.txt": "of the template\n",
-}
-MOVED = {"here.txt": "there/it-is.txt"}
-CONFIGURATION = """\
-_subdirectory: template
-_answers_file: .copier-answers.yml
-backend_name: {type: str, default: foo}
-preset: {type: str, default: minimal}
-"""
-
-
-def release(template: Path, tag: str, files: dict[str, str], moved: dict[str, str]) -> None:
-    tree = template / "template"
-    if tree.exists():
-        git(template, "rm", "-r", "--quiet", "template")
-    manifest = {"parts": {"core": {"requires": [], "paths": []}}, "moved": moved}
-    answers = {".copier-answers.yml.jinja": "{{ _copier_answers | to_nice_yaml }}"}
-    for path, text in {**files, **answers, ".torchsmith.yml": yaml.safe_dump(manifest)}.items():
-        (tree / path).parent.mkdir(parents=True, exist_ok=True)
-        (tree / path).write_text(text, "utf-8")
-    (template / "copier.yml").write_text(CONFIGURATION, "utf-8")
-    commit(template, tag, tag=tag)
 
 
 @pytest.fixture
@@ -63,24 +31,6 @@ def project(template: Path, tmp_path: Path) -> Path:
     render(folder, {}, source=str(template), ref="v1.0.0")
     commit(folder, "rendered")
     return folder
-
-
-def edited(project: Path, path: str, old: str, new: str) -> None:
-    text = (project / path).read_text("utf-8")
-    assert old in text
-    (project / path).write_text(text.replace(old, new), "utf-8")
-    commit(project, f"edited {path}")
-
-
-def files(project: Path) -> dict[str, str]:
-    return {
-        path: text.decode() for path, text in contents(project).items() if not path.startswith(".")
-    }
-
-
-def conflicts(project: Path) -> dict[str, str]:
-    lines = git(project, "status", "--porcelain").splitlines()
-    return {line[3:]: line[:2] for line in lines if "U" in line[:2] or line[:2] == "AA"}
 
 
 def test_without_edits_it_is_as_a_fresh_render(project: Path, torchsmith: Torchsmith) -> None:
@@ -108,8 +58,8 @@ def test_where_both_changed_a_line_of_it_both_are_shown(
     assert done.status == 1
     assert done.err.endswith("Resolve the conflicts in there/it-is.txt, then git add them.\n")
     text = (project / "there" / "it-is.txt").read_text("utf-8")
-    assert "<<<<<<< before updating\nours\n" in text
-    assert "=======\nline two\n>>>>>>> after updating\n" in text
+    assert "<<<<<<< yours\nours\n" in text
+    assert "=======\nline two\n>>>>>>> template-v2.0.0\n" in text
     assert conflicts(project) == {"there/it-is.txt": "UU"}
 
 
@@ -225,8 +175,8 @@ def test_after_an_update_that_was_cut_off_the_next_one_starts_anew(
 
     edited(project, "here.txt", "line 8\n", "line 8\nours\n")
     with monkeypatch.context() as patch:
-        patch.setattr("torchsmith.git.mark_unmerged", killed)
-        patch.setattr("torchsmith.swap._undo", lambda *_: None)
+        patch.setattr("torchsmith.git.stage", killed)
+        patch.setattr("torchsmith.files._undo", lambda *_: None)
         assert torchsmith("update", "--yes", cwd=project).status == 130
     assert "_commit: v2.0.0" in (project / ".copier-answers.yml").read_text("utf-8")
     done = torchsmith("update", "--yes", cwd=project)

@@ -1,17 +1,30 @@
-"""`torchsmith new --build --test`: what it runs, and how it ends."""
+"""`torchsmith new`: what it renders, names, commits and runs, and how it ends."""
 
 from __future__ import annotations
 
+import os
+import pty
+import select
+import shlex
 import shutil
+import subprocess
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
+import copier
 import pytest
 import yaml
 
 from commanding import Torchsmith
-from rendering import Renderer
+from rendering import ROOT, Renderer, commit, git, snapshot
 from torchsmith import building, doctor
+
+
+def answers(project: Path) -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load((project / ".copier-answers.yml").read_text("utf-8"))
+    return found
 
 
 @pytest.fixture
@@ -40,6 +53,7 @@ def test_it_builds_then_tests_and_reports(
         "backend_name": "foo",
         "features": ["amp", "rng", "storage", "publishing"],
         "version": "v1.0.0",
+        "committed": False,
         "installed": True,
         "tests": "7 passed",
     }
@@ -107,8 +121,7 @@ def test_a_template_named_from_here_is_found_from_elsewhere(
     done = torchsmith("new", "out", "--template", "template", "-d", "preset=minimal", cwd=tmp_path)
     assert done.status == 0, done.err
     assert "cannot be updated" not in done.err
-    answers = yaml.safe_load((tmp_path / "out" / ".copier-answers.yml").read_text("utf-8"))
-    assert answers["_src_path"] == f"{tmp_path}/template"
+    assert answers(tmp_path / "out")["_src_path"] == f"{tmp_path}/template"
 
 
 def test_a_version_is_asked_of_a_repository_alone(
@@ -116,7 +129,381 @@ def test_a_version_is_asked_of_a_repository_alone(
 ) -> None:
     plain = tmp_path / "template"
     shutil.copytree(render.template, plain, ignore=shutil.ignore_patterns(".git"))
-    done = torchsmith("new", "out", "--template", "template", "--ref", "v1.0.0", cwd=tmp_path)
+    done = torchsmith("new", "out", "--template", "template", "--to", "v1.0.0", cwd=tmp_path)
     assert done.status == 2
     assert f"'{plain}' is not under git, so it has no version 'v1.0.0'" in done.err
     assert not (tmp_path / "out").exists()
+
+
+@pytest.fixture
+def template(tmp_path: Path) -> Path:
+    """A template with releases, the newest of which is not its last commit."""
+    folder = snapshot(tmp_path / "template")
+    for tag in ("v1.9.0", "v1.10.0", "v2.0.0rc1", None):
+        (folder / "template" / "docs" / "news.md").write_text(f"# News of {tag}\n")
+        commit(folder, "news", tag=tag)
+    return folder
+
+
+def test_the_newest_release_is_rendered_unless_another_version_is_named(
+    template: Path, torchsmith: Torchsmith, tmp_path: Path
+) -> None:
+    for number, (arguments, commit_) in enumerate(
+        (
+            ((), "v1.10.0"),
+            (("--to", "v1.9.0"), "v1.9.0"),
+            (("--to", "HEAD"), git(template, "describe", "--tags", "--long", "HEAD").strip()),
+        )
+    ):
+        name = f"torch-{'abc'[number]}"
+        done = torchsmith(
+            "new", name, "--template", "template", "-d", "preset=minimal", *arguments, cwd=tmp_path
+        )
+        assert done.status == 0, done.err
+        assert answers(tmp_path / name)["_commit"] == commit_
+
+
+def test_a_template_without_a_release_renders_its_head(
+    torchsmith: Torchsmith, tmp_path: Path
+) -> None:
+    folder = snapshot(tmp_path / "template")
+    git(folder, "tag", "--delete", "v1.0.0")
+    done = torchsmith("new", "a", "--template", "template", "-d", "preset=minimal", cwd=tmp_path)
+    assert done.status == 0, done.err
+    assert answers(tmp_path / "a")["_commit"] == git(folder, "rev-parse", "--short", "HEAD").strip()
+
+
+@pytest.mark.parametrize(
+    ("version", "hint"),
+    [("v1.9", "; did you mean 'v1.9.0'?"), ("nosuch", "v1.0.0, v1.9.0, v1.10.0\n")],
+)
+@pytest.mark.parametrize("address", ["template", "file://{}/template"])
+def test_a_version_that_is_not_there_is_refused_before_anything_is_rendered(
+    address: str, version: str, hint: str, template: Path, torchsmith: Torchsmith, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(copier, "run_copy", None)
+    place = address.format(tmp_path)
+    done = torchsmith("new", "out", "--template", place, "--to", version, cwd=tmp_path)
+    assert done.status == 2
+    assert f"has no version '{version}': its releases are v1.0.0, v1.9.0, v1.10.0" in done.err
+    assert f"the template '{place if ':' in place else template}' has no" in done.err
+    assert hint in done.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_commit_that_a_remote_template_lacks_is_refused_by_name(
+    template: Path, torchsmith: Torchsmith, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is known after the clone only."""
+    monkeypatch.setenv("COPIER_CACHE_DIR", str(tmp_path / "cache"))
+    address = f"git+file://{template}"
+    done = torchsmith("new", "out", "--template", address, "--to", "abcdef123", cwd=tmp_path)
+    assert (done.status, done.err.count("\n")) == (2, 1)
+    assert f"the template '{address}' has no version 'abcdef123': its releases are" in done.err
+
+
+def test_an_address_that_copier_takes_for_a_folder_is_cloned(
+    template: Path, torchsmith: Torchsmith, tmp_path: Path
+) -> None:
+    address = f"file://{template}"
+    done = torchsmith("new", "out", "--defaults", "--template", address, cwd=tmp_path)
+    assert done.status == 0, done.err
+    found = answers(tmp_path / "out")
+    assert (found["_src_path"], found["_commit"]) == (address, "v1.10.0")
+
+
+@pytest.mark.parametrize(
+    ("folder", "given", "name"),
+    [
+        ("torch-acme", (), "acme"),
+        ("torch_acme", (), "acme"),
+        ("PyTorch-Acme", (), "acme"),
+        ("Acme NPU", (), "foo"),
+        ("torch-acme-npu", (), "acme_npu"),
+        ("a/b/torch-x2", (), "x"),
+        ("2027", (), "foo"),
+        (".", (), "here"),
+        ("torch-cuda", ("-d", "backend_name=acme"), "acme"),
+        ("torch-cuda", ("--answers", "acme.yml"), "acme"),
+    ],
+)
+def test_the_folder_names_the_backend(
+    folder: str, given: tuple[str, ...], name: str, torchsmith: Torchsmith, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    asked: list[dict[str, Any]] = []
+
+    def run_copy(*_: object, data: dict[str, Any], user_defaults: dict[str, Any], **__: object):  # type: ignore[no-untyped-def]
+        asked.append({"backend_name": "foo", **user_defaults, **data})
+        raise ValueError("enough")
+
+    monkeypatch.setattr(copier, "run_copy", run_copy)
+    here = tmp_path / "torch-here"
+    here.mkdir()
+    if "--answers" in given:
+        (tmp_path / "acme.yml").write_text("backend_name: acme\n")
+        given = ("--answers", str(tmp_path / "acme.yml"))
+    torchsmith("new", folder, "--defaults", *given, cwd=here)
+    assert [row["backend_name"] for row in asked] == [name]
+
+
+def test_at_a_terminal_a_name_that_is_taken_is_offered_as_one_that_is_free(
+    torchsmith: Torchsmith, settings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    offered: list[dict[str, Any]] = []
+
+    def run_copy(*_: object, defaults: bool, user_defaults: dict[str, Any], **__: object) -> None:
+        assert not defaults
+        offered.append(user_defaults)
+        raise ValueError("enough")
+
+    monkeypatch.setattr(copier, "run_copy", run_copy)
+    torchsmith("new", "torch-cuda", cwd=tmp_path)
+    assert offered == [{"backend_name": "my_cuda"}]
+
+
+def test_a_named_backend_is_rendered_and_its_path_quoted(
+    torchsmith: Torchsmith, tmp_path: Path, render: Renderer
+) -> None:
+    done = torchsmith(
+        "new", "my work/torch-acme", "--template", str(render.template), "-d", "preset=minimal",
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    assert (tmp_path / "my work" / "torch-acme" / "python" / "torch_acme").is_dir()
+    (line,) = (line for line in done.err.splitlines() if line.startswith("  cd "))
+    assert shlex.split(line) == ["cd", "my work/torch-acme"]
+    assert "commit -m 'Render torch-acme'" in done.err
+
+
+def test_copier_says_the_path_quoted_too(
+    render: Renderer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copier.run_copy(
+        str(render.template), tmp_path / "my work", data={"preset": "minimal"}, vcs_ref="HEAD",
+        defaults=True, settings=copier.Settings(),
+    )  # fmt: skip
+    lines = [line.strip() for line in capsys.readouterr().err.splitlines()]
+    assert f"cd '{tmp_path}/my work'" in lines
+
+
+@pytest.mark.parametrize("given", ["features=amp,rng", "features=rng, amp", "features=[amp, rng]"])
+def test_features_are_words_between_commas(
+    given: str, torchsmith: Torchsmith, tmp_path: Path, render: Renderer
+) -> None:
+    key, _, words = given.partition("=")
+    (tmp_path / "answers.yml").write_text(f"{key}: {words}\n")
+    for name, arguments in (("a", ("-d", given)), ("b", ("--answers", "answers.yml"))):
+        done = torchsmith(
+            "new", name, "--template", str(render.template), "-d", "dtypes=bool,int64,float32",
+            *arguments, cwd=tmp_path,
+        )  # fmt: skip
+        assert done.status == 0, done.err
+        assert answers(tmp_path / name)["features"] == ["amp", "rng"]
+        assert answers(tmp_path / name)["dtypes"] == ["bool", "int64", "float32"]
+
+
+def new(render: Renderer, *more: str) -> tuple[str, ...]:
+    return ("new", "torch-acme", "--template", str(render.template), "-d", "preset=minimal", *more)
+
+
+def test_git_makes_a_first_commit(torchsmith: Torchsmith, tmp_path: Path, render: Renderer) -> None:
+    done = torchsmith(*new(render, "--git", "--json"), cwd=tmp_path)
+    assert done.status == 0, done.err
+    assert done.json["committed"] is True
+    project = tmp_path / "torch-acme"
+    assert git(project, "log", "--format=%s") == "Render torch-acme\n"
+    assert git(project, "status", "--porcelain") == ""
+
+
+def test_without_a_terminal_nothing_is_committed(
+    torchsmith: Torchsmith, tmp_path: Path, render: Renderer
+) -> None:
+    done = torchsmith(*new(render), cwd=tmp_path)
+    assert done.status == 0, done.err
+    assert not (tmp_path / "torch-acme" / ".git").exists()
+    assert "  git init && git add -A" in done.err
+
+
+def test_who_is_unknown_to_git_has_the_project_and_is_told(
+    torchsmith: Torchsmith, tmp_path: Path, render: Renderer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for who in ("AUTHOR", "COMMITTER"):
+        monkeypatch.delenv(f"GIT_{who}_NAME")
+        monkeypatch.delenv(f"GIT_{who}_EMAIL")
+    config = tmp_path / "config"
+    config.write_text("[user]\n\tuseConfigOnly = true\n")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
+    done = torchsmith(*new(render, "--git"), cwd=tmp_path)
+    assert done.status == 1
+    assert "git does not know who you are, so nothing is committed yet" in done.err
+    assert "  git config --global user.email you@example.com\n" in done.err
+    assert (tmp_path / "torch-acme" / "CMakeLists.txt").exists()
+
+
+@pytest.fixture
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Copier's settings of a person who sits at a terminal."""
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    file = tmp_path / "config" / "settings.yml"
+    monkeypatch.setenv("COPIER_SETTINGS_PATH", str(file))
+    return file
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (None, 'defaults:\n  vendor: "Ac: me"\n  license: "mit"\n'),
+        ("# mine\ntrust: []\n",
+         'defaults:\n  vendor: "Ac: me"\n  license: "mit"\n# mine\ntrust: []\n'),
+        ("trust: [a]\ndefaults:\n    user_name: Me  # mine\n    vendor: Old\n",
+         'trust: [a]\ndefaults:\n    license: "mit"\n    user_name: Me  # mine\n'
+         '    vendor: "Ac: me"\n'),
+        ("defaults: {}\ntrust: []\n",
+         'defaults: {vendor: "Ac: me", license: "mit", }\ntrust: []\n'),
+    ],
+)  # fmt: skip
+def test_vendor_and_licence_are_remembered_and_nothing_else_is_touched(
+    before: str | None, after: str, settings: Path, torchsmith: Torchsmith, tmp_path: Path,
+    render: Renderer,
+) -> None:  # fmt: skip
+    if before is not None:
+        settings.parent.mkdir()
+        settings.write_text(before)
+    given = ("--defaults", "-d", "vendor=Ac: me", "-d", "license=mit", "-d", "description=x")
+    done = torchsmith(*new(render, *given), cwd=tmp_path)
+    assert done.status == 0, done.err
+    assert f"Remembered for your next project, in {settings}: vendor and license\n" in done.err
+    assert settings.read_text() == after
+    done = torchsmith(
+        "new", "torch-zeta", "--template", str(render.template), "--defaults", "-d",
+        "preset=minimal", cwd=tmp_path,
+    )  # fmt: skip
+    assert "Remembered" not in done.err
+    found = answers(tmp_path / "torch-zeta")
+    assert (found["vendor"], found["license"]) == ("Ac: me", "mit")
+    assert found["description"] == "PyTorch on Zeta devices"
+
+
+def test_nobody_at_the_terminal_leaves_no_settings(
+    torchsmith: Torchsmith, tmp_path: Path, render: Renderer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COPIER_SETTINGS_PATH", str(tmp_path / "settings.yml"))
+    done = torchsmith(*new(render, "-d", "vendor=Acme"), cwd=tmp_path)
+    assert done.status == 0, done.err
+    assert not (tmp_path / "settings.yml").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("defaults:\n- a\n", "Not remembered, as"),
+        ("--- {defaults: null}\n", "is laid out in an unusual way: vendor"),
+    ],
+)
+def test_settings_that_are_odd_stay_as_they_are(
+    text: str, words: str, settings: Path, torchsmith: Torchsmith, tmp_path: Path, render: Renderer
+) -> None:
+    settings.parent.mkdir()
+    settings.write_text(text)
+    done = torchsmith(*new(render, "--defaults", "-d", "vendor=Acme"), cwd=tmp_path)
+    assert settings.read_text() == text
+    assert (words in done.err) == (done.status == 0), done.err
+    if done.status:
+        assert (done.status, done.err.count("\n")) == (2, 1)
+        assert f"copier's settings in {settings} are broken (" in done.err
+
+
+def test_what_other_templates_are_answered_is_no_answer_here(
+    settings: Path, torchsmith: Torchsmith, tmp_path: Path, render: Renderer
+) -> None:
+    settings.parent.mkdir()
+    settings.write_text("defaults: {license: GPL-3.0, vendor: [a], preset: full, color: red}\n")
+    done = torchsmith(
+        "new", "torch-acme", "--template", str(render.template), "--defaults", cwd=tmp_path
+    )
+    assert done.status == 0, done.err
+    found = answers(tmp_path / "torch-acme")
+    assert (found["license"], found["vendor"]) == ("apache-2.0", "Example Vendor")
+    assert found["preset"] == "standard"
+
+
+def test_at_a_terminal_it_asks_commits_and_remembers(render: Renderer, tmp_path: Path) -> None:
+    """Each question is waited for, since what is typed before it is shown gets lost."""
+    down, enter, all_of_it = "\x1b[B", "\r", "\x15"
+    dialogue = [
+        ("in torch.device", enter), ("in prose", enter), ("the copyright", f"{all_of_it}Ac me\r"),
+        ("One line", enter), ("Licence", down * 2 + enter), ("Element types", enter),
+        ("to start with", down * 2 + enter), ("that is built", enter), ("integration", enter),
+        ("under git", enter), ("What to do next", ""),
+    ]  # fmt: skip
+    settings = tmp_path / "settings.yml"
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "torchsmith", "new", "torch-acme", "--template",
+         str(render.template)],
+        cwd=tmp_path,
+        env={
+            **os.environ,
+            "COPIER_SETTINGS_PATH": str(settings),
+            "PYTHONPATH": str(ROOT / "generator"),
+            "TERM": "xterm",
+        },
+        stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+    ) as process:  # fmt: skip
+        os.close(theirs)
+        shown = ""
+        for question, typed in dialogue:
+            shown = wait_for(ours, question, shown)
+            os.write(ours, typed.encode())
+        while read(ours):
+            pass
+    os.close(ours)
+    assert process.returncode == 0, shown
+    found = answers(tmp_path / "torch-acme")
+    assert {key: found[key] for key in ("backend_name", "vendor", "license", "preset")} == {
+        "backend_name": "acme", "vendor": "Ac me", "license": "mit", "preset": "minimal",
+    }  # fmt: skip
+    assert git(tmp_path / "torch-acme", "log", "--format=%s") == "Render torch-acme\n"
+    assert settings.read_text() == 'defaults:\n  vendor: "Ac me"\n  license: "mit"\n'
+
+
+def wait_for(terminal: int, words: str, shown: str) -> str:
+    """Read until a terminal shows some words after those that it has ``shown``."""
+    start, end = len(shown), time.monotonic() + 60
+    while words not in shown[start:]:
+        assert time.monotonic() < end, shown[-500:]
+        more = read(terminal)
+        assert more, shown[-500:]
+        shown += more
+    return shown
+
+
+def read(terminal: int) -> str:
+    if not select.select([terminal], [], [], 60)[0]:
+        return ""
+    try:
+        return os.read(terminal, 1 << 16).decode(errors="replace")
+    except OSError:  # how Linux says that the other side has ended
+        return ""
+
+
+@pytest.mark.parametrize("in_git", [True, False], ids=["a clone", "a folder"])
+def test_the_folder_that_one_is_in_is_filled(
+    in_git: bool, torchsmith: Torchsmith, tmp_path: Path, render: Renderer
+) -> None:
+    here = tmp_path / "torch-here"
+    here.mkdir()
+    if in_git:
+        git(here, "init", "--quiet")
+    before = here.stat().st_ino
+    arguments = ("--defaults", "--template", str(render.template), "-d", "preset=minimal")
+    done = torchsmith("new", ".", *arguments, cwd=here)
+    assert done.status == 0, done.err
+    assert here.stat().st_ino == before, "whoever is in it is in another folder now"
+    assert answers(here)["backend_name"] == "here"
+    assert (here / ".git").exists() == in_git
+    done = torchsmith("new", ".", *arguments, cwd=here)
+    assert done.status == 2
+    assert "is not empty" in done.err

@@ -153,7 +153,8 @@ def test_what_is_written_is_formatted_and_compiles(
     """One of each kind, and the shapes of arguments that differ, against PyTorch's own headers."""
     names = (
         "erfc", "special_erfcx", "geqrf", "ormqr", "_linalg_eigh",
-        "_fake_quantize_learnable_per_tensor_affine", "_linalg_svd", "fmod_",
+        "_fake_quantize_learnable_per_tensor_affine", "_linalg_svd", "rrelu_with_noise",
+        "fmod_",
     )  # fmt: skip
     found = [torchsmith("op", "add", name, "--json", cwd=without_erfc) for name in names]
     assert found.pop().err.startswith("torchsmith: 'aten::fmod.Tensor' is there already")

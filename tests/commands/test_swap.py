@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rendering import ROOT, commit, contents, git
-from torchsmith.swap import recover, swap
+from torchsmith.files import recover, swap
 
 WRITE = ["changed.txt", "folder/new.txt", "folder/deep/er.txt"]
 DELETE = ["gone/old.txt"]
@@ -97,7 +97,7 @@ FILES = json.dumps([WRITE, DELETE])
 KILLED = """
 import json, os, signal, sys
 from pathlib import Path
-from torchsmith.swap import swap
+from torchsmith.files import swap
 root, source, count = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
 write, delete = json.loads(sys.argv[4])
 steps = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -13,8 +14,8 @@ from subprocess import CompletedProcess
 import pytest
 import yaml
 
-from rendering import ROOT, Renderer, contents, git
-from torchsmith import __version__, release
+from rendering import ROOT, Renderer, commit, contents, git
+from torchsmith import __version__, template
 
 TEMPLATE = ("copier.yml", "generator/catalog", "template")
 
@@ -57,21 +58,111 @@ def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return environment / "bin" / "python"
 
 
+@pytest.fixture(scope="module")
+def offline(python: Path) -> Path:
+    """The same environment without a network: whoever asks for one fails."""
+    site = next((python.parents[1] / "lib").glob("python3*/site-packages"))
+    (site / "offline.py").write_text(
+        "import os, sys\n"
+        "def refuse(event, arguments):\n"
+        "    if event in ('socket.connect', 'socket.getaddrinfo'):\n"
+        "        raise OSError(f'no network: {arguments}')\n"
+        "sys.addaudithook(refuse)\n"
+        "os.environ['GIT_ALLOW_PROTOCOL'] = 'file'\n"
+    )
+    (site / "offline.pth").write_text("import offline\n")
+    return python
+
+
 def torchsmith(python: Path, *arguments: str, cwd: Path) -> CompletedProcess[str]:
-    command = [str(python), "-I", "-m", "torchsmith.cli", *arguments]
+    command = [str(python), "-I", "-m", "torchsmith", *arguments]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True)
 
 
-def test_it_has_what_git_has_and_no_module_besides(wheel: Path) -> None:
-    names = zipfile.ZipFile(wheel).namelist()
-    assert {name.split("/")[0] for name in names} == {
-        "torchsmith",
-        f"torchsmith-{__version__}.dist-info",
-    }
-    listed = git(ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard", *TEMPLATE)
-    there = {name for name in listed.split("\0") if name and (ROOT / name).exists()}
-    prefix = "torchsmith/_template/"
-    assert {name.removeprefix(prefix) for name in names if name.startswith(prefix)} == there
+def listed(*folders: str) -> set[str]:
+    """What git knows of some folders."""
+    names = git(ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard", *folders)
+    return {name for name in names.split("\0") if name and (ROOT / name).exists()}
+
+
+def test_it_has_the_command_and_the_template_and_no_file_besides(wheel: Path) -> None:
+    names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    package = {name.removeprefix("generator/") for name in listed("generator/torchsmith")}
+    assert names == package | {f"torchsmith/_template/{name}" for name in listed(*TEMPLATE)}
+    tools = {path.stem for path in (ROOT / "generator" / "maintenance").iterdir()} - {"__init__"}
+    assert {"compat", "pages", "site", "smoke"} <= tools
+    modules = {name.split("/")[1].removesuffix(".py") for name in package}
+    assert not modules & tools, "a tool of the template's maintainers"
+    assert not [
+        name for name in package - {"torchsmith/commands/smoke.py"}
+        if re.search(r"(import|from) maintenance", (ROOT / "generator" / name).read_text("utf-8"))
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--help",), "For maintainers of a template"),
+        (("--version",), f"torchsmith {__version__}"),
+        (("features",), "Automatic mixed precision"),
+        (("dtypes",), "brain floating point"),
+        (("names", "acme"), "yes"),
+        (("new", "--help"), "--git"),
+        (("smoke", "--help"), "torchsmith smoke"),
+    ],
+    ids=lambda given: given[0] if isinstance(given, tuple) else "",
+)
+def test_it_works_without_a_network(
+    arguments: tuple[str, ...], words: str, offline: Path, tmp_path: Path
+) -> None:
+    done = torchsmith(offline, *arguments, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert words in done.stdout
+
+
+def test_a_project_of_its_begins_without_a_network(offline: Path, tmp_path: Path) -> None:
+    """What its project can do later stands in the tests of each command."""
+    tag = f"v{__version__}"
+    done = torchsmith(
+        offline, "new", "torch-acme", "-d", "preset=minimal", "--to", tag, "--git", cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    project = tmp_path / "torch-acme"
+    assert git(project, "log", "--format=%s") == "Render torch-acme\n"
+    done = torchsmith(offline, "device", "new", "acme", cwd=project)
+    assert done.returncode == 0, done.stderr
+    assert (project / "device" / "acme" / "runtime.cpp").exists()
+    done = torchsmith(offline, "features", "--json", cwd=project)
+    assert not any(row["enabled"] for row in json.loads(done.stdout))
+    done = torchsmith(offline, "new", "torch-bolt", "--to", "v99.0", cwd=tmp_path)
+    assert done.returncode == 2
+    assert f"this torchsmith has {tag} of the template and no other version" in done.stderr
+
+
+def test_it_renders_where_git_is_not_installed(
+    python: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    done = torchsmith(python, "new", "torch-acme", "-d", "preset=minimal", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Warning" not in done.stderr
+    done = torchsmith(python, "new", "torch-bolt", "--git", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "git is not installed" in done.stderr
+    assert not (tmp_path / "torch-bolt").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments", [(), ("--strength", "each", "--until", "render"), ("-d", "a=b", "c", "--list")]
+)
+def test_smoke_builds_are_said_to_need_the_repository(
+    arguments: tuple[str, ...], python: Path, tmp_path: Path
+) -> None:
+    done = torchsmith(python, "smoke", *arguments, cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith(
+        "torchsmith: smoke builds are for the template's repository: clone it"
+    )
 
 
 def test_what_it_renders_is_what_the_repository_renders(
@@ -83,7 +174,40 @@ def test_what_it_renders_is_what_the_repository_renders(
     theirs = yaml.safe_load(expected.pop(".copier-answers.yml"))
     mine = yaml.safe_load(actual.pop(".copier-answers.yml"))
     assert actual == expected
-    assert mine == {**theirs, "_commit": f"v{__version__}", "_src_path": release.REPOSITORY}
+    assert mine == {**theirs, "_commit": f"v{__version__}", "_src_path": template.REPOSITORY}
+
+
+def test_its_projects_are_kept_up_without_a_network(
+    offline: Path, render: Renderer, tmp_path: Path
+) -> None:
+    project = tmp_path / "torch-foo"
+
+    def run(*arguments: str) -> str:
+        done = torchsmith(offline, *arguments, cwd=project)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    assert torchsmith(offline, "new", "torch-foo", "--defaults", cwd=tmp_path).returncode == 0
+    commit(project, "rendered")
+    with (project / "README.md").open("a") as file:
+        file.write("ours\n")
+    commit(project, "edited")
+    assert "+ csrc/graphs/" in run("preview", "--add", "graphs")
+    run("add", "graphs", "--yes")
+    commit(project, "graphs")
+    run("remove", "amp", "--yes")
+    commit(project, "no amp")
+    assert "Nothing to do" in run("update", "--yes")
+    assert "\n+ours\n" in run("diff")
+    drift = json.loads(torchsmith(offline, "doctor", "--json", cwd=project).stdout)["drift"]
+    assert [row["path"] for row in drift["differences"]] == ["README.md"]
+    run("doctor", "--restore", "README.md")
+    expected = contents(render(features=["rng", "storage", "publishing", "graphs"]))
+    actual = contents(project)
+    answers = yaml.safe_load(actual.pop(".copier-answers.yml"))
+    assert (answers["_commit"], answers["_src_path"]) == (template.TAG, template.REPOSITORY)
+    del expected[".copier-answers.yml"]
+    assert actual == expected
 
 
 def test_what_a_release_publishes_is_built_installed_and_tried(
@@ -93,7 +217,8 @@ def test_what_a_release_publishes_is_built_installed_and_tried(
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("PASSED") == 2, done.stdout  # twine's word on wheel and sdist
     assert f"torchsmith {__version__}\n" in done.stdout
-    assert re.search(r"(\d+) of \1 passed", done.stderr), done.stderr
+    for preset in ("minimal", "standard", "full"):
+        assert f"torch-{preset} is rendered" in done.stderr, done.stderr
 
 
 @pytest.mark.parametrize(

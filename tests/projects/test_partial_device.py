@@ -19,8 +19,25 @@ pytestmark = [
 ]
 
 # Two families in full, and one that declines a type, an operation and a rank.
+FILL_AND_COPY = """
+#include "reference/kernels.h"
+
+#include "simulator/kernels/submit_kernel.h"
+
+namespace torch_foo::device {
+
+Answer fill(const Launch& launch, const TensorView& out, const Scalar& value) {
+  return simulator::submit(launch, reference::choose_fill(out), out, value);
+}
+
+Answer copy(const Launch& launch, const TensorView& out, const TensorView& in) {
+  return simulator::submit(launch, reference::choose_copy(out, in), out, in);
+}
+
+}  // namespace torch_foo::device
+"""
 UNARY = """
-#include "reference/unary.h"
+#include "reference/kernels.h"
 
 #include "simulator/kernels/submit_kernel.h"
 
@@ -141,9 +158,7 @@ def partial(install: Callable[..., Installed], tmp_path_factory: pytest.TempPath
     folder = tmp_path_factory.mktemp("devices") / "partial"
     add_runtime(full, folder)
     (folder / "kernels").mkdir()
-    for family in ("fill", "copy"):
-        source = f'#include "simulator/kernels/{family}.cpp"\n'
-        (folder / "kernels" / f"{family}.cpp").write_text(source)
+    (folder / "kernels" / "fill_and_copy.cpp").write_text(FILL_AND_COPY)
     (folder / "kernels" / "unary.cpp").write_text(UNARY)
     (folder / "device.cmake").write_text(CMAKE)
     done = Partial(folder, full)

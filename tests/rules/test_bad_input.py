@@ -13,6 +13,7 @@ import pytest
 
 from rendering import ROOT, Renderer, contents
 from torchsmith import cli
+from torchsmith.commands.common import parse
 from torchsmith.errors import InputError
 from torchsmith.render import read_answers
 from torchsmith.render import render as render_for_cli
@@ -28,7 +29,7 @@ MISTAKES: dict[str, Mistake] = {
     "unknown question": ({"color": "red"}, "there is no question 'color'", "backend_name"),
     "computed value": ({"package": "evil"}, "there is no question 'package'", "backend_name"),
     "unknown feature": ({"features": "[ampp]"}, "no feature 'ampp'", "amp, rng, storage"),
-    "feature without a list": ({"features": "amp"}, "features is a list", "features=[amp]"),
+    "features no list": ({"features": {"amp": 1}}, "features is a list", "features=[amp]"),
     "features beside a preset": (
         {"preset": "full", "features": ["amp"]},
         "preset=custom only",
@@ -38,10 +39,10 @@ MISTAKES: dict[str, Mistake] = {
     "no bool": ({"dtypes": ["int64", "float32"]}, "dtypes lacks bool:", "add what is missing"),
     "no dtypes in words": ({"dtypes": ""}, "dtypes is a list", "dtypes=[bool]"),
     "unknown dtype": ({"dtypes": "[float33]"}, "no dtype 'float33'", "float32"),
-    "dtypes without a list": ({"dtypes": "float32"}, "dtypes is a list", "dtypes=[bool]"),
-    "unknown preset": ({"preset": "medium"}, "'medium' is not in", "minimal"),
-    "unknown licence": ({"license": "gpl"}, "'gpl' is not in", "apache-2.0"),
-    "unknown provider": ({"ci_provider": "jenkins"}, "'jenkins' is not in", "gitlab"),
+    "dtypes without a list": ({"dtypes": "bool,int8"}, "dtypes is a list", "dtypes=[bool,int8]"),
+    "unknown preset": ({"preset": "medium"}, "'medium'", "minimal"),
+    "unknown licence": ({"license": "gpl"}, "'gpl'", "apache-2.0"),
+    "unknown provider": ({"ci_provider": "jenkins"}, "'jenkins'", "gitlab"),
     "empty vendor": ({"vendor": " "}, "vendor is empty", ""),
     "two lines": ({"description": "one\ntwo"}, "description must be one line", ""),
     "long text": ({"display_name": "x" * 41}, "longer than 40 characters", ""),
@@ -78,6 +79,31 @@ def test_our_command_says_the_same_sentence(
     assert "\n" not in said
     assert "Validation error" not in said
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ("preset=Full", "there is no preset 'Full': choose from standard, full, minimal, custom; "
+         "did you mean 'full'?"),
+        ("license=MIT", "there is no license 'MIT': choose from apache-2.0, bsd-3-clause, mit, "
+         "proprietary; did you mean 'mit'?"),
+        ("device=opncl", "there is no device 'opncl': choose from simulator, opencl; did you mean "
+         "'opencl'?"),
+        ("ci_provider=none2", "there is no ci_provider 'none2': choose from github, gitlab, none; "
+         "did you mean 'none'?"),
+        ("license=it's", "there is no license 'it's': choose from apache-2.0, bsd-3-clause, mit, "
+         "proprietary"),
+        ("dtypes=bool,Float32", "; did you mean 'float32'?"),
+        ("features=AMP", "; did you mean 'amp'?"),
+    ],
+)  # fmt: skip
+def test_a_choice_that_is_none_is_answered_with_the_closest(
+    given: str, sentence: str, render: Renderer, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError) as caught:
+        render_for_cli(tmp_path / "new", parse([given]), source=str(render.template))
+    assert str(caught.value).endswith(sentence)
 
 
 @pytest.mark.parametrize("entry", ["README.md", ".hidden", "src/main.c", "a/b/c", ".config/file"])
@@ -166,7 +192,7 @@ def test_the_command_reads_an_answers_file_and_options_go_before_it(tmp_path: Pa
         ),
         (["out", "--answers", "list.yml"], "list.yml does not hold answers, which are lines"),
         (["out", "--answers", "broken.yml"], "broken.yml is not YAML"),
-        (["out", "--ref", "v99"], "Unknown revision: 'v99'"),
+        (["out", "--to", "v99"], f"the template '{ROOT}' has no version 'v99': "),
         (["list.yml"], "'list.yml' is a file: name a new folder"),
         (["."], "'.' is not empty: name a new folder"),
     ],

@@ -6,13 +6,16 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 from benchmarks import units
-from benchmarks.figures import STORE, Report
-from maintenance import pages
+from benchmarks.figures import STORE, Report, Row
+from maintenance import pages, recording
 from rendering import HOSTILE, ROOT, Renderer, files
+from torchsmith import __version__
+from torchsmith.template import REPOSITORY
 
 TEST_ID = re.compile(r"`((?:device/)?tests/[\w/]+\.py)::(\w+)`")
 CODE = re.compile(r"^```.*?^```$", re.M | re.S)
@@ -37,17 +40,65 @@ def test_generated_parts_are_current(page: Path) -> None:
     assert pages.current(text) == text
 
 
-def test_the_readme_shows_every_generated_part() -> None:
-    text = (ROOT / "README.md").read_text("utf-8")
-    assert {"features", "tree", "figures"} <= set(re.findall(r"<!-- (\w+): begin -->", text))
+def test_every_generated_part_is_shown() -> None:
+    shown = re.findall(
+        r"<!-- (\w+): begin -->", "".join(page.read_text("utf-8") for page in pages.pages())
+    )
+    assert set(shown) == set(pages.PARTS)
 
 
-def test_figures_are_those_of_the_run_that_they_came_from() -> None:
-    """Stale? `python -m benchmarks --readme` measures and writes them."""
+def test_the_first_page_is_short() -> None:
+    assert (ROOT / "README.md").read_text("utf-8").count("\n") <= 100
+
+
+@pytest.mark.parametrize("released", [False, True])
+def test_the_first_commands_are_those_of_a_release_only_if_there_is_one(
+    released: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    heading = f"## {__version__} ({'2030-01-02' if released else 'unreleased'})"
+    (tmp_path / "CHANGELOG.md").write_text(f"# Changes\n\n{heading}\n")
+    monkeypatch.setattr(pages, "TEMPLATE", tmp_path)
+    commands = pages.own() + pages.copying()
+    assert (f"torchsmith=={__version__} new torch-acme" in commands) is released
+    assert (f"--vcs-ref v{__version__} {REPOSITORY}" in commands) is released
+
+
+def test_a_figure_that_misses_its_limit_says_why() -> None:
+    rows = [row for row in Report.load(STORE).rows if row.is_missed]
+    assert [row.figure for row in rows if row.verdict.endswith(": ?")] == []
+    row = Row("add, 1 element, against the CPU", 1.5, 1.2, "x")
+    assert row.verdict.startswith("25 % above: describing")
+    assert Row("a figure", 1.2, 1.2, "x").verdict == "yes"
+
+
+def test_build_times_are_those_of_the_run_that_they_came_from() -> None:
+    """Stale? `python -m benchmarks --write` measures and writes them."""
     report = Report.load(STORE)
-    text = (ROOT / "README.md").read_text("utf-8")
-    assert pages.replace_part(text, "figures", report.part()) == text
     assert (ROOT / "benchmarks" / "build-times.md").read_text("utf-8") == units.page(report.units)
+
+
+def test_the_recording_shows_what_the_quickstart_does_today() -> None:
+    """Stale? `make recording` runs the commands again."""
+    drawn = ElementTree.parse(recording.PICTURE).getroot()
+    lines = [text.text or "" for text in drawn.iter("{http://www.w3.org/2000/svg}text")]
+    assert [line for line in lines if line.startswith("$ ")] == [
+        f"$ {command}" for command in recording.COMMANDS
+    ]
+    quickstart = (ROOT / "template/examples/quickstart.py.jinja").read_text("utf-8")
+    titles = re.findall(r'\btitle\("(.*)"\)', quickstart)
+    assert len(titles) > 5
+    assert [line for line in lines if line.startswith("== ")] == [f"== {it}" for it in titles]
+
+
+def test_a_recording_keeps_every_character_and_the_order_of_time() -> None:
+    said = ["$ echo '<a> & b'", "  two  blanks", "", "last"]
+    lines = [recording.Line(text, at) for at, text in enumerate(said)]
+    drawn = ElementTree.fromstring(recording.draw(lines))
+    texts = list(drawn.iter("{http://www.w3.org/2000/svg}text"))
+    assert [text.text or "" for text in texts] == said
+    steps = re.findall(r"l\d \{ 0% \{ opacity: 0 \} ([\d.]+)%", recording.draw(lines))
+    assert [float(step) for step in steps] == sorted({float(step) for step in steps})
+    assert float(steps[-1]) < 100
 
 
 def test_links_lead_somewhere(project: Path) -> None:

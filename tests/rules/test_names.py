@@ -9,7 +9,7 @@ import pytest
 
 from rendering import ROOT
 from torchsmith import catalog
-from torchsmith.naming import problem
+from torchsmith.catalog import name_problem
 
 RESERVED = catalog.load("reserved")
 GROUPS = RESERVED["reserved"]["default"]
@@ -18,7 +18,7 @@ WORDS = [(word, group["reason"]) for group in GROUPS for word in group["names"].
 
 @pytest.mark.parametrize("name", ["foo", "acme", "zq", "my_chip", "a_b_c", "npu", "x"])
 def test_a_good_name_passes(name: str) -> None:
-    assert problem(name) == ""
+    assert name_problem(name) == ""
 
 
 @pytest.mark.parametrize(
@@ -39,16 +39,16 @@ def test_a_good_name_passes(name: str) -> None:
     ],
 )
 def test_a_name_of_other_characters_is_refused_with_an_idea(name: str, idea: str) -> None:
-    assert problem(name).endswith(f": try '{idea}'")
+    assert name_problem(name).endswith(f": try '{idea}'")
 
 
 def test_every_reserved_word_is_refused_for_its_reason_with_an_idea_that_passes() -> None:
     assert len(WORDS) > 1000
     for word, reason in WORDS:
-        said = problem(word)
+        said = name_problem(word)
         expected = f"'{word}' {reason.replace('NAME', word)}: try '"
         assert said.startswith(expected)
-        assert problem(said.removeprefix(expected).removesuffix("'")) == ""
+        assert name_problem(said.removeprefix(expected).removesuffix("'")) == ""
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_every_reserved_word_is_refused_for_its_reason_with_an_idea_that_passes(
 )
 def test_a_prefix_of_pytorchs_own_devices_is_refused(name: str, prefix: str) -> None:
     reason = "by which PyTorch recognises its own devices"
-    assert problem(name) == f"'{name}' begins with '{prefix}', {reason}: try 'my_{name}'"
+    assert name_problem(name) == f"'{name}' begins with '{prefix}', {reason}: try 'my_{name}'"
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_a_prefix_of_pytorchs_own_devices_is_refused(name: str, prefix: str) -> 
     ],
 )
 def test_the_clash_is_named(name: str, owner: str) -> None:
-    assert owner in problem(name)
+    assert owner in name_problem(name)
 
 
 def test_the_list_is_that_of_the_installed_pytorch() -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 import pytest
 import yaml
 
-from rendering import Renderer, files
+from rendering import Renderer, commit, files, snapshot
 from torchsmith import catalog
 
 PACKAGE = "torch_foo"
@@ -79,3 +79,24 @@ def test_a_project_lists_no_path_that_it_does_not_have(provider: str, render: Re
     parts = yaml.safe_load((project / ".torchsmith.yml").read_text("utf-8"))["parts"]
     listed = [path for part in parts.values() for path in part["paths"]]
     assert [path for path in listed if not (project / path).exists()] == []
+
+
+def test_a_project_lists_the_moves_of_the_files_that_it_has(
+    render: Renderer, tmp_path: Path
+) -> None:
+    manifest = (render() / ".torchsmith.yml").read_text("utf-8")
+    assert yaml.safe_load(manifest)["moved"] == {}
+    template = snapshot(tmp_path / "template")
+    rows = template / "generator" / "catalog" / "moved.yml"
+    moves = """
+    - {since: 1.1.0, part: core, from: "python/{package}/old.py", to: "python/{package}/memory.py"}
+    - {since: 1.1.0, part: amp, from: csrc/old/autocast.cpp, to: csrc/amp/autocast.cpp}
+    - {since: 1.1.0, part: rng, from: csrc/old/generator.cpp, to: csrc/random/generator.cpp}
+"""
+    rows.write_text(rows.read_text("utf-8").replace("default: []\n", f"default:{moves}"))
+    commit(template, "moves")
+    project = Renderer(template, tmp_path).fresh(tmp_path / "project", features=["amp"])
+    assert yaml.safe_load((project / ".torchsmith.yml").read_text("utf-8"))["moved"] == {
+        "python/torch_foo/old.py": "python/torch_foo/memory.py",
+        "csrc/old/autocast.cpp": "csrc/amp/autocast.cpp",
+    }

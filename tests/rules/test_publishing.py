@@ -77,8 +77,23 @@ def test_no_file_is_longer_than_it_must_be(project: Path) -> None:
     assert len(lengths) >= 14
     assert {path: count for path, count in lengths.items() if count > 120} == {}
     prose = {path: count for path, count in lengths.items() if re.fullmatch(r"[A-Z_]+\.md", path)}
+    assert prose.pop("AGENTS.md") <= 60
     assert len(prose) == 3
     assert max(prose.values()) <= 40
+
+
+def test_what_agents_are_told_of_is_there(render: Renderer) -> None:
+    """Also where `publishing` is the only feature; a placeholder, and what is yours, is not."""
+    project = render(features=["publishing"])
+    text = (project / "AGENTS.md").read_text("utf-8")
+    named = re.findall(r"`([\w.][\w./]*)`", text)
+    named += re.findall(r"(?:pytest|python) ([\w/]+(?:\.py)?)", text)
+    headers = {path.name for path in files(project) if path.suffix == ".h"}
+    yours = {"csrc/operators", "tests/operators"}
+    paths = {it for it in named if "/" in it or it.endswith((".md", ".h", ".yml"))} - yours
+    assert len(paths) > 20
+    missing = [path for path in paths if not (project / path).exists() and path not in headers]
+    assert sorted(missing) == ["ATen/ATen.h", "ATen/ops/add.h", "torch/extension.h"]
 
 
 def test_an_action_has_one_commit_in_all_workflows(render: Renderer) -> None:

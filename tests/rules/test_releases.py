@@ -19,8 +19,8 @@ import yaml
 from filelock import FileLock
 
 from rendering import ROOT, Renderer, commit, contents, git, snapshot
-from torchsmith.merge import apply, releases, trying
 from torchsmith.project import find
+from torchsmith.update import apply, releases, trying
 
 ANSWERS = {"vendor": "Acme", "preset": "custom", "features": ["amp", "rng"]}
 NOW = "v9999.0.0"
@@ -152,7 +152,7 @@ def test_where_both_changed_a_line_both_are_shown(history: Path, tmp_path: Path)
     commit(project, "edited")
     update(project, ref=NOW)
     text = (project / ".gitignore").read_text("utf-8")
-    assert "<<<<<<< before updating\n/ours/\n" in text
+    assert "<<<<<<< yours\n/ours/\n" in text
     assert git(project, "diff", "--name-only", "--diff-filter=U").split() == [".gitignore"]
 
 

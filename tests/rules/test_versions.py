@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 
 import torchsmith
-from rendering import ROOT, Renderer
+from rendering import ROOT, Renderer, files
 from torchsmith import catalog
 from torchsmith.template import CATALOG
 
 TESTED = catalog.load("torch")["torch_window"]["default"]["tested"]
 WINDOW = catalog.load("torch")["torch_window"]["default"]["versions"]
-RECOMMENDED = r"pip install 'torch==([\d.]+)\.\*' .*# any from ([\d.]+) on"
 
 
 def found(file: Path, pattern: str) -> set[Any]:
@@ -27,11 +26,27 @@ def test_our_own_pytorch(file: str) -> None:
     assert found(ROOT / file, r"(?:TESTED := |PyTorch )(\d+\.\d+\.\d+)") == {TESTED}
 
 
-def test_the_newest_pytorch_is_recommended(render: Renderer) -> None:
-    newest = {(WINDOW[-1], WINDOW[0])}
-    for file in ("README.md", "docs/getting-started.md"):
-        assert found(ROOT / file, RECOMMENDED) == newest
-    assert found(render(preset="full") / "README.md", RECOMMENDED) == newest
+@pytest.mark.parametrize("project", ["ours", "github", "gitlab"])
+def test_one_pytorch_is_recommended(project: str, render: Renderer) -> None:
+    """Where a command installs a certain PyTorch, it is the tested one."""
+    folder = ROOT if project == "ours" else render(preset="full", ci_provider=project)
+    names = ["README.md", "docs"] if project == "ours" else files(folder)
+    listed = [path for name in names for path in (folder / name, *(folder / name).rglob("*.*"))]
+    named = {
+        (version, str(path.relative_to(folder)))
+        for path in listed
+        if path.is_file()
+        for version in re.findall(rb"torch==(\d[\w.*]*)", path.read_bytes())
+    }
+    minor = ".".join(TESTED.split(".")[:2])
+    assert {version.decode() for version, _ in named} <= {TESTED, f"{minor}.*"}, named
+    assert "README.md" in {path for _, path in named}
+
+
+def test_the_range_of_pytorch_is_that_of_the_catalog() -> None:
+    for file in ("README.md", "docs/errors.md", "docs/bring-up.md", "docs/getting-started.md"):
+        ranges = found(ROOT / file, r"(2\.\d+) to (2\.\d+)")
+        assert ranges == {(WINDOW[0], WINDOW[-1])}, file
 
 
 @pytest.mark.parametrize("provider", ["github", "gitlab"])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from maintenance.site import compile
 from rendering import HOSTILE, Renderer, contents
-from torchsmith import catalog, naming
+from torchsmith import catalog
 from torchsmith.template import CATALOG
 
 if TYPE_CHECKING:
@@ -123,7 +123,9 @@ def test_names_are_judged_as_the_template_judges_them(page: WebDriver) -> None:
     ask = """return arguments[0].map((name) =>
         torchsmith.problems({...arguments[1], backend_name: name}).backend_name ?? "")"""
     said = page.execute_script(ask, names, PLAIN)
-    assert dict(zip(names, said, strict=True)) == {name: naming.problem(name) for name in names}
+    assert dict(zip(names, said, strict=True)) == {
+        name: catalog.name_problem(name) for name in names
+    }
 
 
 TEXT = st.text(

@@ -1,5 +1,5 @@
-"""Whether what is rendered fits the PyTorch releases that it claims, without installing them.
+"""Checks a render against every supported PyTorch release, without installing them.
 
-The macOS wheels of PyTorch hold the same headers and Python sources as the others and are a tenth
-of their size. `python -m maintenance.compat` checks a full render against those of each release.
+The macOS wheels of PyTorch contain the same headers and Python sources as the others and are a
+tenth of their size. `python -m maintenance.compat` checks a full render against each release.
 """

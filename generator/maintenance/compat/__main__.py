@@ -1,4 +1,4 @@
-"""`python -m maintenance.compat`: a full render against the releases that it supports."""
+"""`python -m maintenance.compat`: checks a full render against the supported releases."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TESTED = ".".join(catalog.load("torch")["torch_window"]["default"]["tested"].spl
 def problems(
     project: Path, build: Path, minor: str, jobs: int, *, aarch64: bool = False
 ) -> Iterator[str]:
-    """Yield what a release has against a rendered project."""
+    """Yield the problems of a rendered project with a release."""
     torch = releases.sources(minor, releases.AARCH64 if aarch64 else None)
     for use in names.missing(project, BACKEND, names.Library(torch)):
         yield f"{use.file.relative_to(project)}:{use.line}: PyTorch {minor} has no {use.name}"
@@ -36,7 +36,7 @@ def problems(
 
 
 def report(subject: str, found: list[str]) -> bool:
-    """Print a verdict, and return whether it is bad."""
+    """Print the result, and return whether there are problems."""
     print(
         *found, f"{subject}: {f'{len(found)} problems' if found else 'fits'}", sep="\n", flush=True
     )
@@ -44,7 +44,7 @@ def report(subject: str, found: list[str]) -> bool:
 
 
 def main() -> int:
-    """Check; the status is 1 if a release has something against the render."""
+    """Check; the status is 1 if there is a problem with any release."""
     parser = argparse.ArgumentParser(prog="python -m maintenance.compat", description=__doc__)
     parser.add_argument(
         "--torch", action="append", metavar="VERSION", help="a minor version; may be repeated"

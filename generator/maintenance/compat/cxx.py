@@ -1,4 +1,4 @@
-"""Compiles a rendered project's C++ against a PyTorch of which there are only the headers."""
+"""Checks a rendered project's C++ against a PyTorch of which only the headers are there."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 CROSS = "aarch64-linux-gnu-g++"
-"""The compiler for aarch64, as Debian's package g++-aarch64-linux-gnu has it."""
+"""The compiler for aarch64, from Debian's package g++-aarch64-linux-gnu."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """Source files that are compiled together, and how."""
+    """Source files that are compiled together, with the command."""
 
     name: str
     files: tuple[Path, ...]
@@ -30,8 +30,8 @@ class Group:
 def configure(project: Path, build: Path, torch: Path, *, aarch64: bool = False) -> list[Group]:
     """Configure a project for the PyTorch in ``torch``; return what it compiles above the seam.
 
-    CMake itself says how: the flags are those of a real build, with contract checks. For aarch64,
-    what it compiles below the seam is returned as well.
+    The commands are CMake's, with the flags of a real debug build. For aarch64, the sources below
+    the seam are included.
     """
     command = [
         "cmake", "-G", "Ninja", "-S", str(project), "-B", str(build),
@@ -52,7 +52,7 @@ def configure(project: Path, build: Path, torch: Path, *, aarch64: bool = False)
 
 
 def precompile(build: Path) -> None:
-    """Compile the header that all groups begin with: reading it takes longer than most of them."""
+    """Precompile the header that all groups include, which takes longer than most of them."""
     headers = {
         str(path.relative_to(build)).removesuffix(".cxx") + ".gch"
         for path in build.glob("CMakeFiles/*/cmake_pch.hxx.cxx")
@@ -65,7 +65,7 @@ def precompile(build: Path) -> None:
 
 
 def check(groups: list[Group], jobs: int) -> Iterator[tuple[Group, str]]:
-    """Compile each group without making code; yield it with what the compiler has against it."""
+    """Check the syntax of each group; yield it with the compiler's messages."""
     with ThreadPoolExecutor(jobs) as pool:
         yield from zip(groups, pool.map(_complaints, groups), strict=True)
 
@@ -79,7 +79,7 @@ def uncovered(project: Path, groups: list[Group]) -> set[Path]:
 def sources_of_unity(unity: Path, project: Path) -> list[Path]:
     """Return the sources that a unity file of CMake's includes."""
     included = re.findall(r'^#include "(.+)"', unity.read_text("utf-8"), re.M)
-    # Named from that file by older CMakes, from the project by newer ones.
+    # Older CMakes write paths relative to that file, newer ones relative to the project.
     places = (unity.parent, project)
     paths = (place / name for name in included for place in places)
     return [Path(os.path.normpath(path)) for path in paths if path.is_file()]

@@ -1,6 +1,6 @@
 """Which names of PyTorch a rendered project's Python uses, and which of them a release lacks.
 
-Nothing is imported: the modules' sources and stubs say what they define.
+Nothing is imported: names are looked up in the modules' sources and stubs.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-# The one place where a name may be missing, behind a condition.
+# The only file that may use missing names, behind a condition.
 COMPAT = "_compat.py"
 
 
@@ -48,7 +48,7 @@ class Library:
             if found is None:
                 return False
             if not found:
-                return True  # an object: what it has, no module can tell
+                return True  # an object, whose attributes are not known here
             at = found
         return True
 

@@ -1,4 +1,4 @@
-"""Whether a rendered package keeps to what every supported Python has."""
+"""Checks that a rendered package works with every supported Python version."""
 
 from __future__ import annotations
 

@@ -14,9 +14,9 @@ from torchsmith import catalog
 from torchsmith.errors import InputError
 
 AARCH64 = "manylinux_2_28_aarch64"
-"""Where a rendered project can be built besides where it is tested."""
+"""The other platform that a rendered project supports."""
 
-# The oldest macOS that some release in the window still asks for, and the newest.
+# The oldest and the newest macOS that the wheels of the supported releases are built for.
 _SMALLEST = ("macosx_11_0_arm64", "macosx_14_0_arm64")
 
 
@@ -27,7 +27,7 @@ def window() -> list[str]:
 
 
 def cache() -> Path:
-    """Return the folder that keeps what was downloaded."""
+    """Return the folder for downloads."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "torchsmith"
 
@@ -35,8 +35,8 @@ def cache() -> Path:
 def sources(minor: str, platform: str | None = None) -> Path:
     """Return a folder that holds ``torch/`` of the newest release of a minor version.
 
-    It is downloaded once; delete the folder to have a newer patch release. Without a ``platform``
-    it is that of the smallest wheel.
+    It is downloaded once; delete the folder to get a newer patch release. Without a ``platform``
+    the smallest wheel is used.
     """
     if minor not in window():
         raise InputError(
@@ -70,7 +70,7 @@ def _download(minor: str, platforms: tuple[str, ...], folder: Path) -> Path:
 
 
 def _extract(wheel: Path, folder: Path) -> None:
-    """Take what compilers and readers of Python need: a tenth of the wheel."""
+    """Extract the headers and the Python sources, a tenth of the wheel."""
     with zipfile.ZipFile(wheel) as archive:
         wanted = [
             name

@@ -3,44 +3,33 @@
 from __future__ import annotations
 
 import argparse
+import base64
+import gzip
 import json
 import re
 import stat
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from maintenance.site.compile import compile_macros, compile_template
-from maintenance.site.packing import CHARACTERS, PACKER, pack
 from torchsmith import catalog
 from torchsmith.git import address
-from torchsmith.release import REPOSITORY
-from torchsmith.template import TEMPLATE
+from torchsmith.template import REPOSITORY, TEMPLATE
 
 PAGE = Path(__file__).parent / "page"
 VENDOR = Path(__file__).parent / "vendor"
-# Each language of prism builds on those before it.
+# In order: a language of prism may extend those before it.
 LIBRARIES = {
     "fflate": ("fflate.js",),
     "prism": tuple(
         f"prism-{part}.min.js" for part in ("core", "clike", "c", "cpp", "python", "yaml", "toml")
     ),
 }
-# Characters that the text, JSON in ASCII, does not have: the end of the list of words, a capital
-# that follows, a word of capitals that follows, and, from FIRST on, one for each frequent word.
-END, CAPITAL, CAPITALS, FIRST = "\0", "\1", "\2", 128
-# A word that the text has less often costs less by its letters than in the list.
-FREQUENT = 8
-# What a page can hold as it is, but for what begins a tag; the first stand for 6 bits, the others
-# for 7, so that all bits can be read so, and gzip finds codes of just these lengths.
-LETTERS = [chr(code) for code in range(33, 127) if chr(code) != "<"]
-SHORT = 128 - len(LETTERS)
-WORD = re.compile(r"[A-Za-z]{2,}")
 LICENSES = "generator/catalog/licenses"
 MACROS = {"name_problem", "name_clash", "suggest", "text_problem"}
-# They judge command lines and folders, of which the page has none.
+# Checks of the command line and of the folder, which the page does not have.
 SILENT = ("answers_problem", "destination_problem")
 SCRIPTS = (
     "jinja.js",
@@ -53,12 +42,12 @@ SCRIPTS = (
     "file.js",
     "page.js",
 )
-# What copier takes from elsewhere than the answers.
+# Variables of copier that are not answers.
 OUTSIDE = {"answers_file": ".copier-answers.yml", "dst_path": "", "data": {}}
 
 
 def files(template: Path) -> list[dict[str, Any]]:
-    """Return the template's files: each its path, its mode, and its content as text or as data."""
+    """Return the template's files: path, mode, and content as text or as a compiled template."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "template"],
         cwd=template,
@@ -114,7 +103,7 @@ def catalog_data(template: Path) -> dict[str, Any]:
 
 
 def question(name: str) -> dict[str, Any]:
-    """Return what the page needs of a question: its default and its check are templates."""
+    """Return what the page needs of a question, with its default and its check compiled."""
     row = catalog.load("questions")[name]
     return {
         "help": row["help"],
@@ -150,38 +139,10 @@ def data(template: Path, source: str) -> dict[str, Any]:
     }
 
 
-def shortened(text: str) -> str:
-    """Return JSON in ASCII with a character for each frequent word, and these words ahead.
-
-    What the packer sees of a text is then longer, and it has fewer characters to pack.
-    """
-    text = re.sub(r"\\(.)", lambda escape: "\n" if escape[1] == "n" else escape[0], text)
-    text = re.sub(r"[A-Z][a-z]+", lambda word: CAPITAL + word[0].lower(), text)
-    text = re.sub(r"\b[A-Z]{2,}\b", lambda word: CAPITALS + word[0].lower(), text)
-    counts = Counter(WORD.findall(text))
-    frequent = [word for word in counts if counts[word] >= FREQUENT]
-    words = sorted(frequent, key=lambda word: (-counts[word], word))[: CHARACTERS - FIRST]
-    characters = {word: chr(FIRST + at) for at, word in enumerate(words)}
-    text = WORD.sub(lambda word: characters.get(word[0], word[0]), text)
-    return f"{' '.join(words)}{END}{text}"
-
-
-def packed(content: dict[str, Any]) -> bytes:
-    """Return the data as page/data.js takes it, after printable()."""
-    return pack(shortened(json.dumps(content, separators=(",", ":"))))
-
-
-def printable(data: bytes) -> str:
-    """Return bytes as letters that stand for 6 or 7 bits each."""
-    bits = "".join(f"{byte:08b}" for byte in data) + "0" * 6
-    letters, at = [], 0
-    while at < 8 * len(data):
-        value, size = int(bits[at : at + 6], 2), 6
-        if value >= SHORT:
-            value, size = int(bits[at : at + 7], 2) - SHORT, 7
-        letters.append(LETTERS[value])
-        at += size
-    return "".join(letters)
+def packed(content: dict[str, Any]) -> str:
+    """Return the data as page/data.js unpacks it; equal content gives equal text."""
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
 def page(content: dict[str, Any]) -> str:
@@ -189,18 +150,17 @@ def page(content: dict[str, Any]) -> str:
     text = (PAGE / "index.html").read_text("utf-8")
     for library, scripts in LIBRARIES.items():
         folder = VENDOR / library
-        # Whoever has the page has the library, and its licence asks to come along.
+        # The page contains the libraries, so it has to contain their licences.
         licence, *codes = (
             (folder / name).read_text("utf-8").strip() for name in ("LICENSE", *scripts)
         )
         text = text.replace(f"/* {library} */", "\n".join([f"/*\n{licence}\n*/", *codes]))
     text = text.replace("/* style.css */", (PAGE / "style.css").read_text("utf-8"))
     for name in SCRIPTS:
-        # Comments are for those who read the source.
+        # Comments are not needed in the page.
         script = re.sub(r"^ *//.*\n", "", (PAGE / name).read_text("utf-8"), flags=re.MULTILINE)
         text = text.replace(f"/* {name} */", script)
-    text = text.replace("/* packer.wasm */", printable(PACKER.read_bytes()))
-    return text.replace("/* data */", printable(packed(content)))
+    return text.replace("/* data */", packed(content))
 
 
 def main() -> int:

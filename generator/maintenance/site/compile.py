@@ -1,7 +1,7 @@
-"""Jinja templates as data, which the page's interpreter (page/jinja.js) runs as copier runs them.
+"""Compiles Jinja templates to data, which the page's interpreter (page/jinja.js) runs.
 
-The page has no copy of any rule: what it shows and what it says of a name come from the template's
-own files. Jinja parses them here; whatever the interpreter does not know is refused here, by name.
+The page contains no copies of the template's rules: files and checks of names are rendered from
+the template itself. Jinja parses it here; what the interpreter does not support is an error here.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ NAMED = {"to_json": {"ensure_ascii"}}
 TESTS = {"defined", "in", "none", "string"}
 METHODS = {"get", "items", "keys", "split", "startswith", "values"}
 MACROS = "names"
-"""What the catalog's validators call the file of macros that they import."""
+"""The name under which the catalog's validators import the file of macros."""
 
 Node = list[Any]
-"""A kind, and what belongs to it."""
+"""The kind of a node, followed by its operands."""
 
 
 class UnknownConstructError(Exception):
-    """The template uses something that the page's interpreter cannot do."""
+    """The template uses something that the page's interpreter does not support."""
 
 
 @cache

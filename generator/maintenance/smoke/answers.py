@@ -1,18 +1,16 @@
-"""What a smoke run varies: axes with a few values each, and which combinations are legal."""
+"""The axes of a smoke run with their values, and which combinations are legal."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-import yaml
 
 from torchsmith import catalog
 from torchsmith.errors import InputError, did_you_mean, require_choice
 
-# Legal answers that break whatever forgets to quote or relies on the length of a name.
+# Legal answers that break code without quoting, or that relies on the length of a name.
 HOSTILE: dict[str, Any] = {
     "backend_name": "zq_a_rather_long_but_legal_device_name",
     "display_name": 'Ünïcode "Quoted" {Braces} & Co',
@@ -35,7 +33,7 @@ class Space:
     def legal(self, part: Mapping[str, Any]) -> bool:
         """Whether values for some of the axes can be completed to a legal row.
 
-        Features that require one another and presets are the only rules, so what is missing can
+        The only rules are presets and features that require others, so the missing values can
         always be chosen one by one.
         """
         features = catalog.features()
@@ -87,7 +85,7 @@ def on(row: Row) -> frozenset[str]:
     return frozenset(id for id in catalog.features() if row[id])
 
 
-def space(pinned: Mapping[str, str]) -> Space:
+def space(pinned: Mapping[str, Any]) -> Space:
     """Return the axes, where answers that were given leave one value."""
     questions = catalog.load("questions")
     for name in pinned:
@@ -97,7 +95,7 @@ def space(pinned: Mapping[str, str]) -> Space:
     axes["dtypes"] = _dtypes(pinned)
     for name in ("license", "ci_provider"):
         axes[name] = _choice(pinned, name, tuple(questions[name]["choices"].values()))
-    # The machine may lack what another device is built with: that one is tried only if asked for.
+    # This machine may lack the SDK of another device, so one is only tried on request.
     devices = tuple(questions["device"]["choices"].values())
     axes["device"] = _choice({"device": "simulator", **pinned}, "device", devices)
     if "features" in pinned:
@@ -117,31 +115,29 @@ def space(pinned: Mapping[str, str]) -> Space:
     return Space(axes, identities)
 
 
-def _dtypes(pinned: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
+def _dtypes(pinned: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
     """The sets of element types; the empty one stands for the default."""
     known = catalog.load("dtypes")["dtype_catalog"]["default"]
     required = tuple(name for name, row in known.items() if row.get("required"))
     if "dtypes" not in pinned:
         return ((), required, tuple(known))
-    if pinned["dtypes"] == "default":
+    if pinned["dtypes"] == ["default"]:
         return ((),)
     chosen = _list("dtypes", pinned["dtypes"], known)
     return (tuple(name for name in known if name in chosen),)
 
 
-def _choice(pinned: Mapping[str, str], name: str, choices: tuple[str, ...]) -> tuple[str, ...]:
+def _choice(pinned: Mapping[str, Any], name: str, choices: tuple[str, ...]) -> tuple[str, ...]:
     if name not in pinned:
         return choices
     if pinned[name] not in choices:
-        raise InputError(f"{name} is one of {', '.join(choices)}, not '{pinned[name]}'")
+        hint = did_you_mean(str(pinned[name]), choices)
+        raise InputError(f"{name} is one of {', '.join(choices)}, not '{pinned[name]}'{hint}")
     return (pinned[name],)
 
 
-def _list(name: str, text: str, choices: Mapping[str, Any]) -> frozenset[str]:
-    value = yaml.safe_load(text)
-    if not isinstance(value, list):
-        raise InputError(f"{name} is a list, for instance {name}=[{next(iter(choices))}]")
-    for item in value:
+def _list(name: str, items: Sequence[str], choices: Mapping[str, Any]) -> frozenset[str]:
+    for item in items:
         if item not in choices:
-            raise InputError(f"{name} has no '{item}'{did_you_mean(str(item), choices)}")
-    return frozenset(value)
+            raise InputError(f"{name} has no '{item}'{did_you_mean(item, choices)}")
+    return frozenset(items)

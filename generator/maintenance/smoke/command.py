@@ -158,7 +158,7 @@ def _compat(versions: list[str], folder: Path, jobs: int) -> list[Result]:
 
 
 class _Progress:
-    """The results while they come: a live table on a terminal, else a line for each that ends."""
+    """Shows results as they arrive: a live table on a terminal, else a line for each."""
 
     def __init__(self, results: list[Result], *, quiet: bool) -> None:
         from rich.live import Live

@@ -1,4 +1,4 @@
-"""Covering arrays: few rows in which every legal combination of so many values occurs together."""
+"""Covering arrays: few rows that contain every legal combination of n values."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ Part = tuple[tuple[str, Any], ...]
 """Values for some axes, in the order of the axes."""
 
 TRIES = 100
-"""Greedy searches in different orders; they take milliseconds, and a row takes a build."""
+"""Number of greedy searches in different orders; one takes milliseconds, a row takes a build."""
 
 
 def parts(axes: Axes, strength: int, legal: Legal) -> Iterator[Part]:
-    """Yield every legal combination of values of so many axes."""
+    """Yield every legal combination of values of ``strength`` axes."""
     for names in combinations(axes, min(strength, len(axes))):
         for values in product(*(axes[name] for name in names)):
             part = tuple(zip(names, values, strict=True))
@@ -26,10 +26,10 @@ def parts(axes: Axes, strength: int, legal: Legal) -> Iterator[Part]:
 
 
 def covering_array(axes: Axes, strength: int, legal: Legal) -> list[dict[str, Any]]:
-    """Return rows that hold every legal part of the given strength: the fewest of some tries.
+    """Return rows that contain every legal part: the smallest result of several tries.
 
-    Equal arguments give equal rows on every machine, so that shards fit together. ``legal`` must
-    allow every legal part to be completed one value at a time.
+    Equal arguments give equal rows on every machine, so that shards fit together. Every part that
+    is ``legal`` must be completable one value at a time.
     """
     wanted = list(parts(axes, strength, legal))
     tries = (_greedy(axes, strength, legal, wanted, Random(seed)) for seed in range(TRIES))
@@ -39,7 +39,7 @@ def covering_array(axes: Axes, strength: int, legal: Legal) -> list[dict[str, An
 def _greedy(
     axes: Axes, strength: int, legal: Legal, wanted: list[Part], order: Random
 ) -> list[dict[str, Any]]:
-    """Start each row from a part that none holds yet and add, axis by axis, what adds most."""
+    """Start each row from a part not covered yet, then choose the value with the largest gain."""
     missing = dict.fromkeys(order.sample(wanted, len(wanted)))
     rows = []
     while missing:
@@ -73,13 +73,13 @@ def held(row: Mapping[str, Any], strength: int) -> Iterator[Part]:
 
 
 def uncovered(rows: list[dict[str, Any]], axes: Axes, strength: int, legal: Legal) -> set[Part]:
-    """Return the legal parts that no row holds."""
+    """Return the legal parts that no row contains."""
     covered = {part for row in rows for part in held({name: row[name] for name in axes}, strength)}
     return set(parts(axes, strength, legal)) - covered
 
 
 def _gain(row: Mapping[str, Any], name: str, missing: Mapping[Part, None]) -> int:
-    """How many missing parts a row holds, as far as it is filled, that have to do with an axis."""
+    """How many missing parts with a value for the axis ``name`` a partial row contains."""
     items = set(row.items())
     value = (name, row[name])
     return sum(1 for part in missing if value in part and items.issuperset(part))

@@ -57,7 +57,7 @@ class Installed:
 def link_packages(folder: Path) -> Path:
     """Fill ``folder`` with links to this environment's packages, and return it.
 
-    Backends are left out: PyTorch takes one, and `make demo` installs its own here.
+    Backends are left out: PyTorch loads only one, and `make demo` installs one here.
     """
     folder.mkdir(parents=True)
     backends = {
@@ -74,8 +74,8 @@ def link_packages(folder: Path) -> Path:
 def environment(folder: Path, packages: Path) -> Path:
     """Make a virtual environment that sees ``packages`` too, and return its Python.
 
-    Environments that share them compile with the same headers, by the same names: what one has
-    compiled, the compiler's cache gives the others.
+    Environments that share the packages include the same headers by the same paths, so that they
+    share the compiler's cache.
     """
     command = [sys.executable, "-m", "venv", "--without-pip", str(folder)]
     subprocess.run(command, check=True)

@@ -6,13 +6,13 @@ import html
 from dataclasses import dataclass, field
 from xml.etree import ElementTree
 
-# Longer logs are cut at the front: what went wrong stands at the end.
+# Longer logs are cut at the front, as the error is at the end.
 MOST_LOG = 20_000
 
 
 @dataclass
 class Result:
-    """A row and how it went."""
+    """A row and its result."""
 
     label: str
     command: str

@@ -1,4 +1,4 @@
-"""A smoke run: which rows, how many at a time, and what becomes of one that fails."""
+"""A smoke run: chooses the rows, tries them in parallel, and reduces those that fail."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Attempt = Callable[[Row, Path, Extent], Outcome]
 
 
 def choose(space: Space, strength: str, shard: str = "1/1") -> list[Row]:
-    """Return the rows of a run, or of one part of it; rows that compile the same stand together."""
+    """Return the rows of a run, or of one shard; rows that compile the same code are neighbours."""
     if strength == "all":
         rows = every_row(space.axes, space.legal)
     else:
@@ -53,7 +53,7 @@ class Run:
 
     def execute(self) -> list[Result]:
         """Try every row, then look for the smallest failing set of those that failed."""
-        # Several builds share the machine.
+        # Several builds share the processors.
         os.environ.setdefault(
             "CMAKE_BUILD_PARALLEL_LEVEL", str(max(1, (os.cpu_count() or 1) // self.jobs))
         )
@@ -75,7 +75,7 @@ class Run:
             for row, result in zip(self.rows, self.results, strict=True)
             if result.state == "passed"
         ]
-        # Answers that leave no choice are those of one failure, repeated.
+        # With one value for each axis, the run repeats a failure that is already reduced.
         if any(len(values) > 1 for values in self.space.axes.values()):
             for row, result in zip(self.rows, self.results, strict=True):
                 if result.failed:

@@ -1,4 +1,4 @@
-"""From a row that fails to the smallest set of features that makes it fail."""
+"""Reduces a row that fails to the smallest set of features that fails."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from itertools import combinations
 from maintenance.smoke.answers import Row, Space, on
 from torchsmith import catalog
 
-# A row costs a build, if mostly one out of the compiler's cache.
+# Each trial is a build, though mostly from the compiler's cache.
 MOST_TRIALS = 32
 
 
 def shrink(space: Space, row: Row, fails: Callable[[Row], bool], passed: list[Row]) -> Row:
     """Return the simplest row found that still fails.
 
-    First everything but the features goes back to the ordinary, then features are left out.
+    First everything but the features is set to its default, then features are removed.
 
     Args:
         space: what the row is from.

@@ -15,8 +15,8 @@ from maintenance.smoke.installing import Installed, environment, link_packages
 from torchsmith.errors import InputError
 from torchsmith.render import render
 
-# What a project says first when something is wrong with how it was put together: minutes less than
-# its whole suite, which a nightly run takes.
+# The tests that fail first if a combination of features is broken. They save minutes over the whole
+# suite, which nightly runs use.
 QUICK = (
     "test_device_module.py",
     "test_factories.py",
@@ -25,13 +25,13 @@ QUICK = (
     "test_registration.py",
 )
 
-# Copier is no program of threads.
+# Copier is not thread-safe.
 _RENDERING = threading.Lock()
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a trial ended: at which stage, and what was said if that failed."""
+    """The last stage of a trial, and its output if it failed."""
 
     stage: str
     passed: bool
@@ -51,7 +51,7 @@ class Extent:
 def attempt(answers: dict[str, Any], folder: Path, extent: Extent) -> Outcome:
     """Try some answers in ``folder``, which is emptied first.
 
-    The same folder for one row after another lets the compiler's cache find what it has.
+    Rows tried in the same folder share the compiler's cache.
     """
     began = time.monotonic()
     shutil.rmtree(folder, ignore_errors=True)

@@ -4,42 +4,52 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from torchsmith.errors import InputError
 
 
-def require_kinds(answers: Mapping[str, Any]) -> None:
-    """Refuse answers that are no list or no text where one is wanted.
+def understood(answers: Mapping[str, Any]) -> dict[str, Any]:
+    """Return answers as the template takes them: `amp,rng` is a list where one is wanted.
 
     What is wrong within a list or a text the template says itself.
 
     Raises:
-        InputError: One of them is of the wrong kind.
+        InputError: One of them is no list or no text where one is wanted.
     """
-    import yaml
-
     from torchsmith import catalog
 
-    choices = {
-        "dtypes": catalog.load("dtypes")["dtype_catalog"]["default"],
-        "features": catalog.features(),
+    lists = catalog.lists()
+    return {
+        key: _items(key, value, lists[key]) if key in lists else _text(key, value)
+        for key, value in answers.items()
     }
-    for key, value in answers.items():
-        if key not in choices:
-            if not isinstance(value, str | int | float):
-                raise InputError(f"{key} is text, not {value}: write it in quotes")
-            continue
+
+
+def _items(key: str, value: Any, choices: Sequence[str]) -> list[str]:
+    import yaml
+
+    given = value
+    if isinstance(value, str):
         try:
-            given = yaml.safe_load(value) if isinstance(value, str) else value
+            given = yaml.safe_load(value)
         except yaml.YAMLError:
             given = None
-        items = given if isinstance(given, list) else [given]
-        if any(item is None or isinstance(item, list | dict) for item in items):
-            example = f"{key}=[{next(iter(choices[key]))}]"
-            raise InputError(f"{key} is a list, for instance {example}, not '{value}'")
+    if isinstance(given, str):
+        given = given.replace(",", " ").split()
+    if not isinstance(given, list) or any(
+        item is None or isinstance(item, list | dict) for item in given
+    ):
+        raise InputError(f"{key} is a list, for instance {key}={choices[0]}, not '{value}'")
+    return [str(item) for item in given]
+
+
+def _text(key: str, value: Any) -> Any:
+    if not isinstance(value, str | int | float):
+        raise InputError(f"{key} is text, not {value}: write it in quotes")
+    return value
 
 
 def require_template() -> None:
@@ -55,7 +65,7 @@ def require_template() -> None:
 
 
 def require_writable(folder: Path) -> None:
-    """Refuse a folder in which nothing can be written, before there is something to write.
+    """Refuse a folder that cannot be written to, before there is something to write.
 
     Raises:
         InputError: The system does not let us.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from torchsmith.commands.checks import require_kinds
+from torchsmith.commands.checks import understood
 from torchsmith.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,6 +32,14 @@ INTERRUPTED = 130
 Json = Annotated[bool, typer.Option("--json", help="Report as JSON.")]
 ProjectFolder = Annotated[
     Path, typer.Option("--project", metavar="FOLDER", help="The project, or a folder in it.")
+]
+ProjectIfAny = Annotated[
+    Path | None,
+    typer.Option(
+        "--project",
+        metavar="FOLDER",
+        help="The project, or a folder in it; by default the one here, if there is one.",
+    ),
 ]
 
 
@@ -91,7 +99,7 @@ def working(step: str) -> Iterator[Callable[[str], None]]:
         yield lambda progress: status.update(f"{step} … {progress}")
 
 
-def parse(data: list[str] | None) -> dict[str, str]:
+def parse(data: list[str] | None) -> dict[str, Any]:
     """Return the answers that `--data` gave.
 
     Raises:
@@ -105,5 +113,4 @@ def parse(data: list[str] | None) -> dict[str, str]:
         if key.startswith("_"):
             raise InputError(f"'{key}' is copier's own, and no question")
         answers[key.strip()] = value
-    require_kinds(answers)
-    return answers
+    return understood(answers)

@@ -20,8 +20,8 @@ def device() -> None:
     """
 
 
-@app.command(cls=Command)
-def new(
+@app.command("new", cls=Command)
+def new_device(
     name: Annotated[
         str,
         typer.Argument(
@@ -37,11 +37,11 @@ def new(
 
     It compiles, and each function says what to do and throws until it does.
     """
-    from torchsmith.devices.starter import write
+    from torchsmith.devices.starter import write_device
     from torchsmith.project import find
 
     found = find(project, updatable=False)
-    files = write(found, name)
+    files = write_device(found, name)
     if as_json:
         print_json({"device": name, "files": files})
         return

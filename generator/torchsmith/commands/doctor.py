@@ -15,11 +15,12 @@ from torchsmith.commands.common import (
     FOUND,
     OUTDATED,
     Json,
+    ProjectIfAny,
     print_json,
     print_table,
     working,
 )
-from torchsmith.errors import InputError
+from torchsmith.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
     from torchsmith.doctor import Finding
@@ -28,12 +29,7 @@ if TYPE_CHECKING:
 
 
 def doctor(
-    folder: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="FOLDER", help="A project; by default the one here, if there is one."
-        ),
-    ] = None,
+    project: ProjectIfAny = None,
     python: Annotated[
         str | None,
         typer.Option(
@@ -44,44 +40,44 @@ def doctor(
         bool,
         typer.Option(
             "--drift",
-            help="Only compare with the template: the status is 3 if you edited or deleted a file "
-            "of its, 4 if only the template has changed.",
+            help="Only compare with the template: the status is 3 if you edited or deleted one of "
+            "its files, 4 if only the template has changed.",
         ),
     ] = False,
     restore: Annotated[
         list[str] | None,
         typer.Option(
             metavar="FILE",
-            help="Only give a file back as the template wrote it; may be repeated.",
+            help="Only write a file again as the template renders it; may be repeated.",
         ),
     ] = None,
     ignore: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="FILE", help="Only remember to say nothing of a file; may be repeated."
+            metavar="FILE", help="Only leave a file out of all later reports; may be repeated."
         ),
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Check the tools that a build needs, and how a project differs from its template.
 
-    Example: torchsmith doctor torch-foo
+    Example: torchsmith doctor --project torch-foo
 
     Each finding comes with a fix. The status is 1 if there is a problem; your edits are none.
     """
     from torchsmith.project import find, is_project
 
-    project = None
-    if folder or drift or restore or ignore or is_project(Path()):
-        project = find(folder or Path())
-    if project and (restore or ignore):
-        _change(project, restore or [], ignore or [], as_json=as_json)
+    found = None
+    if project or drift or restore or ignore or is_project(Path()):
+        found = find(project or Path())
+    if found and (restore or ignore):
+        _change(found, restore or [], ignore or [], as_json=as_json)
         return
     findings = [] if drift else _tools(python)
     drifted = None
-    if project:
+    if found:
         with working("Rendering what the answers give"):
-            more, drifted = _look_at(project)
+            more, drifted = _look_at(found)
         findings += more
     if as_json:
         shown = asdict(drifted) if drifted else None
@@ -97,6 +93,10 @@ def doctor(
 def _change(project: Project, back: list[str], unheard: list[str], *, as_json: bool) -> None:
     from torchsmith.drift import ignore, ignored, restore
 
+    for name in {*back, *unheard}:
+        _require_known(project, name)
+    for name in back:
+        _require_kept(project, name)
     with working("Rendering what the answers give"):
         if back:
             restore(project, back)
@@ -110,6 +110,52 @@ def _change(project: Project, back: list[str], unheard: list[str], *, as_json: b
         print(f"As {project.version} renders them: {', '.join(back)}")
     if unheard:
         print(f"Ignored from now on: {', '.join(unheard)}")
+
+
+def _require_known(project: Project, name: str) -> None:
+    """Refuse a file that neither is there nor ever was: so much is known before a render.
+
+    Raises:
+        InputError: The template has no such file.
+    """
+    from torchsmith import git
+
+    under_git = shutil.which("git") and git.root_of(project.root)
+    inside = not Path(name).is_absolute() and ".." not in Path(name).parts
+    if inside and ((project.root / name).exists() or not under_git):
+        return
+    if not inside or not git.git(project.root, "log", "-1", "--format=%h", "--all", "--", name):
+        known = git.git(project.root, "ls-files").splitlines() if under_git else []
+        raise InputError(
+            f"the template has no file '{name}' in this project: name one as doctor lists it, "
+            f"from the project's root{did_you_mean(name, known)}"
+        )
+
+
+def _require_kept(project: Project, name: str) -> None:
+    """Refuse to write over what git could not give back.
+
+    Raises:
+        InputError: It could not.
+    """
+    from torchsmith import git
+
+    file = project.root / name
+    if not file.exists() and not file.is_symlink():
+        return
+    if not shutil.which("git") or git.root_of(project.root) is None:
+        raise InputError(
+            f"'{project.root}' is not under git, so nothing could bring your '{name}' back: move "
+            "it away first"
+        )
+    if not git.git(project.root, "status", "--porcelain", "--ignored", "--", name):
+        return
+    if file.is_file() and not file.is_symlink():
+        content = git.git(project.root, "hash-object", "--", name).strip()
+        found = ("log", "-1", "--format=%h", "--all", f"--find-object={content}")
+        if git.git(project.root, *found, "--", name):
+            return
+    raise InputError(f"'{name}' has uncommitted changes, which would be lost: commit them")
 
 
 def _tools(python: str | None) -> list[Finding]:
@@ -128,7 +174,7 @@ def _look_at(project: Project) -> tuple[list[Finding], Drift | None]:
         return [Finding("template", "problem", "cannot be compared without git", fix)], None
     findings = []
     if git.root_of(project.root) is None:
-        fix = "git init && git add -A && git commit -m 'Start'"
+        fix = f"{_go_to(project)}git init && git add -A && git commit -m 'Start'"
         findings.append(Finding("under git", "problem", "no, and updates need it", fix))
     elif dirty := git.changes(project.root):
         found = f"{len(dirty)} uncommitted changes"
@@ -140,11 +186,14 @@ def _look_at(project: Project) -> tuple[list[Finding], Drift | None]:
 
 
 def _compare(project: Project) -> tuple[Finding, Drift | None]:
-    """Compare with the template, and say which of network, version and answers is at fault."""
+    """Compare with the template; if that fails, say whether by network, version or answers."""
+    from torchsmith import git
     from torchsmith.doctor import Finding
     from torchsmith.drift import drift, ignored
-    from torchsmith.merge import newest
     from torchsmith.project import ANSWERS
+    from torchsmith.render import MOVED
+    from torchsmith.update import newest
+    from torchsmith.versions import require_version
 
     file, ignoring = project.root / ANSWERS, ignored(project)
     try:
@@ -155,19 +204,29 @@ def _compare(project: Project) -> tuple[Finding, Drift | None]:
             fix = f"correct _src_path or _commit in {file}"
         else:
             found = f"cannot be reached: {error}"
-            fix = f"git ls-remote {shlex.quote(project.source)}"
+            fix = f"git ls-remote {shlex.quote(git.address(project.source))}"
         return Finding("template", "problem", found, fix), None
+    try:
+        if ref != project.version:
+            require_version(project.source, project.version, MOVED)
+    except InputError as error:
+        return Finding("template", "problem", str(error), f"correct _commit in {file}"), None
     try:
         drifted = drift(project, ref, ignoring)
     except InputError as error:
-        if f"'{project.version}'" in str(error):
-            fix = f"correct _commit in {file}"
-            return Finding("template", "problem", f"has no {project.version}: {error}", fix), None
         return Finding("answers", "problem", str(error), f"correct them in {file}"), None
     if drifted.before == drifted.after:
-        return Finding("template", "ok", f"{drifted.before}, the newest"), drifted
+        newest_what = "the last commit" if ref == "HEAD" else "the newest release"
+        return Finding("template", "ok", f"{drifted.before}, {newest_what}"), drifted
     found = f"{drifted.before}, and {drifted.after} is there"
-    return Finding("template", "warning", found, "torchsmith update"), drifted
+    return Finding("template", "warning", found, f"{_go_to(project)}torchsmith update"), drifted
+
+
+def _go_to(project: Project) -> str:
+    """What a command begins with that is copied to a shell which is elsewhere."""
+    here = Path.cwd()
+    there = here == project.root or project.root in here.parents
+    return "" if there else f"cd {shlex.quote(str(project.root))} && "
 
 
 def _show(findings: list[Finding], drifted: Drift | None) -> None:

@@ -1,7 +1,9 @@
-"""`torchsmith new`: renders a backend, and builds and tests it on request."""
+"""`torchsmith new`: renders a backend, and on request commits, builds and tests it."""
 
 from __future__ import annotations
 
+import re
+import shlex
 import shutil
 import sys
 import time
@@ -11,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from torchsmith.commands.checks import require_kinds, require_template, require_writable
+from torchsmith.commands.checks import require_template, require_writable, understood
 from torchsmith.commands.common import FOUND, Json, parse, print_json, say, working
 from torchsmith.errors import InputError
 
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
     from torchsmith.project import Project
 
 Result = TypeVar("Result")
+
+ELSEWHERE = "name another with --template"
+"""What to do where the template cannot be reached."""
 
 
 def new(
@@ -39,6 +44,14 @@ def new(
     defaults: Annotated[
         bool, typer.Option("--defaults", help="Ask nothing: what has no answer takes its default.")
     ] = False,
+    with_git: Annotated[
+        bool | None,
+        typer.Option(
+            "--git/--no-git",
+            help="Put it under git, with a first commit. Without either, a terminal is asked.",
+            show_default=False,
+        ),
+    ] = None,
     build: Annotated[
         bool, typer.Option("--build", help="Build it and install it into the environment.")
     ] = False,
@@ -56,60 +69,78 @@ def new(
             help="Path or URL of the template; by default the one of this command.",
         ),
     ] = None,
-    ref: Annotated[
-        str, typer.Option(metavar="VERSION", help="Version of the template: tag or commit.")
-    ] = "HEAD",
+    to: Annotated[
+        str | None,
+        typer.Option(
+            metavar="VERSION",
+            help="Tag, branch or commit of the template; by default the newest release of "
+            "--template.",
+            show_default=False,
+        ),
+    ] = None,
+    ref: Annotated[str | None, typer.Option(hidden=True, help="The old name of --to.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Render a backend.
+    """Render a backend; in a folder torch-NAME it has that name, unless another is answered.
 
-    Example: torchsmith new torch-foo --defaults -d backend_name=foo -d 'features=[amp]'
+    Example: torchsmith new torch-acme --defaults -d features=amp,rng
 
-    The status is 1 if it was rendered, but the build or a test failed.
+    The status is 1 if it was rendered, but the first commit, the build or a test failed.
     """
     # Copier takes a third of a second to import, which --help need not wait for.
     from torchsmith.doctor import default_python
     from torchsmith.project import find
-    from torchsmith.render import render
+    from torchsmith.remembered import recall, remember
+    from torchsmith.render import render, require_empty
 
+    to = to or ref
     source = _source(template)
-    _require_versions(source, ref)
     _require_place(destination, source)
-    given = {**_read(answers), **parse(data)}
+    require_empty(destination)
+    asked = parse(data)
+    given = {**_read(answers), **asked}
+    terminal = sys.stdin.isatty() and not as_json
+    ask = terminal and not defaults
+    offered = recall() | ({} if "backend_name" in given else _name(destination, ask=ask))
+    if with_git:
+        _require_no_repository(destination)
     python = python or default_python()
     if build or test:
         from torchsmith.building import require_tools
 
         require_tools(python)
-    ask = not defaults and not as_json and sys.stdin.isatty()
-    render(destination, given, source=source, ref=ref, ask=ask)
-    if template is None and ref == "HEAD":
-        _warn_of_uncommitted_changes()
+    ref = _version(template, source, to)
+    render(destination, given, source=source, ref=ref, ask=ask, defaults=offered)
     project = find(destination, updatable=False)
-    if not project.version:
-        say(
-            "Warning: the template is not under git, or git is not installed. What was rendered "
-            "belongs to no version, and cannot be updated."
-        )
+    _warn_of_no_version(project, committed=template is not None or to is not None)
     if not as_json:
         features = ", ".join(project.features) or "the core alone"
         say(f"{destination} is rendered, with {features}.")
+    if terminal:
+        typed = {key for key in project.answers if key in asked or (ask and key not in given)}
+        if told := remember({key: project.answers[key] for key in typed}, offered):
+            say(told)
     report = {
         "destination": str(destination.resolve()),
         "backend_name": project.answers["backend_name"],
         "features": project.features,
         "version": project.version,
+        "committed": False,
         "installed": False,
         "tests": None,
     }
     try:
+        if with_git or (with_git is None and ask and _wants_git(destination)):
+            _commit(project, report)
         if build or test:
             _build_and_test(destination, python, report, test=test)
     finally:
         if as_json:
             print_json(report)
     if not as_json:
-        _say_what_is_next(destination, project, installed=build or test, tested=test)
+        _say_what_is_next(destination, project, report)
+    if with_git and not report["committed"]:
+        raise typer.Exit(FOUND)
 
 
 def _read(answers: Path | None) -> dict[str, Any]:
@@ -119,8 +150,30 @@ def _read(answers: Path | None) -> dict[str, Any]:
         given = read_answers(answers) if answers else {}
     except UnicodeDecodeError as error:
         raise InputError(f"{answers} is not UTF-8: save it as UTF-8") from error
-    require_kinds(given)
-    return given
+    return understood(given)
+
+
+def _name(folder: Path, *, ask: bool) -> dict[str, str]:
+    """The default of backend_name by the folder's name: torch-acme is a backend for acme.
+
+    Raises:
+        InputError: It cannot be a backend's, and nobody is ``ask``ed for another.
+    """
+    from torchsmith.catalog import name_problem
+
+    words = re.sub(r"[^a-z]+", "_", folder.resolve().name.lower()).strip("_")
+    named = re.fullmatch(r"(?:py)?torch_(.+)", words)
+    if named is None:
+        return {}  # it may be any folder: the template's default is as good
+    name = named[1]
+    reason, _, idea = name_problem(name).rpartition(": try ")
+    if not reason:
+        return {"backend_name": name}
+    if not ask:
+        raise InputError(
+            f"the folder's name makes no backend, as {reason}: try -d backend_name={idea[1:-1]}"
+        )
+    return {"backend_name": idea[1:-1]}
 
 
 def _source(template: str | None) -> str:
@@ -140,28 +193,48 @@ def _source(template: str | None) -> str:
     return str(folder.absolute())
 
 
-def _require_versions(source: str, ref: str) -> None:
-    """Refuse a version of what has none, which copier would pass over."""
-    from torchsmith import git
+def _version(template: str | None, source: str, to: str | None) -> str:
+    """Return the version to render: what was asked for, or the newest release.
 
+    Raises:
+        InputError: The template has no such version, which copier would find out late or pass over.
+    """
+    from torchsmith import git
+    from torchsmith.template import CHECKOUT, TAG
+    from torchsmith.update import releases
+    from torchsmith.versions import require_version
+
+    if template is None and (to is None or (CHECKOUT is None and to == TAG)):
+        return "HEAD"
+    if template is None and CHECKOUT is None:
+        raise InputError(
+            f"this torchsmith has {TAG} of the template and no other version: leave --to "
+            f"out, or install the torchsmith of {to}"
+        )
     folder = Path(source)
-    if ref != "HEAD" and folder.is_dir() and folder.suffix != ".git":
+    if folder.is_dir() and folder.suffix != ".git":
         if shutil.which("git") is None:
-            raise InputError(f"'{ref}' is found with git, which is not installed: install it")
+            if to is None:
+                return "HEAD"
+            raise InputError(f"'{to}' is found with git, which is not installed: install it")
         if git.root_of(folder) != folder.resolve():
+            if to is None:
+                return "HEAD"
             raise InputError(
-                f"'{source}' is not under git, so it has no version '{ref}': leave --ref out, or "
+                f"'{source}' is not under git, so it has no version '{to}': leave --to out, or "
                 "name the template's repository with --template"
             )
+    if to is None:
+        return ["HEAD", *releases(source, ELSEWHERE)][-1]
+    require_version(source, to, ELSEWHERE)
+    return to
 
 
 def _require_place(destination: Path, source: str) -> None:
     """Refuse what the system would refuse half-way, and what would change the template."""
-    for place in (destination, *destination.parents):
-        if place.is_symlink() and not place.exists():
-            raise InputError(f"'{place}' is a link to nothing: remove it, or name a new folder")
-        if place.exists():
-            break
+    place = _existing(destination)
+    if place.is_symlink() and not place.exists():
+        raise InputError(f"'{place}' is a link to nothing: remove it, or name a new folder")
     if not place.is_dir():
         raise InputError(f"'{place}' is a file: name a new folder")
     require_writable(place)
@@ -171,15 +244,75 @@ def _require_place(destination: Path, source: str) -> None:
         )
 
 
-def _warn_of_uncommitted_changes() -> None:
+def _existing(folder: Path) -> Path:
+    """Return the folder or the nearest one above it that is there, be it a link to nothing."""
+    places = (folder, *folder.parents)
+    return next(place for place in places if place.exists() or place.is_symlink())
+
+
+def _warn_of_no_version(project: Project, *, committed: bool) -> None:
+    """Say so if what was rendered is in no version of the template.
+
+    Args:
+        project: What was rendered.
+        committed: Whether only what is committed was rendered.
+    """
     from torchsmith import git
     from torchsmith.template import TEMPLATE
 
-    if shutil.which("git") and git.root_of(TEMPLATE) == TEMPLATE and git.changes(TEMPLATE):
-        say(
-            "Warning: the template has uncommitted changes. What was rendered from them belongs to "
-            "no version, and cannot be updated."
+    because = "What was rendered belongs to no version, and cannot be updated."
+    if not project.version:
+        say(f"Warning: the template is not under git, or git is not installed. {because}")
+        return
+    ours = not committed and shutil.which("git") and git.root_of(TEMPLATE) == TEMPLATE
+    if ours and git.changes(TEMPLATE):
+        say(f"Warning: the template has uncommitted changes. {because}")
+
+
+def _require_no_repository(destination: Path) -> None:
+    """Refuse --git where it would make a repository within another."""
+    from torchsmith import git
+
+    if root := git.root_of(_existing(destination)):
+        raise InputError(
+            f"'{destination}' is in the git repository '{root}' already: leave --git out, and "
+            "commit there"
         )
+
+
+def _wants_git(destination: Path) -> bool:
+    from torchsmith import git
+
+    if shutil.which("git") is None or git.root_of(destination):
+        return False
+    return typer.confirm("Put it under git, with a first commit?", default=True)
+
+
+def _commit(project: Project, report: dict[str, Any]) -> None:
+    """Commit a project for the first time; if git refuses, say why."""
+    from torchsmith import git
+
+    try:
+        git.git(project.root, "init", "--quiet")
+        git.git(project.root, "add", "--all")
+    except git.GitError as error:
+        say(f"Warning: it is not under git: {error.reason}")
+        return
+    try:
+        git.git(project.root, "var", "GIT_AUTHOR_IDENT")
+        git.git(project.root, "var", "GIT_COMMITTER_IDENT")
+    except git.GitError:
+        say(
+            "Warning: git does not know who you are, so nothing is committed yet. Tell it, then "
+            "commit:\n\n  git config --global user.name 'Your Name'\n"
+            "  git config --global user.email you@example.com\n"
+        )
+        return
+    try:
+        git.git(project.root, "commit", "--quiet", "--message", f"Render {_distribution(project)}")
+        report["committed"] = True
+    except git.GitError as error:
+        say(f"Warning: it is under git, but nothing is committed: {error.reason}")
 
 
 def _build_and_test(destination: Path, python: str, report: dict[str, Any], *, test: bool) -> None:
@@ -208,18 +341,19 @@ def _step(name: str, run: Callable[[Callable[[str], None]], Result]) -> Result:
     return result
 
 
-def _say_what_is_next(
-    destination: Path, project: Project, *, installed: bool, tested: bool
-) -> None:
-    distribution = f"torch-{project.answers['backend_name'].replace('_', '-')}"
-    steps = [
-        f"cd {destination}",
-        f"git init && git add -A && git commit -m 'Render {distribution}'   # updates need git",
-    ]
-    if not installed:
+def _say_what_is_next(destination: Path, project: Project, report: dict[str, Any]) -> None:
+    steps = [f"cd {shlex.quote(str(destination))}"]
+    if not report["committed"]:
+        git = "git init && git add -A && git commit -m"
+        steps.append(f"{git} 'Render {_distribution(project)}'   # updates need git")
+    if not report["installed"]:
         steps.append("torchsmith doctor   # is everything here that a build needs?")
         steps.append("pip install --no-build-isolation '.[test]'")
-    if not tested:
+    if report["tests"] is None:
         steps.append("pytest")
     say("What to do next:\n" + "".join(f"\n  {step}" for step in steps))
     say("\ndocs/bring-up.md says how to put your device in the simulator's place, file by file.")
+
+
+def _distribution(project: Project) -> str:
+    return f"torch-{project.answers['backend_name'].replace('_', '-')}"

@@ -15,14 +15,14 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 @app.callback()
 def op() -> None:
-    """Write an operator of PyTorch's down in a project, to be filled in.
+    """Write the files of an operator of PyTorch's in a project, to be filled in.
 
     Example: torchsmith op add aten::gelu
     """
 
 
-@app.command(cls=Command)
-def add(
+@app.command("add", cls=Command)
+def add_operator(
     operator: Annotated[
         str,
         typer.Argument(
@@ -41,11 +41,11 @@ def add(
     Where a kernel family computes it, that is all. Otherwise the file compiles and the test fails,
     saying where the body is to be written.
     """
-    from torchsmith.operators.add import add as add_operator
-    from torchsmith.operators.schema import find as find_operator
+    from torchsmith.operators.schema import operator_named
+    from torchsmith.operators.write import write_operator
     from torchsmith.project import find
 
-    added = add_operator(find(project), find_operator(operator))
+    added = write_operator(find(project), operator_named(operator))
     if as_json:
         print_json(asdict(added))
         return

@@ -8,17 +8,11 @@ from typing import Annotated
 
 import typer
 
-from torchsmith.commands.common import FOUND, Json, print_json, print_table
+from torchsmith.commands.common import FOUND, Json, ProjectIfAny, print_json, print_table
 
 
 def features(
-    project: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="The project, or a folder in it; by default the one here, if there is one.",
-        ),
-    ] = None,
+    project: ProjectIfAny = None,
     as_json: Json = False,
 ) -> None:
     """Show the features that a backend can have and, in a project, why one is on.
@@ -85,9 +79,9 @@ def names(
 
     Example: torchsmith names acme cuda
     """
-    from torchsmith.naming import problem
+    from torchsmith.catalog import name_problem
 
-    problems = {name: problem(name) for name in check}
+    problems = {name: name_problem(name) for name in check}
     if as_json:
         print_json(
             [

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+
 from torchsmith.errors import InputError
 from torchsmith.template import CHECKOUT
 
 
-def unavailable() -> None:
+def unavailable(
+    arguments: Annotated[list[str] | None, typer.Argument(hidden=True)] = None,
+) -> None:
     """Render, build and test combinations of answers, from the template's repository.
 
     Example: torchsmith smoke --strength each --until render
@@ -17,9 +24,13 @@ def unavailable() -> None:
     )
 
 
-if CHECKOUT is None:
-    smoke = unavailable
-else:
-    from maintenance.smoke.command import smoke
+smoke: Callable[..., None] = unavailable
+if CHECKOUT is not None:
+    from maintenance.smoke import command
 
-__all__ = ["smoke"]
+    smoke = command.smoke
+
+# In a wheel the sentence is the answer to any options.
+SETTINGS = {"ignore_unknown_options": CHECKOUT is None}
+
+__all__ = ["SETTINGS", "smoke"]

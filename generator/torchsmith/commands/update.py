@@ -1,6 +1,6 @@
-"""`torchsmith add`, `remove`, `update` and `preview`: three-way merges, shown before they are done.
+"""`torchsmith add`, `remove`, `update`, `preview`: merges, shown before they are done; and `diff`.
 
-The plan that is shown is no guess: it is the merge itself, done elsewhere.
+The plan that is shown is the merge itself, done beside the project.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from torchsmith.commands.common import (
 from torchsmith.errors import InputError
 
 if TYPE_CHECKING:
-    from torchsmith.merge import Plan
     from torchsmith.project import Project
+    from torchsmith.update import Plan
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Go on without being asked.")]
 To = Annotated[
@@ -73,13 +73,12 @@ def add(
 
     The plan is shown first. With --json it is all that happens, unless --yes is given.
     """
-    from torchsmith.merge import CURRENT
     from torchsmith.project import find
-    from torchsmith.toggle import adding
+    from torchsmith.update import CURRENT
 
     found = find(project)
     found.require_clean()
-    change = Change(adding(found, features), CURRENT)
+    change = Change(found.adding(features), CURRENT)
     _merge(found, change, yes=yes, as_json=as_json)
 
 
@@ -97,13 +96,12 @@ def remove(
     The plan is shown first. Files that hold edits of yours stay, as conflicts, and the status is 1,
     unless --discard-edits is given. With --json nothing more happens, unless --yes is given.
     """
-    from torchsmith.merge import CURRENT
     from torchsmith.project import find
-    from torchsmith.toggle import removing
+    from torchsmith.update import CURRENT
 
     found = find(project)
     found.require_clean()
-    answers = removing(found, features)
+    answers = found.removing(features)
     change = Change(answers, CURRENT, discard_edits=discard_edits)
     _merge(found, change, yes=yes, as_json=as_json)
 
@@ -152,14 +150,13 @@ def preview(
     Only what is committed counts. With --add or --remove the version stays, unless --to is given.
     """
     from torchsmith.project import find
-    from torchsmith.toggle import adding, removing
 
     found = find(project)
     answers: dict[str, Any] = parse(data)
     if add and remove:
         raise InputError("preview takes --add or --remove: look at one after the other")
     if add or remove:
-        answers |= adding(found, add) if add else removing(found, remove or [])
+        answers |= found.adding(add) if add else found.removing(remove or [])
         to = to or "current"
     with _trying(found, Change(answers, _version(found, to))) as plan:
         if as_json:
@@ -171,15 +168,41 @@ def preview(
             raise typer.Exit(FOUND)
 
 
+def diff(
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="FILE",
+            help="Files, as seen from the project; by default all.",
+            show_default=False,
+        ),
+    ] = None,
+    project: ProjectFolder = Path(),
+) -> None:
+    """Show how files differ from what the project's version of the template renders.
+
+    Example: torchsmith diff README.md
+
+    What is not committed counts too; files of your own, which the template does not have, do not.
+    """
+    from torchsmith.drift import text_diff
+    from torchsmith.project import find
+
+    found = find(project)
+    with working("Rendering what the answers give"):
+        text = text_diff(found, files or [])
+    _show_diff(text)
+
+
 def _version(project: Project, to: str | None) -> str:
-    from torchsmith.merge import CURRENT, newest
+    from torchsmith.update import CURRENT, newest
 
     return CURRENT if to == "current" else to or newest(project)
 
 
 @dataclass(frozen=True)
 class Change:
-    """What a command is to do: `merge.trying` says what each part means."""
+    """What a command is to do: `update.trying` says what each part means."""
 
     answers: Mapping[str, Any]
     ref: str
@@ -190,7 +213,7 @@ class Change:
 @contextmanager
 def _trying(project: Project, change: Change) -> Iterator[Plan]:
     """Yield the plan; while it is made, show that this takes its time."""
-    from torchsmith.merge import trying
+    from torchsmith.update import trying
 
     with ExitStack() as stack:
         with working("Trying the update"):
@@ -207,7 +230,7 @@ def _trying(project: Project, change: Change) -> Iterator[Plan]:
 
 def _merge(project: Project, change: Change, *, yes: bool, as_json: bool) -> None:
     """Show the plan, ask, and do it."""
-    from torchsmith.merge import CURRENT, apply, standing
+    from torchsmith.update import CURRENT, apply, standing
 
     idle = change == Change({}, CURRENT, None, change.discard_edits)
     if not idle and not yes and not as_json and not sys.stdin.isatty():
@@ -224,8 +247,8 @@ def _merge(project: Project, change: Change, *, yes: bool, as_json: bool) -> Non
             apply(project, plan)
     if as_json:
         print_json({**_report(plan), "applied": go_on})
-    elif go_on:
-        say("Done. Read `git diff`, rebuild, run pytest, commit.")
+    elif go_on and not plan.conflicts:
+        say("Done, and staged. Read `git diff --cached`, rebuild, run pytest, commit.")
     if go_on and plan.conflicts:
         say(f"Resolve the conflicts in {', '.join(plan.conflicts)}, then git add them.")
         raise typer.Exit(FOUND)
@@ -240,6 +263,9 @@ def _report(plan: Plan) -> dict[str, Any]:
         "changed": plan.changed,
         "removed": plan.removed,
         "moved": plan.moved,
+        "renamed": plan.renamed,
+        "deleted": plan.deleted,
+        "own": plan.own,
         "lost": plan.lost,
         "conflicts": plan.conflicts,
     }
@@ -264,6 +290,20 @@ def _show(project: Project, plan: Plan) -> None:
             out.print(f"  {mark} {path}{note}", style=style, soft_wrap=True)
     for old, new in plan.moved.items():
         out.print(f"  your edits of {old} follow it to {new}", style="green", soft_wrap=True)
+    for old, new in plan.renamed.items():
+        out.print(
+            f"  you renamed {old}; {new} takes what the template changed in it",
+            style="green",
+            soft_wrap=True,
+        )
+    for path in plan.deleted:
+        out.print(
+            f"  ! you deleted {path}, which the template changed: it stays away",
+            style="yellow",
+            soft_wrap=True,
+        )
+    for path, reason in plan.own.items():
+        out.print(f"  ! {path} {reason}", style="yellow", soft_wrap=True)
     kept = [path for path in plan.lost if path in plan.conflicts]
     for path in kept:
         out.print(

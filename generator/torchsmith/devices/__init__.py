@@ -1,1 +1,1 @@
-"""`torchsmith device new`: the folder of a device, to be filled in function by function."""
+"""`torchsmith device new`: the folder of a new device, to be filled in function by function."""

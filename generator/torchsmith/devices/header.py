@@ -9,18 +9,18 @@ from pathlib import Path
 from torchsmith.errors import InputError
 
 # A heading of a group, or a declaration; what is indented is a struct's.
-DECLARATION = re.compile(
+_LINE = re.compile(
     r"^// --- (?P<group>\w+).* ---$"
     r"|^(?P<result>[A-Za-z_][\w:<>, ]*[ *]+)(?P<name>\w+)"
     r"\((?P<parameters>[^;{}]*)\)(?P<noexcept> noexcept)?;",
     re.MULTILINE,
 )
-PARAMETER = re.compile(r"[^,()]+(?:\([^()]*\)\([^()]*\))?")
-NAME = re.compile(r"\b(?P<name>\w+)(?P<rest>\)\([^()]*\))?$")
+_PARAMETER = re.compile(r"[^,()]+(?:\([^()]*\)\([^()]*\))?")
+_PARAMETER_NAME = re.compile(r"\b(?P<name>\w+)(?P<rest>\)\([^()]*\))?$")
 
 
 @dataclass(frozen=True)
-class Function:
+class Declaration:
     """A function of the header.
 
     Attributes:
@@ -39,14 +39,14 @@ class Function:
 
     @property
     def unused(self) -> str:
-        """Its parameters' list, with their names in comments: the body does not use them yet."""
+        """The list of parameters, with their names in comments, as the body does not use them."""
         return ", ".join(
-            NAME.sub(r"/*\g<name>*/\g<rest>", parameter).replace("(*/", "(* /")
+            _PARAMETER_NAME.sub(r"/*\g<name>*/\g<rest>", parameter).replace("(*/", "(* /")
             for parameter in self.parameters
         )
 
 
-def read(header: Path) -> list[Function]:
+def read(header: Path) -> list[Declaration]:
     """Return the functions of a header, in its order.
 
     Raises:
@@ -55,21 +55,21 @@ def read(header: Path) -> list[Function]:
     if not header.is_file():
         raise InputError(f"'{header}' is missing: restore it with git")
     functions, group = [], ""
-    for found in DECLARATION.finditer(header.read_text("utf-8")):
+    for found in _LINE.finditer(header.read_text("utf-8")):
         if found["group"]:
             group = found["group"]
         else:
-            functions.append(_function(group, found))
+            functions.append(_declaration(group, found))
     if not functions:
         raise InputError(f"'{header}' declares no functions: restore it with git")
     return functions
 
 
-def _function(group: str, found: re.Match[str]) -> Function:
-    return Function(
+def _declaration(group: str, found: re.Match[str]) -> Declaration:
+    return Declaration(
         group=group,
         result=found["result"],
         name=found["name"],
-        parameters=tuple(each.strip() for each in PARAMETER.findall(found["parameters"])),
+        parameters=tuple(each.strip() for each in _PARAMETER.findall(found["parameters"])),
         may_throw=not found["noexcept"],
     )

@@ -7,13 +7,20 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
 from torchsmith.errors import InputError, did_you_mean
 
-_NAME = re.compile(r"(?:aten::)?(?P<base>\w+?)(?:\.(?P<overload>\w+))?\Z")
+_OPERATOR_NAME = re.compile(r"(?:aten::)?(?P<base>\w+?)(?:\.(?P<overload>\w+))?\Z")
+
+
+class Argument(NamedTuple):
+    """An argument as C++ writes it."""
+
+    type: str
+    name: str
 
 
 @dataclass(frozen=True)
@@ -24,14 +31,14 @@ class Function:
         name: As it is registered: "gelu", "gelu_" or "gelu.out".
         kind: How it gives its result.
         result: The C++ type of its result.
-        arguments: C++ types and names, those of its outputs included.
+        arguments: Its arguments, its outputs included.
         outputs: The names of its outputs, for kind "out".
     """
 
     name: str
     kind: str  # "functional", "in-place" or "out"
     result: str
-    arguments: tuple[tuple[str, str], ...]
+    arguments: tuple[Argument, ...]
     outputs: tuple[str, ...] = ()
 
 
@@ -42,12 +49,12 @@ class Structured:
     Attributes:
         meta: The class, "structured_gelu".
         over_iterator: Whether it is based on TensorIterator.
-        arguments: Types and names of the computation's arguments, as the dispatcher passes them.
+        arguments: The computation's arguments, as the dispatcher passes them.
     """
 
     meta: str
     over_iterator: bool
-    arguments: tuple[tuple[str, str], ...]
+    arguments: tuple[Argument, ...]
 
 
 @dataclass(frozen=True)
@@ -74,14 +81,14 @@ class Operator:
         return next((each for each in self.functions if each.kind == kind), None)
 
 
-def find(text: str) -> Operator:
+def operator_named(text: str) -> Operator:
     """Return the operator that ``text`` names: aten::gelu, gelu, aten::pow.Scalar.
 
     Raises:
         InputError: There is none, it has several forms, or it wants no kernel.
     """
     torchgen = _torchgen()
-    named = _NAME.match(text)
+    named = _OPERATOR_NAME.match(text)
     if named is None:
         raise InputError(f"'{text}' is not an operator's name, for instance aten::gelu")
     base, wanted = named["base"], named["overload"]
@@ -123,15 +130,20 @@ def _torchgen() -> Path:
 
 def _forms(base: str, rows: list[dict[str, Any]], folder: Path) -> Iterator[Operator]:
     """Yield the forms of an operator that want a kernel."""
-    from torchgen.gen import get_grouped_native_functions, parse_tags_yaml
-    from torchgen.model import Location, NativeFunction, NativeFunctionsGroup
+    from torchgen.gen import parse_tags_yaml, pre_group_native_functions
+    from torchgen.model import Location, NativeFunction, NativeFunctionsGroup, SchemaKind
 
     tags = parse_tags_yaml(str(folder / "tags.yaml"))
     parsed = [NativeFunction.from_yaml(row, Location("", 0), tags)[0] for row in rows]
     alone: dict[str, list[Any]] = defaultdict(list)
-    for group in get_grouped_native_functions(parsed):
-        if not isinstance(group, NativeFunctionsGroup):
-            alone[group.func.name.overload_name].append(group)
+    for variants in pre_group_native_functions(parsed).values():
+        # Where the function writes into an argument, as rrelu_with_noise does, its functional
+        # variant has another name, and torchgen makes no group.
+        functional, mutable = map(variants.get, (SchemaKind.functional, SchemaKind.mutable))
+        group = NativeFunctionsGroup.from_dict(variants) if functional else None
+        if group is None:
+            for each in variants.values():
+                alone[(mutable or each).func.name.overload_name].append(each)
             continue
         members = [each for each in (group.functional, group.inplace, group.out) if each]
         if functions := _wanted(members, structured=group.structured):
@@ -162,7 +174,7 @@ def _function(native: Any) -> Function:
     signature = DispatcherSignature.from_schema(native.func, symint=False)
     kinds = {SchemaKind.inplace: "in-place", SchemaKind.out: "out"}
     with native_function_manager(native):
-        arguments = [(_cpp(each.nctype.cpp_type()), each.name) for each in signature.arguments()]
+        arguments = [_argument(each) for each in signature.arguments()]
         result = _cpp(signature.returns_type().cpp_type())
     return Function(
         name=str(native.func.name),
@@ -183,14 +195,20 @@ def _structured(group: Any) -> Structured | None:
     given = {"at::OptionalScalarRef": "const std::optional<at::Scalar>&"}
     with native_function_manager(group.out):
         bindings = structured.meta_arguments(group)
-        types = [(_cpp(each.nctype.cpp_type()), each.name) for each in bindings]
-    if any(type in ("at::OptionalTensorRef", "const at::ITensorListRef&") for type, _ in types):
+        arguments = [_argument(each) for each in bindings]
+    if any(
+        each.type in ("at::OptionalTensorRef", "const at::ITensorListRef&") for each in arguments
+    ):
         return None
     return Structured(
         meta=f"structured_{meta.name(group)}",
         over_iterator=group.out.structured_inherits == "TensorIteratorBase",
-        arguments=tuple((given.get(type, type), name) for type, name in types),
+        arguments=tuple(Argument(given.get(type, type), name) for type, name in arguments),
     )
+
+
+def _argument(binding: Any) -> Argument:
+    return Argument(_cpp(binding.nctype.cpp_type()), binding.name)
 
 
 def _cpp(type: str) -> str:

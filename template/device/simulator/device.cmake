@@ -9,10 +9,6 @@ target_compile_options(${DEVICE_TARGET} PRIVATE -fno-math-errno -fno-trapping-ma
 
 # Compiled in groups, which share the reading of headers. -DCMAKE_UNITY_BUILD=OFF compiles every file by itself.
 if(NOT DEFINED CMAKE_UNITY_BUILD)
-  file(GLOB simulator_kernels CONFIGURE_DEPENDS "${CMAKE_CURRENT_LIST_DIR}/kernels/*.cpp")
-  # OpenBLAS's headers are this file's alone.
-  list(REMOVE_ITEM simulator_kernels "${CMAKE_CURRENT_LIST_DIR}/kernels/gemms.cpp")
-  set_source_files_properties(${simulator_kernels} PROPERTIES UNITY_GROUP kernels)
   set_source_files_properties(${runtime_sources} PROPERTIES UNITY_GROUP runtime)
   foreach(source IN LISTS reference_sources)
     get_filename_component(name "${source}" NAME)

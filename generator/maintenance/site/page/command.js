@@ -1,6 +1,6 @@
-// What the user takes along: the answers, as a command and as a file.
+// The answers as commands and as a file.
 
-// The answers that are not what copier would take by itself. Naming features is choosing them one by one.
+// The answers that differ from copier's defaults. With features given, the preset is custom.
 function different(answers) {
   const names = Object.keys(catalog.questions);
   const kept = Object.fromEntries(names
@@ -18,7 +18,7 @@ function quoted(word) {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'"'"'`)}'`;
 }
 
-// Commands that render what is shown: the version is part of them.
+// Commands that render what is shown, in this version.
 function commands(answers) {
   const given = Object.entries(different(answers)).map(([name, value]) => {
     const text = Array.isArray(value) ? `[${value.join(", ")}]` : value;
@@ -28,11 +28,11 @@ function commands(answers) {
   const folder = interpreter(answers).globals("distribution");
   return {
     command: `copier copy --vcs-ref ${version} --defaults ${given} ${from} ${folder}`,
-    new: `torchsmith new ${folder} --template ${from} --ref ${version} --defaults ${given}`,
+    new: `torchsmith new ${folder} --template ${from} --to ${version} --defaults ${given}`,
   };
 }
 
-// JSON is YAML, which is what copier reads.
+// Copier reads YAML, of which JSON is a part.
 function answersFile(answers) {
   return Object.entries(different(answers)).map(([name, value]) => `${name}: ${Jinja.json(value, false)}\n`).join("");
 }

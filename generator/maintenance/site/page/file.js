@@ -1,8 +1,8 @@
-// The file that is shown, with the colours of its language.
+// The file that is shown, with syntax highlighting.
 
 const LANGUAGES = {cpp: "cpp", h: "cpp", py: "python", pyi: "python", toml: "toml", yml: "yaml"};
 
-// Prism's tokens as elements. Its own HTML would have blanks for non-breaking ones.
+// Prism's tokens as elements. Prism's own HTML would replace non-breaking spaces by blanks.
 function colored(tokens) {
   return [tokens].flat().map((token) => {
     if (typeof token === "string") return token;
@@ -11,7 +11,7 @@ function colored(tokens) {
 }
 
 function showFile() {
-  const [path, text] = [state.chosen, state.written.get(state.chosen)];
+  const {path, text} = state.written.get(state.chosen);
   const language = LANGUAGES[path.split(".").at(-1)];
   $("path").textContent = path;
   $("content").replaceChildren(...(language ? colored(Prism.tokenize(text, Prism.languages[language])) : [text]));

@@ -1,9 +1,9 @@
-// Runs templates that generator/maintenance/site/compile.py made data of, as Jinja runs them for copier.
+// Runs templates compiled by generator/maintenance/site/compile.py as Jinja runs them for copier.
 
 class UndefinedError extends Error {}
 
 class Jinja {
-  // `globals` answers what a name is; `macros` and `includes` are compiled like templates.
+  // `globals` returns the value of a name; `macros` and `includes` are compiled like templates.
   constructor(globals, macros, includes) {
     this.globals = globals;
     this.macros = macros;
@@ -19,7 +19,7 @@ class Jinja {
     return this.body(body, Object.fromEntries(parameters.map((name, at) => [name, given[at]])));
   }
 
-  // A scope inherits from the one around it; what is set in it ends with it.
+  // A scope inherits from the one around it; its own variables end with it.
   body(body, scope) {
     return body.map((statement) => this.statement(statement, scope)).join("");
   }
@@ -241,7 +241,7 @@ class Jinja {
     throw new Error(`${JSON.stringify(value)} is no text`);
   }
 
-  // What Python takes for blank, which is not quite what JavaScript does.
+  // Python's whitespace, which differs slightly from JavaScript's.
   static trim(text, characters = "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005" +
                                  "\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000") {
     const kept = Array.from(text);
@@ -255,7 +255,7 @@ class Jinja {
     return text.split(/([-\s({[<]+)/).filter(Boolean).map(capital).join("");
   }
 
-  // As Python writes JSON: a blank behind commas.
+  // Python writes JSON with a blank after commas.
   static json(value, ascii = true) {
     if (Array.isArray(value)) return `[${value.map((item) => Jinja.json(item, ascii)).join(", ")}]`;
     const text = JSON.stringify(value);

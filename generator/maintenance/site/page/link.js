@@ -1,16 +1,16 @@
-// The choices in the address bar: a link gives all of them back, and so does a reload.
+// The choices in the address bar: a link or a reload restores all of them.
 
-// Writes what is chosen and not what is right, so that a wrong name stays too.
+// Writes the choices even if they are invalid, so that a wrong name is kept, too.
 function writeLink(answers) {
   const kept = different(answers);
-  // What the features require is not chosen.
+  // Features that are only required by others are not among the choices.
   if (kept.features) kept.features = checked("features");
   if (state.chosen !== README) kept.file = state.chosen;
   const pairs = Object.entries(kept).map(([name, value]) => [name, String(value)]);
   history.replaceState(null, "", `#${new URLSearchParams(pairs)}`);
 }
 
-// Sets every field; what the link does not say, or says of something that is not there, is as by default.
+// Sets every field; what the link does not contain, and unknown names and values, get the default.
 function readLink() {
   const link = new URLSearchParams(location.hash.slice(1));
   state.touched = new Set(TEXTS.filter((name) => link.has(name)));

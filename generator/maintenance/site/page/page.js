@@ -1,4 +1,4 @@
-// The page: questions on one side; on the other what copier would write for their answers.
+// The page: the questions, and the files that copier would write for the answers.
 
 const FEATURES = catalog.values.catalog;
 const PRESETS = {...catalog.values.presets, full: Object.keys(FEATURES)};
@@ -8,7 +8,7 @@ const LISTS = Object.keys(catalog.questions).filter((name) => document.querySele
 const README = "README.md";
 
 const $ = (id) => document.getElementById(id);
-// What is shown, and which entry of the tree the tab key leads to.
+// What is shown, and which entry of the tree is in the tab order.
 const state = {chosen: README, stop: "", opened: new Set(), touched: new Set(), written: new Map(), owner: () => ""};
 
 function make(tag, properties = {}, ...children) {
@@ -31,7 +31,7 @@ function checked(name) {
   return fields(name).filter((box) => box.checked).map((box) => box.value);
 }
 
-// What the device asks for: one other than the simulator is a feature, too.
+// The features that the device requires: one other than the simulator is a feature itself.
 function ofDevice() {
   return closure([$("device").value].filter((id) => id in FEATURES));
 }
@@ -77,7 +77,7 @@ function update() {
   writeLink(answers);
 }
 
-// No line ends within an option.
+// Lines do not break within an option.
 function showCommand(element, text) {
   const option = (textContent) => make("span", {className: "option", textContent});
   element.replaceChildren(...text.split(/( )/).map((word) => (word.startsWith("-") ? option(word) : word)));
@@ -86,7 +86,7 @@ function showCommand(element, text) {
 function showFiles(answers) {
   const jinja = interpreter(answers);
   const package_ = jinja.globals("package");
-  state.written = render(answers);
+  state.written = new Map(rendered(answers).map((file) => [file.path, file]));
   const owned = ({paths, ci_paths = {}}) => [...paths, ...Object.values(ci_paths).flat()];
   state.owner = (path) => Object.keys(FEATURES).find((id) => owned(FEATURES[id]).some(
     (pattern) => matches(pattern.replaceAll("{package}", package_), path))) ?? "";
@@ -161,7 +161,7 @@ function save(name, content) {
   URL.revokeObjectURL(url);
 }
 
-// Without a clipboard the text is selected, to be copied by hand.
+// Without access to the clipboard the text is selected instead.
 async function copyText(element) {
   try {
     await navigator.clipboard.writeText(element.textContent);
@@ -173,5 +173,5 @@ async function copyText(element) {
 }
 
 start();
-// For whoever drives the page from outside, once it is there.
+// For tests and benchmarks, which wait for it.
 Object.assign(window, {torchsmith: {render, problems, answersFile, zipped}, answersGiven, choose});

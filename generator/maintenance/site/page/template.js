@@ -1,8 +1,8 @@
-// What copier does: renders the template for some answers, judges answers, knows what they are by default.
+// What copier does: renders the template for some answers, checks answers, knows their defaults.
 
 const {catalog, files, source, commit, docs} = DATA;
 
-// Jinja with some answers, where computed values are computed when asked for.
+// Jinja with some answers; computed values are computed on first use.
 function interpreter(answers) {
   const seen = new Map();
   const known = {
@@ -33,22 +33,27 @@ function words(text) {
   return text.trim().slice(1, -1).split(",").map((word) => word.trim()).filter(Boolean);
 }
 
-// What the answers file says.
+// The content of the answers file.
 function recorded(answers) {
   const kept = {...answers, _commit: commit, _src_path: source};
   if (answers.preset !== "custom") delete kept.features;
   return kept;
 }
 
-// The files that copier writes, by path.
+// The files that copier writes, by path; their texts are rendered on access.
 function rendered(answers) {
   const jinja = interpreter(answers);
   const patterns = catalog.exclude.map((pattern) => jinja.render(pattern)).join("\n").split("\n").filter(Boolean);
   return files
     .map((file) => ({...file, path: jinja.render(file.path)}))
     .filter(({path}) => !patterns.some((pattern) => matches(pattern, path)))
-    .map(({path, content, executable}) =>
-      ({path, executable, text: typeof content === "string" ? content : jinja.render(content)}))
+    .map(({path, content, executable}) => ({
+      path,
+      executable,
+      get text() {
+        return typeof content === "string" ? content : jinja.render(content);
+      },
+    }))
     .sort((one, other) => (one.path < other.path ? -1 : 1));
 }
 
@@ -62,7 +67,7 @@ function matches(pattern, path) {
                               (pattern.startsWith("*") && part.endsWith(pattern.slice(1))));
 }
 
-// What the template's checks say of the answers, by question.
+// The errors of the template's checks, by question.
 function problems(answers) {
   const jinja = interpreter(answers);
   const judged = ([name, {validator}]) => [name, Jinja.trim(jinja.render(validator))];
@@ -70,7 +75,7 @@ function problems(answers) {
   return Object.fromEntries(said.filter(([, text]) => text));
 }
 
-// What copier takes where a question has no answer, by the others' answers.
+// The default of a question, which may depend on the other answers.
 function standard(name, answers = {}) {
   const {list, default: template} = catalog.questions[name];
   const text = interpreter(answers).render(template);

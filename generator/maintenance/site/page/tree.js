@@ -1,12 +1,12 @@
-// The tree of files, by WAI-ARIA's pattern of a tree view: one entry is in the tab order, arrow keys move on from it.
+// The tree of files, after WAI-ARIA's pattern of a tree view: one entry is in the tab order, arrow keys move from it.
 
-// The paths that have every word of the filter in them.
+// The paths that contain every word of the filter.
 function filtered(paths, filter) {
   const words = filter.toLowerCase().split(/\s+/);
   return paths.filter((path) => words.every((word) => path.toLowerCase().includes(word)));
 }
 
-// Makes the tree anew; who was in it with the keyboard stays where they were.
+// Rebuilds the tree; keyboard focus stays on the same entry.
 function showTree() {
   const all = [...state.written.keys()];
   const paths = filtered(all, $("filter").value);
@@ -78,7 +78,7 @@ function activate(item) {
   else choose(item.dataset.path);
 }
 
-// Where a key leads to, if it does.
+// The entry that a key moves to, if any.
 function destination(key, item) {
   const seen = [...$("tree").querySelectorAll("[role=treeitem]")]
     .filter((it) => !it.parentElement.closest("[aria-expanded=false]"));

@@ -1,0 +1,79 @@
+"""The JSON schema of the answers, by which editors complete and check answers files.
+
+`python -m maintenance.schema` writes it into the template, from where each project gets it; with
+`--check` it only says whether the file is stale.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any
+
+from torchsmith import catalog
+from torchsmith.template import TEMPLATE
+
+SCHEMA = TEMPLATE / "template" / ".torchsmith.schema.json"
+
+_LINE = r"^\S(.*\S)?$"
+_NAME = {"pattern": "^[a-z]+(_[a-z]+)*$", "maxLength": 50}
+
+
+def schema() -> dict[str, Any]:
+    """Return the schema; that a name is taken by PyTorch, and the like, only the template says."""
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "Answers to the questions of torchsmith",
+        "type": "object",
+        "properties": {name: _question(name) for name in catalog.questions()},
+        "patternProperties": {"^_": {"description": "Written by copier"}},
+        "additionalProperties": False,
+        "if": {"required": ["features", "preset"]},
+        "then": {"properties": {"preset": {"const": "custom"}}},
+    }
+
+
+def _question(name: str) -> dict[str, Any]:
+    asked = catalog.load("questions")[name]
+    found: dict[str, Any] = {"description": asked["help"]}
+    if isinstance(asked["default"], str) and "{=" not in asked["default"]:
+        found["default"] = asked["default"]
+    if name in catalog.lists():
+        return {**found, "type": "array", "uniqueItems": True, "items": _one_of(_described(name))}
+    if choices := asked.get("choices"):
+        return {**found, **_one_of({value: title for title, value in choices.items()})}
+    return {**found, "type": "string", **(_NAME if name == "backend_name" else {"pattern": _LINE})}
+
+
+def _described(name: str) -> dict[str, str]:
+    if name == "features":
+        return {row.id: f"{row.title}: {row.help}" for row in catalog.features().values()}
+    rows = catalog.load("dtypes")["dtype_catalog"]["default"]
+    return {id: row["title"] for id, row in rows.items()}
+
+
+def _one_of(choices: dict[str, str]) -> dict[str, Any]:
+    return {"oneOf": [{"const": id, "description": text} for id, text in choices.items()]}
+
+
+def text() -> str:
+    """Return the file's text."""
+    return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def main() -> int:
+    """Write or check."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="say whether the file is stale")
+    check = parser.parse_args().check
+    if SCHEMA.is_file() and SCHEMA.read_text("utf-8") == text():
+        return 0
+    print(f"{SCHEMA.relative_to(TEMPLATE)}: {'stale' if check else 'written'}")
+    if not check:
+        SCHEMA.write_text(text(), "utf-8")
+    return int(check)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,107 @@
+"""Writing an operator into a project: which files, and that none is written twice."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from torchsmith.errors import InputError
+from torchsmith.files import write_texts
+from torchsmith.operators import code
+from torchsmith.operators.schema import Operator
+from torchsmith.project import Project
+
+# Folders of the project's owner, which the template has no path in: updates cannot conflict there.
+KERNEL_FOLDER = "csrc/operators"
+TEST_FOLDER = "tests/operators"
+DOCS_PAGE = "docs/own-operators.md"
+
+
+@dataclass(frozen=True)
+class Added:
+    """What was written.
+
+    Attributes:
+        operator: Its name.
+        kind: "family" where a kernel family does it, "structured" where ATen does all but the
+            computation, "function" otherwise.
+        kernel: The C++ file.
+        line: Where its body is to be written, or 0.
+        test: The test file.
+        docs: The page with its row.
+    """
+
+    operator: str
+    kind: Literal["family", "structured", "function"]
+    kernel: str
+    line: int
+    test: str
+    docs: str
+
+
+def write_operator(project: Project, operator: Operator) -> Added:
+    """Write an operator into a project.
+
+    Raises:
+        InputError: It has a kernel there already.
+        OSError: The system refuses; the project is as it was.
+    """
+    if there := _registered(project, operator):
+        raise InputError(f"'{operator.name}' is there already: {there}")
+    name = str(project.answers["backend_name"])
+    kernel_file = f"{KERNEL_FOLDER}/{operator.identifier}.cpp"
+    test_file = f"{TEST_FOLDER}/test_{operator.identifier}.py"
+    for path in (kernel_file, test_file):
+        if (project.root / path).exists():
+            raise InputError(f"'{path}' is there already: remove it first")
+    header = project.root / "device" / "include" / name / "device" / "kernels.h"
+    fitting = code.fit(operator, header)
+    text = code.kernel_code(operator, kernel_file, f"torch_{name}", fitting)
+    docs = project.root / DOCS_PAGE
+    page = (docs if docs.exists() else code.FILES / docs.name).read_text("utf-8")
+    written = {
+        kernel_file: _formatted(project, kernel_file, text),
+        test_file: code.test_code(operator),
+        DOCS_PAGE: f"{page}| `{operator.name}` | `{kernel_file}` | `{test_file}` |\n",
+    }
+    write_texts(project.root, written)
+    lines = written[kernel_file].splitlines()
+    body = next((number for number, line in enumerate(lines, 1) if "has no body yet" in line), 0)
+    return Added(
+        operator=operator.name,
+        kind="family" if fitting else "structured" if operator.structured else "function",
+        kernel=kernel_file,
+        line=body,
+        test=test_file,
+        docs=DOCS_PAGE,
+    )
+
+
+def _formatted(project: Project, path: str, text: str) -> str:
+    """Format a C++ file as the project does, where clang-format is at hand."""
+    beside = Path(sys.executable).with_name("clang-format")
+    program = shutil.which("clang-format") or shutil.which(beside)
+    if program is None:
+        return text
+    command = [program, f"--assume-filename={path}"]
+    done = subprocess.run(
+        command, cwd=project.root, input=text, capture_output=True, encoding="utf-8"
+    )
+    return done.stdout if done.returncode == 0 else text
+
+
+def _registered(project: Project, operator: Operator) -> str:
+    """Return where one of the operator's functions is registered, as file:line, or nothing."""
+    names = "|".join(re.escape(function.name) for function in operator.functions)
+    pattern = re.compile(rf'(impl\(|structured<|, )"({names})"')
+    for file in sorted((project.root / "csrc").rglob("*.cpp")):
+        text = file.read_text("utf-8", errors="replace")
+        for number, line in enumerate(text.splitlines(), 1):
+            if pattern.search(line):
+                return f"{file.relative_to(project.root).as_posix()}:{number}"
+    return ""

@@ -1,0 +1,310 @@
+"""What an update does to a project: git merges it beside the project, which then takes the result.
+
+The template's old render is what both sides come from: the project on one side, the new render on
+the other. No history is needed but the project's last commit.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from packaging.version import InvalidVersion, Version
+
+from torchsmith import cache, git
+from torchsmith.errors import InputError, unreachable
+from torchsmith.files import same, swap
+from torchsmith.project import ANSWERS, Project, find
+from torchsmith.render import MOVED, Job, renders
+from torchsmith.sides import Sides, collides, renamed_paths
+from torchsmith.template import REPOSITORY, TAG, is_release
+
+CURRENT = ":current:"
+"""The version of the template that a project has, as an update's ``ref``."""
+
+YOURS = "yours"
+"""What conflict markers call the project's side; the other one is the template's version."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An update that was tried.
+
+    Attributes:
+        before: The version of the template that the project has.
+        after: The one that it would have.
+        features: The features that would be on, each with the reason.
+        added: Files that would come.
+        changed: Files that would change.
+        removed: Files that would go.
+        moved: Files with the user's edits, and of the user's own, that go where the template's go.
+        renamed: Files that the user renamed and the template changed: the template's paths, and
+            the user's.
+        deleted: Files that the user deleted and the template changed; they stay away.
+        own: Files of the user's own that stay where features go, each with the reason.
+        lost: Files with the user's edits that the template has no more.
+        blocked: Files that would come where the user has one that git does not know.
+        conflicts: Files that would be left for the user to resolve, those of `lost` among them.
+        diff: All of it, as git shows it.
+        outcome: What the project would become; None if nothing was tried.
+    """
+
+    before: str
+    after: str
+    features: dict[str, str]
+    added: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    moved: dict[str, str] = field(default_factory=dict)
+    renamed: dict[str, str] = field(default_factory=dict)
+    deleted: list[str] = field(default_factory=list)
+    own: dict[str, str] = field(default_factory=dict)
+    lost: list[str] = field(default_factory=list)
+    blocked: list[str] = field(default_factory=list)
+    conflicts: list[str] = field(default_factory=list)
+    diff: str = ""
+    outcome: Outcome | None = None
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing would change."""
+        return not self.diff and not self.conflicts
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a merge gave.
+
+    Attributes:
+        start: The commit of the project that it was tried on.
+        repository: Where the contents of all files are.
+        files: A folder with those that came or changed.
+        conflicts: What git's index is to have of the files in conflict.
+    """
+
+    start: str
+    repository: git.ScratchRepository
+    files: Path
+    conflicts: list[git.Conflict]
+
+
+def releases(source: str, hint: str = MOVED) -> list[str]:
+    """Return the released versions of a template, the oldest first.
+
+    Args:
+        source: Path or URL of the template.
+        hint: What to do if it cannot be reached.
+
+    Raises:
+        InputError: The template cannot be reached.
+    """
+    try:
+        tags = git.git(Path.cwd(), "ls-remote", "--tags", "--refs", git.address(source))
+    except git.GitError as error:
+        raise unreachable(source, error.reason, hint) from error
+    found = []
+    for line in tags.splitlines():
+        tag = line.rpartition("refs/tags/")[2]
+        try:
+            version = Version(tag)
+        except InvalidVersion:
+            continue
+        if not version.is_prerelease:
+            found.append((version, tag))
+    return [tag for _, tag in sorted(found)]
+
+
+def newest(project: Project) -> str:
+    """Return the version that a project is to follow: a release goes to the last release.
+
+    What was rendered from between two releases follows the template's branch. A command that was
+    installed goes to its own release, which it has with it.
+    """
+    if is_release() and project.source == REPOSITORY and project.version.startswith("v"):
+        return max(TAG, project.version, key=lambda tag: Version(tag.partition("-")[0]))
+    tags = releases(project.source)
+    return tags[-1] if project.version in tags else "HEAD"
+
+
+def standing(project: Project) -> Plan:
+    """Return the plan to change nothing."""
+    features = {id: project.reason(id) for id in project.features}
+    return Plan(before=project.version, after=project.version, features=features)
+
+
+@contextmanager
+def trying(
+    project: Project,
+    answers: Mapping[str, Any],
+    *,
+    ref: str,
+    discard_edits: bool = False,
+) -> Iterator[Plan]:
+    """Try an update beside the project, of which only what is committed counts.
+
+    What comes of it lasts as long as the block: `apply` takes from it what the plan shows.
+
+    Args:
+        project: What is updated.
+        answers: Answers that change.
+        ref: The version to come to: a tag, branch or commit, or CURRENT.
+        discard_edits: Whether files that go away go with the user's edits in them.
+
+    Raises:
+        InputError: The update cannot be done.
+    """
+    git.require_merges()
+    if git.root_of(project.root) is None:
+        raise InputError(f"'{project.root}' is not under git, which updates need")
+    project.require_answers_as_rendered()
+    version = project.version if ref == CURRENT else ref
+    before = Job(project.answers, project.source, project.version)
+    after = Job(answers, project.source, version, last=project.root / ANSWERS)
+    with renders(before, after) as folders, cache.scratch() as scratch:
+        updated = find(folders[1])
+        _require_answers_taken(project, answers, updated)
+        yield _plan(project, updated, folders, scratch, discard_edits=discard_edits)
+
+
+def _plan(
+    project: Project,
+    updated: Project,
+    folders: Sequence[Path],
+    scratch: Path,
+    *,
+    discard_edits: bool,
+) -> Plan:
+    """Merge what lies between two renders into the project's last commit."""
+    repository = git.ScratchRepository(scratch / "repository", project.root)
+    start, mine = git.git(project.root, "rev-parse", "HEAD", "HEAD:./").split()
+    before, after = map(repository.store, folders)
+    sides = Sides(repository.files(before), repository.files(mine), repository.files(after))
+    own = sides.mine.keys() - sides.before.keys()
+    renames = repository.renames(before, mine)
+    moves, renamed = renamed_paths(sides.before, sides.after, _names(project, updated))
+    moves += _moves(project, updated)
+    sides.rename(renames, moves)
+    sides.follow(moves)
+    sides.carry(renamed)
+    sides.leave(ANSWERS)
+    sides.keep_deleted()
+    edited = sides.before.copy()
+    lost = sides.lost()
+    names = {YOURS: sides.mine, f"template-{updated.version}": sides.after}
+    tree, conflicts = repository.merge(sides.before, names)
+    if lost and not discard_edits:
+        kept = _beside(lost, sides.after)
+        tree = repository.tree(repository.files(tree) | {kept[path]: lost[path] for path in lost})
+        for path, file in lost.items():
+            conflicts += [git.Conflict(kept[path], stage, version)
+                          for stage, version in ((1, edited[path]), (2, file))]  # fmt: skip
+    differences = repository.differences(mine, tree)
+    files = scratch / "files"
+    repository.write(tree, [*differences.added, *differences.changed], files)
+    changed = {*differences.changed, *(conflict.path for conflict in conflicts)}
+    return Plan(
+        before=project.version,
+        after=updated.version,
+        features={id: updated.reason(id) for id in updated.features},
+        added=differences.added,
+        changed=differences.changed,
+        removed=differences.deleted,
+        moved=sides.moved,
+        renamed={old: new for old, new in sides.renamed.items() if new in changed},
+        deleted=sides.deleted,
+        own={
+            path: f"was {old}, which the template no longer has"
+            for path, old in sides.orphaned.items()
+        } | _stranded(project, updated, own - {*sides.renamed.values()}),
+        lost=sorted(lost),
+        blocked=[
+            path for path in differences.added if not _free(project.root / path, files / path)
+        ],
+        conflicts=sorted({conflict.path for conflict in conflicts}),
+        diff=differences.text,
+        outcome=Outcome(start, repository, files, conflicts),
+    )  # fmt: skip
+
+
+def apply(project: Project, plan: Plan) -> None:
+    """Make the project what its plan shows: all of it, or on any exception nothing.
+
+    What came, changed and went is staged, as after a merge.
+
+    Raises:
+        InputError: The project changed since the plan was made.
+    """
+    project.require_clean()
+    outcome = plan.outcome
+    assert outcome is not None
+    if git.git(project.root, "rev-parse", "HEAD").strip() != outcome.start:
+        raise InputError(f"'{project.root}' has another commit than the plan: start again")
+    write = [*plan.added, *plan.changed]
+
+    def stage() -> None:
+        paths = [*write, *plan.removed]
+        git.stage(project.root, paths, outcome.conflicts, outcome.repository)
+
+    swap(project.root, outcome.files, write=write, delete=plan.removed, last=stage)
+
+
+def _moves(before: Project, after: Project) -> list[tuple[str, str]]:
+    """The files that moved between two versions, of which either may be the newer one."""
+    back = [(new, old) for old, new in before.moved.items()]
+    return [*after.moved.items(), *back]
+
+
+def _names(before: Project, after: Project) -> dict[str, str]:
+    """The parts of paths that have another name where the backend has."""
+    old, new = (str(each.answers.get("backend_name")) for each in (before, after))
+    return {} if old == new else {f"torch_{old}": f"torch_{new}", old: new}
+
+
+def _beside(lost: git.Files, after: git.Files) -> dict[str, str]:
+    """Where lost files stay; one that something else takes the place of is called as git does."""
+    return {
+        path: f"{path.replace('/', '~')}~{YOURS}" if collides(path, after) else path
+        for path in lost
+    }
+
+
+def _stranded(before: Project, after: Project, own: set[str]) -> dict[str, str]:
+    """The user's own files where features go, and what still becomes of them."""
+    uses = {"csrc": "compiled", "device": "compiled", "python": "installed", "tests": "run"}
+    gone = {id: before.parts[id] for id in before.features if id not in after.features}
+    found = {}
+    for path in sorted(own):
+        for id, part in gone.items():
+            if part.owns(PurePosixPath(path)):
+                use = uses.get(path.split("/")[0])
+                still = f", and is still {use}" if use else ""
+                found[path] = f"is yours, stays where {id} was{still}"
+    return found
+
+
+def _require_answers_taken(before: Project, changed: Mapping[str, Any], after: Project) -> None:
+    """Refuse a version that drops an answer: its default might take files away unasked.
+
+    Raises:
+        InputError: The version has the question, but not the answer.
+    """
+    for question, answer in before.answers.items():
+        now = after.answers.get(question, answer)
+        if question not in changed and now != answer and not _as_set(now) == _as_set(answer):
+            raise InputError(
+                f"{after.version} of the template does not take your {question}={answer}: change "
+                f"it first, with torchsmith update --to current --data {question}=..."
+            )
+
+
+def _as_set(answer: Any) -> Any:
+    return set(answer) if isinstance(answer, list) else answer
+
+
+def _free(target: Path, new: Path) -> bool:
+    """Whether a file that git ignores, or knows nothing of, is not in the way of a new one."""
+    return not os.path.lexists(target) or same(target, new)

@@ -1,0 +1,64 @@
+"""The JSON schema by which editors check answers files: what it takes and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from maintenance.schema import SCHEMA, schema, text
+from rendering import HOSTILE, Renderer
+
+WRONG: dict[str, dict[str, Any]] = {
+    "a question that is none": {"color": "red"},
+    "a choice that is none": {"license": "gpl"},
+    "a choice in capitals": {"preset": "Full"},
+    "a list for a word": {"device": ["opencl"]},
+    "a word for a list": {"dtypes": "bool"},
+    "a feature that is none": {"features": ["ampp"]},
+    "a feature twice": {"features": ["amp", "amp"]},
+    "features beside a preset": {"preset": "full", "features": ["amp"]},
+    "a name in capitals": {"backend_name": "Foo"},
+    "a name with a digit": {"backend_name": "foo2"},
+    "a long name": {"backend_name": "x" * 51},
+    "two lines": {"vendor": "a\nb"},
+    "nothing": {"description": ""},
+    "a number": {"display_name": 3},
+}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        HOSTILE,
+        {"preset": "full", "ci_provider": "gitlab"},
+        {"features": ["opencl", "amp"], "device": "opencl"},
+    ],
+    ids=["defaults", "hostile", "full", "custom"],
+)
+def test_a_project_names_the_schema_that_its_answers_fit(
+    given: dict[str, Any], render: Renderer
+) -> None:
+    project = render(**given)
+    first, *_ = (project / ".copier-answers.yml").read_text("utf-8").splitlines()
+    marker, _, place = first.partition("$schema=")
+    assert marker == "# yaml-language-server: "
+    beside = json.loads((project / place).read_text("utf-8"))
+    jsonschema.Draft7Validator.check_schema(beside)
+    answers = yaml.safe_load((project / ".copier-answers.yml").read_text("utf-8"))
+    jsonschema.validate(answers, beside)
+
+
+@pytest.mark.parametrize("answers", WRONG.values(), ids=WRONG)
+def test_a_mistake_does_not_fit(answers: dict[str, Any]) -> None:
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(answers, schema())
+
+
+def test_the_template_has_it_as_the_catalog_says() -> None:
+    """Stale? `make docs` writes it anew."""
+    assert SCHEMA.read_text("utf-8") == text()
