@@ -22,6 +22,8 @@ WAITS = {
     "empty_cache": "backend.empty_cache()",
     "full queue": "torch._foreach_mul([small] * 20_000, 1.0)",
 }
+QUICK = ("item", "event", "device", "full queue")
+"""One of each place in which the host waits."""
 
 # The queue holds work for a minute, of which a signal, not a clock, is to make an end: had the wait
 # heard it only when the queue is empty, the stream would be idle.
@@ -52,7 +54,10 @@ def code(wait: str, end: str = "") -> str:
     return CODE.replace("DEVICE", DEVICE).replace("WAIT", WAITS[wait]).replace("END", end)
 
 
-@pytest.mark.parametrize("wait", WAITS)
+@pytest.mark.parametrize(
+    "wait",
+    [pytest.param(wait, marks=[] if wait in QUICK else [pytest.mark.full]) for wait in WAITS],
+)
 def test_an_interrupt_ends_a_wait(wait: str) -> None:
     # Where a queue has no limit nothing waits for it before the process ends, which then does.
     end = "sys.stdout.flush(); os._exit(0)" if wait == "full queue" else ""
