@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE
-from support import FLOATING, assert_same, close, compare_gradients, needs, sample, supported
+from support import (
+    assert_same,
+    close,
+    compare,
+    compare_gradients,
+    needs,
+    sample,
+)
 from torch.nn import functional
 
 pytestmark = pytest.mark.usefixtures("everything_is_native")
@@ -39,68 +46,13 @@ ACTIVATIONS: dict[str, Callable[..., torch.Tensor]] = {
     "tanh": torch.tanh,
     "threshold": lambda x: functional.threshold(x, 0.5, -1.0),
 }
-IN_PLACE = ["celu_", "elu_", "hardtanh_", "leaky_relu_", "relu_", "selu_", "threshold_"]
-
-
-@pytest.mark.parametrize("dtype", supported(FLOATING), ids=str)
-@pytest.mark.parametrize("name", ACTIVATIONS)
-def test_values(name: str, dtype: torch.dtype) -> None:
-    function = ACTIVATIONS[name]
-    values = sample(6, 8, dtype=dtype)
-    for layout in (lambda x: x, lambda x: x.T[:, ::3], lambda x: x[:1].expand(4, 8)):
-        given = layout(values)
-        assert_same(function(layout(values.to(DEVICE))), function(given), **close(dtype))
 
 
 @needs(torch.float32)
 @pytest.mark.parametrize("name", ACTIVATIONS)
-def test_gradients(name: str) -> None:
+def test_values_and_gradients(name: str) -> None:
+    compare(ACTIVATIONS[name], sample(6, 8), **close(torch.float32))
     compare_gradients(ACTIVATIONS[name], sample(6, 8))
-
-
-@needs(torch.float64)
-@pytest.mark.parametrize("name", ["elu", "mish", "softplus", "logsigmoid", "hardswish", "glu"])
-def test_numerical_gradients_agree(name: str) -> None:
-    leaf = sample(3, 4, dtype=torch.float64).to(DEVICE).requires_grad_()
-    assert torch.autograd.gradcheck(ACTIVATIONS[name], (leaf,))
-
-
-@needs(torch.float32)
-@pytest.mark.parametrize("name", IN_PLACE)
-def test_in_place(name: str) -> None:
-    function: Any = getattr(functional, name)
-    arguments = (0.5, -1.0) if name == "threshold_" else ()
-    expected = sample(5, 6)
-    base = expected.to(DEVICE)
-    function(expected.T[1:], *arguments)
-    result = function(base.T[1:], *arguments)
-    assert result.data_ptr() == base.T[1:].data_ptr()
-    assert_same(base, expected)
-
-
-@needs(torch.float32)
-@pytest.mark.parametrize(
-    "function",
-    [
-        torch.ops.aten.elu,
-        torch.ops.aten.gelu,
-        torch.ops.aten.hardshrink,
-        torch.ops.aten.hardswish,
-        torch.ops.aten.hardtanh,
-        torch.ops.aten.mish,
-        torch.ops.aten.softshrink,
-        torch.ops.aten.softplus,
-        torch.ops.aten.log_sigmoid,
-        torch.ops.aten.glu,
-    ],
-    ids=str,
-)
-def test_out_receives_the_result(function: Any) -> None:
-    values = sample(4, 6)
-    expected = function(values)
-    out = torch.empty(0, device=DEVICE)
-    assert function(values.to(DEVICE), out=out) is out
-    assert_same(out, expected)
 
 
 @needs(torch.float32)

@@ -175,7 +175,7 @@ def test_a_tensor_on_an_index_that_is_no_device_is_refused() -> None:
 
 def test_a_device_of_another_type_is_refused() -> None:
     for use in (backend.set_device, backend.device, backend.synchronize, backend.memory_allocated):
-        for other in ("cpu", torch.device("cpu")):
+        for other in ("cpu", torch.device("cpu"), True):
             with pytest.raises(ValueError, match=f"expected a {DEVICE} device"):
                 use(other)
 

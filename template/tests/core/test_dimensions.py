@@ -14,7 +14,6 @@ from support import (
     INTEGERS,
     assert_same,
     close,
-    compare_gradients,
     needs,
     sample,
     supported,
@@ -140,69 +139,11 @@ def test_nan_is_the_extreme_and_the_first_of_several_is_found() -> None:
         compare(scan, values)
 
 
-@needs(torch.float32)
-@pytest.mark.parametrize("name", ["cumsum_", "cumprod_"])
-def test_scans_in_place(name: str) -> None:
-    values = sample(4, 5)
-    base = values.to(DEVICE)
-    result = getattr(base.T, name)(1)
-    assert result.data_ptr() == base.data_ptr()
-    getattr(values.T, name)(1)
-    assert_same(base, values)
-
-
-@needs(torch.float32, torch.int64)
-def test_out_receives_the_results() -> None:
-    values = sample(4, 5)
-    moved = values.to(DEVICE)
-    for function in (torch.max, torch.min):
-        outs = torch.empty(0, device=DEVICE), torch.empty(0, dtype=torch.int64, device=DEVICE)
-        function(moved, 1, out=outs)
-        for mine, theirs in zip(outs, function(values, 1), strict=True):
-            assert_same(mine, theirs)
-    for single, arguments in (
-        (torch.argmax, (1,)),
-        (torch.cumsum, (1,)),
-        (torch.cumprod, (0,)),
-        (torch.var, (1,)),
-        (torch.std, (0,)),
-        (torch.logsumexp, (1,)),
-        (torch.norm, (2, 1)),
-        (torch.linalg.vector_norm, (3,)),
-        (torch.logcumsumexp, (1,)),
-        (torch.nansum, (1,)),
-    ):
-        expected = single(values, *arguments)
-        out = torch.empty(0, dtype=expected.dtype, device=DEVICE)
-        assert single(moved, *arguments, out=out) is out
-        assert_same(out, expected, rtol=1e-5, atol=1e-5)
-
-
 @needs(torch.float32, torch.int64)
 def test_out_of_another_type_is_refused() -> None:
     values = sample(4, 5).to(DEVICE)
     with pytest.raises(RuntimeError, match="Expected out tensor to have dtype"):
         torch.argmax(values, 1, out=torch.empty(4, device=DEVICE))
-
-
-@needs(torch.float32)
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda x: x.var(1),
-        lambda x: x.std(0),
-        lambda x: x.norm(),
-        lambda x: torch.linalg.vector_norm(x, 3, dim=1),
-        lambda x: x.logsumexp(1),
-        lambda x: x.cumsum(1) ** 2,
-        lambda x: x.logcumsumexp(0),
-        lambda x: torch.nansum(x * x, 0),
-    ],
-)
-def test_gradients(function: Function) -> None:
-    compare_gradients(function, sample(4, 5, low=0.5))
-    # Their own formulas flip and index, which is not what is tested here.
-    backend.reset_fallback_stats()
 
 
 @pytest.mark.parametrize("dtype", [torch.int64, torch.bool], ids=str)

@@ -50,6 +50,12 @@ def test_ranges(dtype: torch.dtype) -> None:
     assert_same(torch.eye(3, 4, dtype=dtype, device=DEVICE), torch.eye(3, 4).to(dtype))
 
 
+@needs(torch.float64)
+def test_the_last_number_of_linspace_is_the_end() -> None:
+    # 49 * (1 / 49) is less than 1.
+    assert torch.linspace(0, 1, 50, dtype=torch.float64, device=DEVICE)[-1].item() == 1
+
+
 @pytest.mark.parametrize("dtype", supported(), ids=str)
 def test_tensor_of_python_values(dtype: torch.dtype) -> None:
     values = [[1, 0], [0, 1]]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 import torch
 from backend import DEVICE
-from support import FLOATING, assert_same, needs, sample, supported
+from support import assert_same, needs, sample
 from torch.nn import functional
 
 pytestmark = pytest.mark.usefixtures("everything_is_native")
@@ -34,73 +33,12 @@ def compare(
     assert_same(mine.grad, theirs.grad, rtol=4 * tolerance, atol=4 * tolerance)
 
 
-@pytest.mark.parametrize("reduction", REDUCTIONS)
-@pytest.mark.parametrize("dtype", supported(FLOATING), ids=str)
-@pytest.mark.parametrize(
-    ("function", "options"),
-    [
-        (functional.mse_loss, {}),
-        (functional.l1_loss, {}),
-        (functional.smooth_l1_loss, {}),
-        (functional.smooth_l1_loss, {"beta": 0.3}),
-        (functional.huber_loss, {}),
-        (functional.huber_loss, {"delta": 2.5}),
-    ],
-)
-def test_differences(
-    function: Callable[..., torch.Tensor],
-    options: dict[str, Any],
-    dtype: torch.dtype,
-    reduction: str,
-) -> None:
-    values, target = sample(4, 5, dtype=dtype), sample(4, 5, dtype=dtype, seed=1)
-
-    def loss(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        return function(x, y, reduction=reduction, **options)
-
-    compare(loss, values, target)
-    compare(lambda x, y: loss(x.T, y.T), values, target)
-    compare(loss, values[:, ::2], target[:, ::2])
-
-
-@pytest.mark.parametrize("reduction", REDUCTIONS)
-@pytest.mark.parametrize("dtype", supported(FLOATING), ids=str)
-@pytest.mark.parametrize("weighted", [False, True])
-def test_binary_cross_entropy(dtype: torch.dtype, reduction: str, weighted: bool) -> None:
-    values = sample(4, 5, dtype=dtype, low=0.05, high=0.95)
-    target = sample(4, 5, dtype=dtype, low=0, high=1, seed=1)
-    weight = sample(5, dtype=dtype, low=0.5, high=2, seed=2) if weighted else None
-    compare(
-        lambda x, y, w: functional.binary_cross_entropy(x, y, w, reduction=reduction),
-        values,
-        target,
-        weight,
-    )
-
-
 @needs(torch.float32)
 def test_binary_cross_entropy_of_certain_probabilities() -> None:
     values, target = torch.tensor([0.0, 1.0, 0.0, 1.0]), torch.tensor([0.0, 1.0, 1.0, 0.0])
     expected = functional.binary_cross_entropy(values, target, reduction="none")
     actual = functional.binary_cross_entropy(values.to(DEVICE), target.to(DEVICE), reduction="none")
     assert_same(actual, expected)
-
-
-@pytest.mark.parametrize("reduction", REDUCTIONS)
-@pytest.mark.parametrize("dtype", supported(FLOATING), ids=str)
-@pytest.mark.parametrize("weighted", [False, True])
-def test_nll_loss(dtype: torch.dtype, reduction: str, weighted: bool) -> None:
-    weight = sample(5, dtype=dtype, low=0.5, high=2, seed=2) if weighted else None
-
-    def loss(x: torch.Tensor, y: torch.Tensor, w: torch.Tensor | None) -> torch.Tensor:
-        return functional.nll_loss(x, y, w, reduction=reduction, ignore_index=2)
-
-    labels = torch.tensor([0, 4, 2, 1])
-    compare(loss, sample(4, 5, dtype=dtype), labels, weight)
-    compare(loss, sample(5, dtype=dtype), labels[0], weight)
-    compare(loss, sample(5, 4, dtype=dtype).T, labels, weight)
-    compare(loss, sample(4, 5, 3, dtype=dtype), labels[:, None].expand(4, 3), weight)
-    compare(loss, sample(4, 5, 3, 2, dtype=dtype), labels[:, None, None].expand(4, 3, 2), weight)
 
 
 @needs(torch.float32)
@@ -117,22 +55,6 @@ def test_a_probability_of_0_that_is_ignored_does_no_harm() -> None:
     values = torch.tensor([[-torch.inf, 0.0], [0.0, -torch.inf]])
     labels = torch.tensor([1, -100]).to(DEVICE)
     assert functional.nll_loss(values.to(DEVICE), labels).item() == 0
-
-
-@pytest.mark.parametrize("dtype", supported(FLOATING), ids=str)
-@pytest.mark.parametrize("options", [{}, {"label_smoothing": 0.2}, {"ignore_index": 1}])
-def test_cross_entropy(dtype: torch.dtype, options: dict[str, Any]) -> None:
-    labels = torch.tensor([0, 4, 2, 1])
-    compare(
-        lambda x, y: functional.cross_entropy(x, y, **options), sample(4, 5, dtype=dtype), labels
-    )
-    shares = sample(4, 5, dtype=dtype, low=0, high=1, seed=1)
-    if "ignore_index" not in options:
-        compare(
-            lambda x, y: functional.cross_entropy(x, y, **options),
-            sample(4, 5, dtype=dtype),
-            shares,
-        )
 
 
 @needs(torch.float32)

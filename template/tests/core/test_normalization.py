@@ -39,25 +39,6 @@ def vector(size: int, dtype: torch.dtype, seed: int) -> torch.Tensor:
     return sample(size, dtype=dtype, low=0.5, high=2, seed=seed)
 
 
-@pytest.mark.parametrize("dtype", supported(FLOATING), ids=str)
-def test_layer_norm(dtype: torch.dtype) -> None:
-    weight, bias = vector(6, dtype, 1), vector(6, dtype, 2)
-    for values in (sample(4, 6, dtype=dtype), sample(6, 4, dtype=dtype).T):
-        compare(lambda x: functional.layer_norm(x, (6,)), values)
-        compare(lambda x, w: functional.layer_norm(x, (6,), w), values, weight)
-        compare(lambda x, w, b: functional.layer_norm(x, (6,), w, b, 1e-3), values, weight, bias)
-
-
-@needs(torch.float32)
-def test_layer_norm_over_several_dimensions() -> None:
-    weight, bias = sample(4, 5, seed=1), sample(4, 5, seed=2)
-    values = sample(2, 3, 4, 5)
-    compare(lambda x, w, b: functional.layer_norm(x, (4, 5), w, b), values, weight, bias)
-    compare(lambda x: functional.layer_norm(x, (2, 3, 4, 5)), values)
-    channels_last = values.to(memory_format=torch.channels_last)
-    compare(lambda x: functional.layer_norm(x, (4, 5)), channels_last)
-
-
 @needs(torch.float32)
 @pytest.mark.parametrize("shape", [(0, 6), (2, 0, 6), (1, 6)])
 def test_layer_norm_of_few_elements(shape: tuple[int, ...]) -> None:
@@ -91,48 +72,6 @@ def test_rms_norm(dtype: torch.dtype) -> None:
 def test_rms_norm_of_tiny_numbers_has_the_eps_of_the_cpu(dtype: torch.dtype) -> None:
     values = sample(4, 6, dtype=dtype) * 2e-4
     compare(lambda x: functional.rms_norm(x, (6,)), values)
-
-
-@pytest.mark.parametrize("dtype", supported(FLOATING), ids=str)
-@pytest.mark.parametrize("shape", [(2, 6), (2, 6, 5), (2, 6, 3, 4), (0, 6, 3)])
-def test_group_norm(dtype: torch.dtype, shape: tuple[int, ...]) -> None:
-    weight, bias = vector(6, dtype, 1), vector(6, dtype, 2)
-    values = sample(*shape, dtype=dtype)
-    for groups in (1, 3, 6):
-        if shape == (2, 6) and groups == 6:
-            continue  # Nothing but zeros: each group has one element.
-        compare(lambda x, g=groups: functional.group_norm(x, g), values)  # type: ignore[misc]
-        compare(
-            lambda x, w, b, g=groups: functional.group_norm(x, g, w, b),  # type: ignore[misc]
-            values,
-            weight,
-            bias,
-        )
-
-
-@needs(torch.float32)
-def test_group_norm_of_channels_last() -> None:
-    values = sample(2, 6, 3, 4).to(memory_format=torch.channels_last)
-    compare(lambda x: functional.group_norm(x, 2), values)
-
-
-@pytest.mark.parametrize("dtype", supported(FLOATING), ids=str)
-@pytest.mark.parametrize("training", [True, False])
-@pytest.mark.parametrize("shape", [(5, 6), (5, 6, 4), (2, 6, 3, 4), (2, 6, 2, 3, 2)])
-def test_batch_norm(dtype: torch.dtype, training: bool, shape: tuple[int, ...]) -> None:
-    weight, bias = vector(6, dtype, 1), vector(6, dtype, 2)
-    values = sample(*shape, dtype=dtype)
-    mean, variance = sample(6, dtype=dtype, seed=4), vector(6, dtype, 5)
-
-    def normalize(
-        x: torch.Tensor, w: torch.Tensor | None = None, b: torch.Tensor | None = None
-    ) -> torch.Tensor:
-        running = [value.clone().to(x.device) for value in (mean, variance)]
-        return functional.batch_norm(x, *running, w, b, training=training, momentum=0.3)
-
-    compare(normalize, values)
-    compare(normalize, values, weight)
-    compare(normalize, values, weight, bias)
 
 
 @needs(torch.float32)

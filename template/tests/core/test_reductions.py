@@ -75,56 +75,10 @@ def test_empty_tensors_reduce_as_on_the_cpu(function: Callable[[torch.Tensor], A
     compare(function, torch.empty(0, 3))
 
 
-@needs(torch.float32, torch.int64)
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda x: x.var(),
-        lambda x: x.std(1),
-        lambda x: torch.var_mean(x, 0),
-        lambda x: x.norm(),
-        lambda x: torch.linalg.vector_norm(x, 1, dim=1),
-        lambda x: x.logsumexp(1),
-        lambda x: x.argmax(1),
-        lambda x: x.argmin(),
-        lambda x: x.max(1),
-        lambda x: x.min(0),
-        lambda x: x.max(),
-        lambda x: x.median(1),
-        lambda x: x.cumsum(1),
-        lambda x: x.cumprod(0),
-        lambda x: x.cummax(1),
-        lambda x: x.sort(1),
-        lambda x: x.sort(dim=0, descending=True, stable=True),
-        lambda x: x.topk(3, 1),
-        lambda x: x.argsort(1),
-        lambda x: x.softmax(1),
-        lambda x: x.log_softmax(0),
-        lambda x: x.aminmax(),
-        lambda x: torch.nansum(x),
-        lambda x: torch.count_nonzero(x > 0, 1),
-        lambda x: x.unique(),
-        lambda x: torch.nn.functional.layer_norm(x, (9,)),
-    ],
-)
-def test_other_reductions(function: Callable[[torch.Tensor], Any]) -> None:
-    values = sample(7, 9)
-    for view in (values, sample(9, 7).T, sample(7, 18)[:, ::2]):
-        compare(function, view)
-
-
 @needs(torch.float32, torch.float64)
 def test_dtype_of_the_result_can_be_chosen() -> None:
     compare(lambda x: x.sum(dtype=torch.float64), sample(100))
     compare(lambda x: x.mean(0, dtype=torch.float64), sample(5, 6))
-
-
-@needs(torch.float32)
-def test_out_of_a_reduction_is_resized() -> None:
-    values = sample(4, 5)
-    out = torch.empty(0, device=DEVICE)
-    assert torch.sum(values.to(DEVICE), 1, out=out) is out
-    assert_same(out, values.sum(1))
 
 
 @needs(torch.float32)

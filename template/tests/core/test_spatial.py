@@ -187,20 +187,6 @@ POOLS: list[tuple[str, Function, tuple[int, ...]]] = [
     ("adaptive_max2d", partial(F.adaptive_max_pool2d, output_size=(3, 4)), (2, 3, 8, 6)),
     ("adaptive_max3d", partial(F.adaptive_max_pool3d, output_size=(2, 3, 4)), (2, 3, 5, 4, 6)),
 ]
-# The gradients of maxima gather; those of some others are broadcast or expanded.
-ONLY_ONCE = ("max3d", "adaptive_max3d")
-
-
-@needs(torch.int64)
-@pytest.mark.parametrize("dtype", supported(FLOATING), ids=str)
-@pytest.mark.parametrize(("name", "function", "shape"), POOLS, ids=[name for name, *_ in POOLS])
-def test_pooling(name: str, function: Function, shape: tuple[int, ...], dtype: torch.dtype) -> None:
-    # Different numbers, so that maxima are unique in every dtype.
-    values = torch.randperm(torch.Size(shape).numel()).reshape(shape) % 251 / 64
-    for one in layouts(values.to(dtype)) if dtype == torch.float32 else [values.to(dtype)]:
-        # The CPU has no kernel for the average of halves in three dimensions.
-        oracle = torch.float32 if name == "avg3d" and dtype.itemsize == 2 else None
-        compare(function, one, order=1, oracle=oracle)
 
 
 @needs(torch.int64)

@@ -69,6 +69,25 @@ def test_work_of_other_streams_runs_during_a_capture() -> None:
     assert x.tolist() == [1, 2]
 
 
+def test_replays_on_two_streams_run_one_after_the_other() -> None:
+    x = values(0)
+    graph = backend.Graph()
+    with backend.graph(graph):
+        x.add_(1)
+    large = torch.ones(1024, 1024, device=DEVICE)
+    torch.accelerator.synchronize()
+    first, second = backend.Stream(), backend.Stream()
+    with backend.stream(first):
+        for _ in range(8):
+            large @ large
+        graph.replay()
+    with backend.stream(second):
+        graph.replay()
+    second.synchronize()
+    assert first.query()
+    assert x.item() == 2
+
+
 def test_a_replay_is_ordered_with_the_work_of_its_stream() -> None:
     x = torch.zeros(1, device=DEVICE)
     graph = backend.Graph()
