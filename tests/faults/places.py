@@ -102,7 +102,12 @@ class Project(Place):
             if done.returncode != 0:
                 raise NotBuiltError(done.stdout + done.stderr)
             (scratch / "built").touch()
-        for path in files(rendered):  # what has changed since, or was left by a run that was killed
+        # What has changed since, or was left by a run that was killed.
+        for folder in ("csrc", "device", "python", "tests"):
+            for path in files(self.folder / folder):
+                if not (rendered / folder / path).exists():
+                    (self.folder / folder / path).unlink()
+        for path in files(rendered):
             file = self.folder / path
             if not file.exists() or file.read_bytes() != (rendered / path).read_bytes():
                 file.parent.mkdir(parents=True, exist_ok=True)

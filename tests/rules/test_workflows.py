@@ -147,7 +147,8 @@ def test_our_commands_are_ones_that_we_have() -> None:
     targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
     made = {line.split()[1] for line in lines if line.startswith("make ")}
     assert made == {
-        "venv", "demo", "test", "test-all", "compat", "docs", "sanitize", "site", "release-check"
+        "venv", "demo", "test", "test-all", "conformance", "fuzz", "compat", "docs", "sanitize",
+        "site", "release-check",
     }  # fmt: skip
     assert made <= set(targets)
     smoke = {line for line in lines if "torchsmith smoke" in line}
