@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from packaging.version import Version
 
-from torchsmith import catalog
+from torchsmith import catalog, git
 from torchsmith.errors import InputError
 
 Status = Literal["ok", "warning", "problem"]
@@ -166,6 +166,8 @@ def _compiler() -> Finding:
 def _git() -> Finding:
     if (program := shutil.which("git")) is None:
         return Finding("git", "problem", "not installed", "install git, which updates need")
+    if version := git.too_old():
+        return Finding("git", "problem", version, f"install git {git.NEEDED}, which updates need")
     said = subprocess.run([program, "--version"], capture_output=True, text=True).stdout
     return Finding("git", "ok", said.strip().removeprefix("git version "))
 

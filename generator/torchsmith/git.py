@@ -13,6 +13,7 @@ from torchsmith.errors import InputError
 
 LEAST = (2, 38)
 """The first git that merges trees without a working tree."""
+NEEDED = f"{'.'.join(map(str, LEAST))} or newer"
 
 SHOWN = ("--no-color", "--no-ext-diff")
 """How differences are shown, whatever the user's settings are."""
@@ -67,17 +68,25 @@ def reason(said: str) -> str:
     return (fatal or lines[-1:] or [""])[0].removeprefix("fatal: ").removeprefix("error: ")
 
 
+def too_old() -> str:
+    """Return the version of a git that cannot merge trees, or nothing.
+
+    Raises:
+        InputError: There is no git.
+    """
+    version = git(Path.cwd(), "version").split()[2]
+    numbers = tuple(int(number) for number in re.findall(r"\d+", version)[:2])
+    return version if numbers < LEAST else ""
+
+
 def require_merges() -> None:
     """Refuse a git that is too old to merge trees.
 
     Raises:
         InputError: It is, or there is none.
     """
-    version = git(Path.cwd(), "version").split()[2]
-    numbers = tuple(int(number) for number in re.findall(r"\d+", version)[:2])
-    if numbers < LEAST:
-        least = ".".join(map(str, LEAST))
-        raise InputError(f"updates need git {least} or newer, and this is git {version}: update it")
+    if version := too_old():
+        raise InputError(f"updates need git {NEEDED}, and this is git {version}: update it")
 
 
 def address(source: str) -> str:

@@ -158,6 +158,8 @@ def renders(*jobs: Job) -> Iterator[list[Path]]:
         missing = []
         for number, job in enumerate(jobs):
             pinned = job.pin()
+            if not pinned:
+                _require_version(job)  # which copier would find out after a clone
             key = job.key(pinned) if pinned else None
             kept = stack.enter_context(cache.kept(key)) if key else None
             work = scratch / str(number)
@@ -169,6 +171,14 @@ def renders(*jobs: Job) -> Iterator[list[Path]]:
             if key:
                 folders[number] = stack.enter_context(cache.keep(key, task.work))
         yield folders
+
+
+def _require_version(job: Job) -> None:
+    from torchsmith.versions import require_version
+
+    folder = Path(job.source)
+    if job.ref and (not folder.is_dir() or git.root_of(folder) == folder.resolve()):
+        require_version(job.source, job.ref, job.hint)
 
 
 def _side_by_side(tasks: list[_Task]) -> None:

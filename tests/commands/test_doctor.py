@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
@@ -121,8 +122,8 @@ def test_a_template_that_is_gone_is_a_problem(
          "git ls-remote http://127.0.0.1:1/x.git"),
         ("_commit", "v99", "template", "has no version 'v99': its releases are v1.0.0",
          "correct _commit in "),
-        ("license", "gpl", "answers", "there is no license 'gpl'", "correct them in "),
-        ("preset", "medium", "answers", "features is read with preset=custom only", "correct "),
+        ("license", "gpl", "answers", "license is gpl there", "correct them in "),
+        ("preset", "medium", "answers", "preset is medium there", "correct "),
     ],
 )  # fmt: skip
 def test_network_version_and_answers_are_told_apart(
@@ -149,6 +150,20 @@ def test_git_missing_is_neither_a_projects_nor_a_templates_fault(
     assert rows["git"]["found"] == "not installed"
     assert rows["template"]["found"] == "cannot be compared without git"
     assert "under git" not in rows
+
+
+def test_a_git_that_cannot_merge_trees_is_a_problem(
+    torchsmith: Torchsmith, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = tmp_path / "bin" / "git"
+    old.parent.mkdir()
+    old.write_text("#!/bin/sh\necho git version 2.34.1\n")
+    old.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{old.parent}:{os.environ['PATH']}")
+    done = torchsmith("doctor", "--python", sys.executable, "--json", cwd=tmp_path)
+    row = findings(done.json)["git"]
+    assert (row["status"], row["found"]) == ("problem", "2.34.1")
+    assert row["fix"] == "install git 2.38 or newer, which updates need"
 
 
 def test_a_fix_is_one_line_however_short_lines_are(torchsmith: Torchsmith, tmp_path: Path) -> None:

@@ -169,14 +169,16 @@ MISTAKES: dict[str, tuple[str, ...]] = {
     "drift of nothing": ("'.' is not in a rendered project", "doctor", "--drift"),
     "nothing to restore to": ("'.' is not in a rendered project", "doctor", "--restore", "a"),
     # smoke
-    "no strength": ("'pairwsie' is none of each, pairwise, 3-way, all; did you mean 'pairwise'?",
-                    "smoke", "--strength", "pairwsie"),
-    "no stage": ("'deploy' is none of render, build, test", "smoke", "--until", "deploy"),
+    "no strength": ("there is no strength 'pairwsie': choose from each, pairwise, 3-way, all; did "
+                    "you mean 'pairwise'?", "smoke", "--strength", "pairwsie"),
+    "no stage": ("there is no stage 'deploy': choose from render, build, test", "smoke", "--until",
+                 "deploy"),
     "no shard": ("'0/2' is no shard: write for instance 1/4", "smoke", "--shard", "0/2"),
     "no question": ("there is no question 'licence'; did you mean 'license'?", "smoke", "-d",
                     "licence=mit"),
-    "no licence": ("license is one of apache-2.0", "smoke", "-d", "license=gpl"),
-    "no dtype": ("dtypes has no 'float33'; did you mean 'float32'?", "smoke", "-d",
+    "no licence": ("there is no license 'gpl': choose from apache-2.0", "smoke", "-d",
+                   "license=gpl"),
+    "no dtype": ("there is no dtype 'float33'; did you mean 'float32'?", "smoke", "-d",
                  "dtypes=[float33]"),
     "a list in a list": ("dtypes is a list, for instance dtypes=bool, not '[[1]]'",
                          "smoke", "-d", "dtypes=[[1]]"),
@@ -190,8 +192,6 @@ MISTAKES: dict[str, tuple[str, ...]] = {
     "a folder as a report": ("'full' is a folder: name a file", "smoke", "--page", "full"),
     "a report that cannot be": ("nothing can be written in '/proc'", "smoke", "--page",
                                 "/proc/a.html"),
-    "no version of PyTorch": ("'newest' is no version of PyTorch: write for instance 2.13.0",
-                              "smoke", "--torch", "newest"),
 }  # fmt: skip
 
 

@@ -50,11 +50,9 @@ def test_there_is_one_for_each_provider() -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_works_as_it_is_written(command: str, tmp_path: Path) -> None:
-    """In an empty folder. The check of headers downloads them, so there only its help is asked."""
+    """In an empty folder."""
     words = shlex.split(command)
     assert words[:2] == ["torchsmith", "smoke"]
-    if "--torch" in words:
-        words = [*words, "--help"]
     done = subprocess.run(
         [sys.executable, "-m", "torchsmith.cli", *words[1:]],
         cwd=tmp_path,

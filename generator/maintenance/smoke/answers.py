@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from torchsmith import catalog
-from torchsmith.errors import InputError, did_you_mean, require_choice
+from torchsmith.errors import InputError, require_choice
 
 # Legal answers that break code without quoting, or that relies on the length of a name.
 HOSTILE: dict[str, Any] = {
@@ -130,14 +130,11 @@ def _dtypes(pinned: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
 def _choice(pinned: Mapping[str, Any], name: str, choices: tuple[str, ...]) -> tuple[str, ...]:
     if name not in pinned:
         return choices
-    if pinned[name] not in choices:
-        hint = did_you_mean(str(pinned[name]), choices)
-        raise InputError(f"{name} is one of {', '.join(choices)}, not '{pinned[name]}'{hint}")
+    require_choice(name, pinned[name], choices, f"choose from {', '.join(choices)}")
     return (pinned[name],)
 
 
 def _list(name: str, items: Sequence[str], choices: Mapping[str, Any]) -> frozenset[str]:
     for item in items:
-        if item not in choices:
-            raise InputError(f"{name} has no '{item}'{did_you_mean(item, choices)}")
+        require_choice(name.removesuffix("s"), item, choices)
     return frozenset(items)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +12,7 @@ import typer
 from maintenance.smoke import STAGES, STRENGTHS
 from torchsmith.commands.checks import require_output, require_template
 from torchsmith.commands.common import FOUND, Json, console, parse, print_json, say
-from torchsmith.errors import InputError, did_you_mean
+from torchsmith.errors import require_choice
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -41,13 +42,6 @@ def smoke(
         bool,
         typer.Option("--whole-suite", help="Run all tests of each project, not the quick ones."),
     ] = False,
-    torch: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="VERSION",
-            help="Check a full render against this PyTorch's headers instead; may be repeated.",
-        ),
-    ] = None,
     junit: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write JUnit XML there.")
     ] = None,
@@ -65,31 +59,23 @@ def smoke(
     """
     from maintenance.smoke import report
     from maintenance.smoke.answers import space
-    from maintenance.smoke.run import Run, choose, scratch
+    from maintenance.smoke.run import Run, choose
     from maintenance.smoke.trial import Extent
 
-    for value, choices in ((strength, STRENGTHS), (until, STAGES)):
-        if value not in choices:
-            raise InputError(
-                f"'{value}' is none of {', '.join(choices)}{did_you_mean(value, choices)}"
-            )
+    require_choice("strength", strength, STRENGTHS, f"choose from {', '.join(STRENGTHS)}")
+    require_choice("stage", until, STAGES, f"choose from {', '.join(STAGES)}")
     require_template()
-    for version in torch or []:
-        _require_version(version)
     require_output(junit)
     require_output(page)
-    with scratch() as folder:
-        if torch:
-            results = _compat(torch, Path(folder), jobs)
-        else:
-            axes = space(parse(data))
-            rows = choose(axes, strength, shard)
-            run = Run(axes, rows, Extent(until, whole_suite), Path(folder), jobs)
-            results = run.results
-            if not list_only:
-                with _Progress(results, quiet=as_json) as progress:
-                    run.changed = progress.changed
-                    run.execute()
+    axes = space(parse(data))
+    rows = choose(axes, strength, shard)
+    with tempfile.TemporaryDirectory(prefix="torchsmith-smoke-") as folder:
+        run = Run(axes, rows, Extent(until, whole_suite), Path(folder), jobs)
+        results = run.results
+        if not list_only:
+            with _Progress(results, quiet=as_json) as progress:
+                run.changed = progress.changed
+                run.execute()
     if junit:
         junit.write_text(report.junit(results), encoding="utf-8")
     if page:
@@ -119,42 +105,6 @@ def smoke(
         say(f"{len(results) - len(failed)} of {len(results)} passed, {seconds:.0f} s of CPU time")
     if failed:
         raise typer.Exit(FOUND)
-
-
-def _require_version(text: str) -> None:
-    from packaging.version import InvalidVersion, Version
-
-    try:
-        Version(text)
-    except InvalidVersion as error:
-        raise InputError(f"'{text}' is no version of PyTorch: write for instance 2.13.0") from error
-
-
-def _compat(versions: list[str], folder: Path, jobs: int) -> list[Result]:
-    """Check a full render against the headers of some PyTorch releases."""
-    import time
-
-    from maintenance.compat.__main__ import BACKEND, problems
-    from maintenance.smoke.report import Result
-    from torchsmith.render import render
-
-    project = folder / "project"
-    render(project, {"backend_name": BACKEND, "preset": "full"})
-    results = []
-    for version in versions:
-        began = time.monotonic()
-        found = list(problems(project, folder / version, version, jobs))
-        results.append(
-            Result(
-                label=f"PyTorch {version}",
-                command=f"torchsmith smoke --torch {version}",
-                state="headers failed" if found else "passed",
-                seconds=time.monotonic() - began,
-                log="\n".join(found),
-            )
-        )
-        say(f"{results[-1].label}: {results[-1].state}")
-    return results
 
 
 class _Progress:

@@ -72,12 +72,6 @@ def held(row: Mapping[str, Any], strength: int) -> Iterator[Part]:
     return combinations(row.items(), min(strength, len(row)))
 
 
-def uncovered(rows: list[dict[str, Any]], axes: Axes, strength: int, legal: Legal) -> set[Part]:
-    """Return the legal parts that no row contains."""
-    covered = {part for row in rows for part in held({name: row[name] for name in axes}, strength)}
-    return set(parts(axes, strength, legal)) - covered
-
-
 def _gain(row: Mapping[str, Any], name: str, missing: Mapping[Part, None]) -> int:
     """How many missing parts with a value for the axis ``name`` a partial row contains."""
     items = set(row.items())

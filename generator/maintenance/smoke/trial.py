@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import threading
 import time
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from typing import Any
 
 from maintenance.smoke import STAGES
 from maintenance.smoke.installing import Installed, environment, link_packages
+from torchsmith.building import StepError
 from torchsmith.errors import InputError
 from torchsmith.render import render
 
@@ -31,10 +33,9 @@ _RENDERING = threading.Lock()
 
 @dataclass(frozen=True)
 class Outcome:
-    """The last stage of a trial, and its output if it failed."""
+    """How a trial ended: "passed", or as "build failed" with the output of that stage."""
 
-    stage: str
-    passed: bool
+    state: str
     seconds: float
     log: str = ""
 
@@ -55,41 +56,31 @@ def attempt(answers: dict[str, Any], folder: Path, extent: Extent) -> Outcome:
     """
     began = time.monotonic()
     shutil.rmtree(folder, ignore_errors=True)
-    stage, log = "render", ""
-
-    def outcome(passed: bool) -> Outcome:
-        return Outcome(stage, passed, time.monotonic() - began, log)
-
-    extent.on_stage(stage)
     folder.mkdir(parents=True)
     project = folder / "project"
-    try:
-        with _RENDERING:
-            render(project, answers)
-    except InputError as error:
-        log = str(error)
-        return outcome(passed=False)
-    steps = {"build": _build, "test": _test}
-    installed = None
-    for stage in STAGES[1 : STAGES.index(extent.until) + 1]:
+    for stage in STAGES[: STAGES.index(extent.until) + 1]:
         extent.on_stage(stage)
-        if installed is None:
-            python = environment(folder / "environment", link_packages(folder / "packages"))
-            installed = Installed(folder.name, project, python)
-        passed, log = steps[stage](installed, extent)
-        if not passed:
-            return outcome(passed=False)
-    return outcome(passed=True)
+        try:
+            if stage == "render":
+                with _RENDERING:
+                    render(project, answers)
+            elif stage == "build":
+                python = environment(folder / "environment", link_packages(folder / "packages"))
+                installed = Installed(folder.name, project, python)
+                _require(installed.build())
+            else:
+                _test(installed, extent)
+        except (InputError, StepError) as error:
+            return Outcome(f"{stage} failed", time.monotonic() - began, str(error))
+    return Outcome("passed", time.monotonic() - began)
 
 
-def _build(installed: Installed, extent: Extent) -> tuple[bool, str]:
-    done = installed.build()
-    return done.returncode == 0, done.stdout + done.stderr
-
-
-def _test(installed: Installed, extent: Extent) -> tuple[bool, str]:
+def _test(installed: Installed, extent: Extent) -> None:
     tests = ["tests"] if extent.whole_suite else [f"tests/core/{name}" for name in QUICK]
-    done = installed.run("-m", "pytest", "-q", "-p", "no:cacheprovider", *tests)
-    if done.returncode == 0:
-        done = installed.run("examples/quickstart.py")
-    return done.returncode == 0, done.stdout + done.stderr
+    _require(installed.run("-m", "pytest", "-q", "-p", "no:cacheprovider", *tests))
+    _require(installed.run("examples/quickstart.py"))
+
+
+def _require(done: subprocess.CompletedProcess[str]) -> None:
+    if done.returncode:
+        raise StepError(done.stdout + done.stderr)

@@ -212,6 +212,7 @@ def _compare(project: Project) -> tuple[Finding, Drift | None]:
     except InputError as error:
         return Finding("template", "problem", str(error), f"correct _commit in {file}"), None
     try:
+        project.require_answers_as_rendered()
         drifted = drift(project, ref, ignoring)
     except InputError as error:
         return Finding("answers", "problem", str(error), f"correct them in {file}"), None

@@ -5,6 +5,7 @@ The plan that is shown is the merge itself, done beside the project.
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -321,7 +322,7 @@ def _show(project: Project, plan: Plan) -> None:
     elif plan.lost:
         out.print(
             f"{len(plan.lost)} of the files that go away hold edits of yours. Git keeps them: "
-            f"git show HEAD:{plan.lost[0]}",
+            f"git show {shlex.quote(f'HEAD:{plan.lost[0]}')}",
             style="bold red",
             soft_wrap=True,
         )
