@@ -50,6 +50,14 @@ def test_what_is_missing_is_a_problem_with_a_fix(
     assert (done.status, done.err.count("\n")) == (2, 1)
 
 
+@pytest.mark.parametrize(("version", "status"), [("3.5.1", "problem"), ("3.22.1", "ok")])
+def test_a_tool_that_is_too_old_is_a_problem(version: str, status: str, tmp_path: Path) -> None:
+    (tmp_path / "cmake").write_text(f"#!/bin/sh\necho cmake version {version}\n")
+    (tmp_path / "cmake").chmod(0o755)
+    found = doctor._tool({"scripts": str(tmp_path)}, "python", "cmake", "3.22")
+    assert (found.status, found.found) == (status, f"{version} ({tmp_path / 'cmake'})")
+
+
 def test_drift_tells_your_edits_from_the_templates(
     torchsmith: Torchsmith, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
