@@ -23,12 +23,10 @@ OLD, NEW = invented.TAGS[0], invented.TAGS[-1]
 OWNERS = [f"owner-{number}" for number in range(cache.LIMIT + 2)]
 
 
-@pytest.fixture(scope="module")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture
+def template(six_releases: Path) -> Path:
     """The invented template."""
-    folder = tmp_path_factory.mktemp("invented") / "template"
-    invented.make(folder)
-    return folder
+    return six_releases
 
 
 @pytest.fixture(autouse=True)

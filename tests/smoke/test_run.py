@@ -99,23 +99,6 @@ def test_the_command_of_a_row_gives_that_row_alone() -> None:
         assert again.answers(rows[0]) == axes.answers(row)
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        (["licence=mit"], "there is no question 'licence'; did you mean 'license'"),
-        (["license=gpl"], "there is no license 'gpl': choose from apache-2.0, "),
-        (["device=cuda"], "there is no device 'cuda': choose from simulator, opencl"),
-        (["features=[amp"], "features is a list, for instance features=amp"),
-        (["features=[apm]"], "there is no feature 'apm'; did you mean 'amp'"),
-        (["dtypes=float32,float33"], "there is no dtype 'float33'; did you mean 'float32'"),
-        (["preset=full", "features=amp"], "preset=custom only"),
-    ],
-)
-def test_answers_that_make_no_sense_are_refused(given: list[str], words: str) -> None:
-    with pytest.raises(InputError, match=words):
-        space(parse(given))
-
-
 @pytest.mark.parametrize("shard", ["0/2", "3/2", "1", "a/b", "/"])
 def test_a_shard_is_one_of_several(shard: str) -> None:
     with pytest.raises(InputError, match="write for instance 1/4"):
