@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,8 +14,8 @@ from pathlib import Path
 import pytest
 
 import invented
-from commanding import Torchsmith
-from rendering import ROOT, commit, contents, git
+from commanding import Torchsmith, start_python
+from rendering import commit, contents, git
 from torchsmith.files import swap
 from torchsmith.render import render
 
@@ -41,17 +40,8 @@ def project(six_releases: Path, tmp_path: Path) -> Path:
 
 
 def started(arguments: list[str], folder: Path) -> subprocess.Popen[str]:
-    """Start a command as a shell does, in a group of its own, which Ctrl-C goes to."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", START, *arguments],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "generator")},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        stdin=subprocess.DEVNULL,
-        text=True,
-        start_new_session=True,
-    )
+    """Start a command, and wait until Python has."""
+    process = start_python("-c", START, *arguments, cwd=folder)
     assert process.stdout is not None
     assert process.stdout.readline() == "started\n"
     return process

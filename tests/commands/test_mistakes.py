@@ -5,10 +5,7 @@ The mistakes that only a render finds stand in tests/rules/test_bad_input.py.
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -19,7 +16,7 @@ import pytest
 from copier.errors import CopierAnswersInterrupt
 
 import torchsmith as package
-from commanding import Torchsmith
+from commanding import Torchsmith, run_python
 from rendering import ROOT, git
 from torchsmith import catalog, template
 
@@ -282,12 +279,7 @@ sys.argv = ["torchsmith", "--help"]
 from torchsmith.__main__ import main
 sys.exit(main())
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "generator")},
-        capture_output=True,
-        text=True,
-    )
+    done = run_python("-c", code)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "torchsmith: interrupted\n")
 
 
@@ -300,13 +292,7 @@ from torchsmith.__main__ import main
 main()
 print(*(sys.modules.keys() & {"copier", "jinja2", "yaml", "rich", "packaging", "plumbum"}))
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "generator")},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = run_python("-c", code)
     assert "Usage: torchsmith" in done.stdout
     assert done.stdout.splitlines()[-1] == ""
 
@@ -358,20 +344,13 @@ def private() -> Iterator[str]:
     server.server_close()
 
 
-def test_nothing_waits_for_a_password(private: str, tmp_path: Path) -> None:
+def test_nothing_waits_for_a_password(
+    private: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Not copier's git either, which takes its environment when it is imported."""
-    done = subprocess.run(
-        [sys.executable, "-m", "torchsmith.cli", "new", "out", "--template", private],
-        cwd=tmp_path,
-        env={
-            **{key: value for key, value in os.environ.items() if key != "GIT_TERMINAL_PROMPT"},
-            "PYTHONPATH": str(ROOT / "generator"),
-            "COPIER_CACHE_DIR": str(tmp_path / "cache"),
-        },
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-    )
+    monkeypatch.delenv("GIT_TERMINAL_PROMPT", raising=False)
+    command = ("-m", "torchsmith.cli", "new", "out", "--template", private)
+    done = run_python(*command, cwd=tmp_path, COPIER_CACHE_DIR=str(tmp_path / "cache"))
     assert done.returncode == 2
     assert "terminal prompts disabled" in done.stderr
     assert done.stderr.count("\n") == 1

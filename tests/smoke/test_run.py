@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
@@ -13,12 +12,13 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
+from commanding import run_python
 from maintenance.smoke import report
 from maintenance.smoke.answers import HOSTILE, Row, on, space
 from maintenance.smoke.run import Run, choose
 from maintenance.smoke.shrink import MOST_TRIALS
 from maintenance.smoke.trial import Extent, Outcome
-from rendering import ROOT, Renderer
+from rendering import Renderer
 from torchsmith import catalog
 from torchsmith.commands.common import parse
 from torchsmith.errors import InputError
@@ -125,12 +125,7 @@ def test_hostile_answers_are_legal(render: Renderer) -> None:
 
 
 def torchsmith(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "torchsmith.cli", "smoke", *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
+    return run_python("-m", "torchsmith.cli", "smoke", *arguments)
 
 
 def test_the_command_renders_each_answer_and_writes_its_reports(tmp_path: Path) -> None:
