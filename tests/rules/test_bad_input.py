@@ -54,11 +54,15 @@ def test_it_is_one_sentence_and_nothing_is_written(
     ours: bool, mistake: Mistake, render: Renderer, tmp_path: Path
 ) -> None:
     answers, problem, remedy = mistake
-    with pytest.raises(InputError if ours else ValueError, match=re.escape(problem)) as caught:
+
+    def refused() -> None:
         if ours:
             render_for_cli(tmp_path / "new", answers, source=str(render.template))
         else:
             render.fresh(tmp_path / "new", **answers)
+
+    with pytest.raises(InputError if ours else ValueError, match=re.escape(problem)) as caught:
+        refused()
     said = str(caught.value)
     assert remedy in said
     assert "\n" not in said
