@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -143,10 +143,6 @@ class Project:
         """What was asked for, without what came along."""
         custom = self.answers.get("preset") == "custom"
         return set(self.answers.get("features", ()) if custom else self.features)
-
-    def with_template(self, source: str) -> Project:
-        """Return the same project with its template elsewhere."""
-        return replace(self, source=source)
 
     def require_answers_as_rendered(self) -> None:
         """Refuse answers that were edited by hand: the files are still those of the old ones.

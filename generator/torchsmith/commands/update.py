@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -123,7 +123,7 @@ def update(
 
     found = find(project)
     found.require_clean()
-    found = found if template is None else found.with_template(template)
+    found = found if template is None else replace(found, source=template)
     change = Change(parse(data), _version(found, to), template, discard_edits)
     _merge(found, change, yes=yes, as_json=as_json)
 
