@@ -56,7 +56,7 @@ def main() -> None:
         report.save(arguments.json)
     if arguments.write:
         report.save(STORE)
-        pages.write()
+        pages.main()
         (TEMPLATE / "benchmarks" / "build-times.md").write_text(units.page(report.units), "utf-8")
 
 

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from browser import visit
+from maintenance.site import build
 
 if TYPE_CHECKING:
     from selenium.webdriver.chrome.webdriver import WebDriver
+
+
+def opened(window: WebDriver, content: dict[str, Any], folder: Path, link: str = "") -> WebDriver:
+    """Open the page of some content in a window, from a file."""
+    file = folder / "index.html"
+    file.write_text(build.page(content), "utf-8")
+    visit(window, file.as_uri() + link)
+    return window
 
 
 def text(page: WebDriver, id: str) -> str:

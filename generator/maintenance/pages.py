@@ -1,15 +1,12 @@
 """Writes the parts of README.md and docs/ that are generated.
 
 They follow from the release, the catalog, a render and the benchmarks, and stand between
-`<!-- NAME: begin -->` and `<!-- NAME: end -->`. `python -m maintenance.pages` writes all of them,
-`--check` only says which pages are stale.
+`<!-- NAME: begin -->` and `<!-- NAME: end -->`. `python -m maintenance.pages` writes all of them.
 """
 
 from __future__ import annotations
 
-import argparse
 import re
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
@@ -171,28 +168,14 @@ def current(text: str) -> str:
     return _PART.sub(fill, text)
 
 
-def write(*, check: bool = False) -> list[Path]:
-    """Write every page whose parts are stale, or only look, and return these pages."""
-    stale = []
+def main() -> None:
+    """Write every page whose parts are stale, and name it."""
     for page in pages():
         text = page.read_text("utf-8")
         if (wanted := current(text)) != text:
-            stale.append(page)
-            if not check:
-                page.write_text(wanted, "utf-8")
-    return stale
-
-
-def main() -> int:
-    """Write or check."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="say which pages are stale")
-    check = parser.parse_args().check
-    stale = write(check=check)
-    for page in stale:
-        print(f"{page.relative_to(TEMPLATE)}: {'stale' if check else 'written'}")
-    return 1 if stale and check else 0
+            page.write_text(wanted, "utf-8")
+            print(f"{page.relative_to(TEMPLATE)}: written")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

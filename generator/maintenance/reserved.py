@@ -1,12 +1,11 @@
 """The names that a backend cannot have, read from the installed PyTorch.
 
-`python -m maintenance.reserved` rewrites generator/catalog/reserved.yml; with `--check` it only
-says whether the file is stale. A name is reserved if something would break, and the file says what.
+`python -m maintenance.reserved` rewrites generator/catalog/reserved.yml. A name is reserved if
+something would break, and the file says what.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import re
@@ -118,19 +117,5 @@ def collect() -> str:
     )
 
 
-def main() -> int:
-    """Write the file, or with --check compare it."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="say whether the file is stale")
-    arguments = parser.parse_args()
-    text = collect()
-    if not arguments.check:
-        RESERVED.write_text(text, encoding="utf-8")
-    elif RESERVED.read_text(encoding="utf-8") != text:
-        print(f"{RESERVED} is stale: run `make reserved`.", file=sys.stderr)
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    RESERVED.write_text(collect(), "utf-8")

@@ -1,14 +1,11 @@
 """The JSON schema of the answers, by which editors complete and check answers files.
 
-`python -m maintenance.schema` writes it into the template, from where each project gets it; with
-`--check` it only says whether the file is stale.
+`python -m maintenance.schema` writes it into the template, from where each project gets it.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-import sys
 from typing import Any
 
 from torchsmith import catalog
@@ -62,18 +59,5 @@ def text() -> str:
     return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
 
 
-def main() -> int:
-    """Write or check."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="say whether the file is stale")
-    check = parser.parse_args().check
-    if SCHEMA.is_file() and SCHEMA.read_text("utf-8") == text():
-        return 0
-    print(f"{SCHEMA.relative_to(TEMPLATE)}: {'stale' if check else 'written'}")
-    if not check:
-        SCHEMA.write_text(text(), "utf-8")
-    return int(check)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    SCHEMA.write_text(text(), "utf-8")

@@ -159,10 +159,15 @@ def _require_known(names: Sequence[str], pristine: Path) -> None:
     known = _files(pristine)
     for name in names:
         if name not in known:
-            raise InputError(
-                f"the template has no file '{name}' in this project: name one as doctor lists "
-                f"it, from the project's root{did_you_mean(name, known)}"
-            )
+            raise no_file(name, known)
+
+
+def no_file(name: str, known: Sequence[str]) -> InputError:
+    """Return the error that the template has no such file."""
+    return InputError(
+        f"the template has no file '{name}' in this project: name one as doctor lists it, from "
+        f"the project's root{did_you_mean(name, known)}"
+    )
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -67,17 +67,9 @@ class Project:
 
     @cached_property
     def _manifest(self) -> dict[str, Any]:
-        try:
-            manifest = yaml.safe_load((self.root / MANIFEST).read_text("utf-8"))
-        except FileNotFoundError as error:
-            raise InputError(
-                f"{MANIFEST} is missing in '{self.root}': restore it with git"
-            ) from error
-        except yaml.YAMLError as error:
-            raise InputError(f"{MANIFEST} in '{self.root}' was edited: restore it") from error
-        if not isinstance(manifest, dict):
-            raise InputError(f"{MANIFEST} in '{self.root}' was edited: restore it")
-        return manifest
+        if not (self.root / MANIFEST).exists():
+            raise InputError(f"{MANIFEST} is missing in '{self.root}': restore it with git")
+        return _read_mapping(self.root, MANIFEST)
 
     @cached_property
     def moved(self) -> dict[str, str]:
@@ -152,10 +144,6 @@ class Project:
         custom = self.answers.get("preset") == "custom"
         return set(self.answers.get("features", ()) if custom else self.features)
 
-    def with_template(self, source: str) -> Project:
-        """Return the same project with its template elsewhere."""
-        return replace(self, source=source)
-
     def require_answers_as_rendered(self) -> None:
         """Refuse answers that were edited by hand: the files are still those of the old ones.
 
@@ -222,15 +210,25 @@ def find(folder: Path, *, updatable: bool = True) -> Project:
     raise InputError(f"'{folder}' is not in a rendered project: no folder above it has {ANSWERS}")
 
 
-def _load(root: Path, updatable: bool) -> Project:
+def _read_mapping(root: Path, name: str) -> dict[str, Any]:
+    """Return what a file of a project's says.
+
+    Raises:
+        InputError: It was broken by hand.
+    """
     try:
-        answers = yaml.safe_load((root / ANSWERS).read_text("utf-8"))
+        found = yaml.safe_load((root / name).read_text("utf-8"))
     except UnicodeDecodeError as error:
-        raise InputError(f"{ANSWERS} in '{root}' is not UTF-8: restore it with git") from error
+        raise InputError(f"{name} in '{root}' is not UTF-8: restore it with git") from error
     except yaml.YAMLError as error:
-        raise InputError(f"{ANSWERS} in '{root}' is not YAML: restore it with git") from error
-    if not isinstance(answers, dict):
-        raise InputError(f"{ANSWERS} in '{root}' holds no answers: restore it with git")
+        raise InputError(f"{name} in '{root}' is not YAML: restore it with git") from error
+    if not isinstance(found, dict):
+        raise InputError(f"{name} in '{root}' has no lines like 'key: value': restore it with git")
+    return found
+
+
+def _load(root: Path, updatable: bool) -> Project:
+    answers = _read_mapping(root, ANSWERS)
     if updatable and not {"_commit", "_src_path"} <= set(answers):
         raise InputError(
             f"{ANSWERS} in '{root}' names no version of the template: "

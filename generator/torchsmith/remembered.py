@@ -5,7 +5,6 @@ Copier takes the defaults of questions from there too.
 
 from __future__ import annotations
 
-import json
 import os
 import warnings
 from collections.abc import Mapping
@@ -43,7 +42,7 @@ def recall() -> dict[str, str]:
 
 
 def remember(answers: Mapping[str, Any], known: Mapping[str, Any]) -> str:
-    """Write answers into copier's settings, and leave all else in them as it is.
+    """Write answers into copier's settings, unless people have edited these: then say what to add.
 
     Args:
         answers: What the user typed.
@@ -61,18 +60,24 @@ def remember(answers: Mapping[str, Any], known: Mapping[str, Any]) -> str:
     if not new:
         return ""
     file = _file().resolve()
+    lines = _dump({"defaults": new})
     try:
         text = file.read_text("utf-8") if file.exists() else ""
-        changed = _with_defaults(text, new)
-        if changed is None:
-            return f"Not remembered, as {file} is laid out in an unusual way: {', '.join(new)}"
+        before = yaml.safe_load(text) or {}
+        if text not in ("", _dump(before)):  # comments, or a layout of somebody's own
+            return f"To be offered this for your next project too, add to {file}:\n\n{lines}"
+        wanted = {**before, "defaults": {**(before.get("defaults") or {}), **new}}
         file.parent.mkdir(parents=True, exist_ok=True)
         written = file.with_name(f".{file.name}.new")
-        written.write_text(changed, "utf-8")
+        written.write_text(_dump(wanted), "utf-8")
         written.replace(file)
     except (OSError, UnicodeDecodeError) as error:
         return f"Not remembered, as {file} cannot be read or written ({error})"
     return f"Remembered for your next project, in {file}: {' and '.join(new)}"
+
+
+def _dump(settings: Mapping[str, Any]) -> str:
+    return yaml.safe_dump(settings, sort_keys=False, allow_unicode=True)
 
 
 def _file() -> Path:
@@ -85,31 +90,3 @@ def _fits(question: str, answer: Any) -> bool:
     if choices:
         return answer in choices
     return isinstance(answer, str) and answer.isprintable() and answer == answer.strip() != ""
-
-
-def _with_defaults(text: str, new: Mapping[str, Any]) -> str | None:
-    """Return settings with other defaults, or None where they cannot be put among the lines."""
-    before = yaml.safe_load(text) or {}
-    changed = text
-    for key, value in reversed(list(new.items())):
-        changed = _with_default(changed, key, json.dumps(value, ensure_ascii=False))
-    wanted = {**before, "defaults": {**(before.get("defaults") or {}), **new}}
-    try:
-        return changed if yaml.safe_load(changed) == wanted else None
-    except yaml.YAMLError:
-        return None
-
-
-def _with_default(text: str, key: str, value: str) -> str:
-    root = yaml.compose(text, Loader=yaml.SafeLoader)
-    tables = root.value if isinstance(root, yaml.MappingNode) else []
-    table = next((node for name, node in tables if name.value == "defaults"), None)
-    if not isinstance(table, yaml.MappingNode):
-        return f"defaults:\n  {key}: {value}\n{text}"
-    for name, node in table.value:
-        if name.value == key:
-            return text[: node.start_mark.index] + value + text[node.end_mark.index :]
-    start = table.start_mark.index
-    if table.flow_style:
-        return f"{text[: start + 1]}{key}: {value}, {text[start + 1 :]}"
-    return f"{text[:start]}{key}: {value}\n{' ' * table.start_mark.column}{text[start:]}"

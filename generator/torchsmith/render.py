@@ -121,19 +121,17 @@ def render(
     last: Path | None = None,
     ask: bool = False,
     defaults: Mapping[str, Any] | None = None,
-    quiet: bool = True,
 ) -> None:
     """Render the template into ``destination``.
 
     Args:
         destination: A folder that is empty or absent.
-        answers: Answers by question; the others are asked or take their defaults.
-        source: Path or URL of the template.
-        ref: Its branch, tag or commit; None takes the latest tag.
-        last: A file with answers of another version, which take the place of defaults.
+        answers: This and `source`, `ref`, `last` and `defaults` are as a :class:`Job` has them.
+        source: See there.
+        ref: See there.
+        last: See there.
         ask: Whether to ask the questions that have no answer.
-        defaults: What takes the place of the template's defaults.
-        quiet: Whether to say nothing on the way.
+        defaults: See there.
 
     Raises:
         InputError: The answers or the destination are wrong; nothing was written.
@@ -141,7 +139,7 @@ def render(
     require_empty(destination)
     job = Job(answers, source, ref, last, defaults or {})
     with _beside(destination) as stage, cache.scratch() as temporary:
-        _copy(job, job.pin(), stage, temporary, ask=ask, quiet=quiet)
+        _copy(job, job.pin(), stage, temporary, ask=ask)
 
 
 @contextmanager
@@ -234,15 +232,7 @@ def work() -> None:
     pickle.dump(error, sys.stdout.buffer)
 
 
-def _copy(
-    job: Job,
-    pinned: Pin | None,
-    stage: Path,
-    temporary: Path,
-    *,
-    ask: bool = False,
-    quiet: bool = True,
-) -> None:
+def _copy(job: Job, pinned: Pin | None, stage: Path, temporary: Path, *, ask: bool = False) -> None:
     """Let copier render into ``stage``."""
     import copier
     from plumbum import local
@@ -262,7 +252,7 @@ def _copy(
                 vcs_ref=job.ref,
                 defaults=not ask,
                 overwrite=job.last is not None,
-                quiet=quiet,
+                quiet=True,
                 user_defaults=dict(job.defaults),
                 # Equal answers give equal files: what a machine remembers counts in `new` alone.
                 settings=copier.Settings(),

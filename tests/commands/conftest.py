@@ -6,11 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
+import invented
+import tiny
 from commanding import Ended, Torchsmith
 from rendering import Renderer, commit
 from speed import sped_up
 from torchsmith import cli
+from torchsmith.render import render as render_for_cli
 
 
 @pytest.fixture(autouse=True)
@@ -48,3 +52,33 @@ def project(render: Renderer, tmp_path: Path) -> Path:
     shutil.copytree(render(features=["amp"]), path)
     commit(path, "rendered")
     return path
+
+
+@pytest.fixture
+def template(tmp_path: Path) -> Path:
+    """A template with two releases, between which files changed, moved, went and came."""
+    folder = tmp_path / "template"
+    folder.mkdir()
+    tiny.release(folder, "v1.0.0", tiny.FIRST, {})
+    tiny.release(folder, "v2.0.0", tiny.SECOND, tiny.MOVED)
+    return folder
+
+
+@pytest.fixture
+def small(template: Path, tmp_path: Path) -> Path:
+    """A project from the first of them."""
+    folder = tmp_path / "project"
+    render_for_cli(folder, {}, source=str(template), ref="v1.0.0")
+    commit(folder, "rendered")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def six_releases(shared: Path) -> Path:
+    """The invented template; nobody may change it."""
+    folder = shared / "invented"
+    with FileLock(shared / "invented.lock"):
+        if not folder.exists():
+            invented.make(folder.with_suffix(".part"))
+            folder.with_suffix(".part").rename(folder)
+    return folder

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import typer
 
-from commanding import Torchsmith
-from rendering import ROOT
+from commanding import Torchsmith, run_python
 from torchsmith import catalog, cli
 
 
@@ -139,18 +135,8 @@ def test_a_shell_completes_the_commands(shell: str) -> None:
     """The command asks itself for completions, as the script of --show-completion makes it."""
     code = "import sys; from torchsmith.cli import main; sys.argv = ['torchsmith']; main()"
     words = "torchsmith feat"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={
-            **os.environ,
-            "PYTHONPATH": str(ROOT / "generator"),
-            "_TORCHSMITH_COMPLETE": f"complete_{shell}",
-            "_TYPER_COMPLETE_ARGS": words,
-            "_TYPER_COMPLETE_FISH_ACTION": "get-args",
-            "COMP_WORDS": words,
-            "COMP_CWORD": "1",
-        },
-        capture_output=True,
-        text=True,
-    )
+    done = run_python(
+        "-c", code, _TORCHSMITH_COMPLETE=f"complete_{shell}", _TYPER_COMPLETE_ARGS=words,
+        _TYPER_COMPLETE_FISH_ACTION="get-args", COMP_WORDS=words, COMP_CWORD="1",
+    )  # fmt: skip
     assert "features" in done.stdout

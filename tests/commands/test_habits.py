@@ -16,27 +16,6 @@ from tiny import LINES, SECOND, edited, files
 ANSWERS = ".copier-answers.yml"
 
 
-@pytest.fixture
-def template(tmp_path: Path) -> Path:
-    """A template with two releases, between which a file changed, one moved and one went."""
-    folder = tmp_path / "template"
-    folder.mkdir()
-    tiny.release(folder, "v1.0.0", tiny.FIRST, {})
-    tiny.release(folder, "v2.0.0", SECOND, tiny.MOVED)
-    return folder
-
-
-@pytest.fixture
-def small(template: Path, tmp_path: Path) -> Path:
-    """A project from the first release."""
-    from torchsmith.render import render
-
-    folder = tmp_path / "project"
-    render(folder, {}, source=str(template), ref="v1.0.0")
-    commit(folder, "rendered")
-    return folder
-
-
 def in_git(project: Path, *arguments: str) -> None:
     """Do something by git, and commit it."""
     git(project, *arguments)

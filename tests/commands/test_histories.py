@@ -12,13 +12,11 @@ import itertools
 import json
 import random
 import shutil
-import subprocess
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
+from collections.abc import Callable
+from contextlib import redirect_stdout, suppress
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
@@ -26,17 +24,15 @@ import hypothesis.strategies as st
 import pytest
 import typer
 import yaml
-from filelock import FileLock
 from hypothesis import HealthCheck, note, seed, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 import invented
 from commanding import Torchsmith
+from dying import Dead, dying
 from expected import ANSWERS, MANIFEST, Tree, carried, expectation
 from invented import RELEASES, TAGS, Renders, public
 from rendering import commit, contents, git
-from torchsmith import files as product_files
-from torchsmith import git as product_git
 from torchsmith import update as merge
 from torchsmith.commands import update
 from torchsmith.errors import InputError
@@ -57,45 +53,11 @@ End = tuple[int, bool] | None
 
 
 @pytest.fixture(scope="module")
-def renders(shared: Path) -> Renders:
+def renders(six_releases: Path, shared: Path) -> Renders:
     """Renders of the invented template."""
-    template, cache = shared / "invented", shared / "invented-renders"
-    with FileLock(shared / "invented.lock"):
-        if not template.exists():
-            invented.make(template.with_suffix(".part"))
-            template.with_suffix(".part").rename(template)
-        cache.mkdir(exist_ok=True)
-    return Renders(template, cache)
-
-
-class Dead(BaseException):
-    """The process is gone: from here on it does nothing more, nor cleans up."""
-
-
-@contextmanager
-def dying(moment: int, last_words: BaseException | None) -> Iterator[None]:
-    """End the process at one of its steps on the disk: by an exception, or without last words."""
-    steps = itertools.count(1)
-
-    def counted(function: Callable[..., Any]) -> Callable[..., Any]:
-        def step(*arguments: Any, **named: Any) -> Any:
-            now = next(steps)
-            if now == moment and last_words:
-                raise last_words
-            if now >= moment and not last_words:
-                raise Dead
-            return function(*arguments, **named)
-
-        return step
-
-    with ExitStack() as patches:
-        for name in ("replace", "rename", "unlink", "mkdir", "rmdir", "write_text"):
-            patches.enter_context(patch.object(Path, name, counted(getattr(Path, name))))
-        copying = {name: counted(getattr(shutil, name)) for name in ("copy2", "rmtree")}
-        patches.enter_context(patch.object(product_files, "shutil", SimpleNamespace(**copying)))
-        running = SimpleNamespace(**{**vars(subprocess), "run": counted(subprocess.run)})
-        patches.enter_context(patch.object(product_git, "subprocess", running))
-        yield
+    cache = shared / "invented-renders"
+    cache.mkdir(exist_ok=True)
+    return Renders(six_releases, cache)
 
 
 class Histories(RuleBasedStateMachine):

@@ -7,17 +7,15 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from filelock import FileLock
 
 import invented
-from commanding import Torchsmith
-from rendering import ROOT, commit, contents, git
+from commanding import Torchsmith, start_python
+from rendering import commit, contents, git
 from torchsmith.files import swap
 from torchsmith.render import render
 
@@ -32,38 +30,18 @@ sys.exit(main())
 """
 
 
-@pytest.fixture(scope="module")
-def template(shared: Path) -> Path:
-    """The invented template."""
-    template = shared / "invented"
-    with FileLock(shared / "invented.lock"):
-        if not template.exists():
-            invented.make(template.with_suffix(".part"))
-            template.with_suffix(".part").rename(template)
-    return template
-
-
 @pytest.fixture
-def project(template: Path, tmp_path: Path) -> Path:
+def project(six_releases: Path, tmp_path: Path) -> Path:
     """A project from the first release."""
     folder = tmp_path / "project"
-    render(folder, {}, source=str(template), ref=OLD)
+    render(folder, {}, source=str(six_releases), ref=OLD)
     commit(folder, "rendered")
     return folder
 
 
 def started(arguments: list[str], folder: Path) -> subprocess.Popen[str]:
-    """Start a command as a shell does, in a group of its own, which Ctrl-C goes to."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", START, *arguments],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "generator")},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        stdin=subprocess.DEVNULL,
-        text=True,
-        start_new_session=True,
-    )
+    """Start a command, and wait until Python has."""
+    process = start_python("-c", START, *arguments, cwd=folder)
     assert process.stdout is not None
     assert process.stdout.readline() == "started\n"
     return process
@@ -117,9 +95,11 @@ def test_an_update_is_done_or_not(
 
 
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "kill"])
-def test_a_new_project_is_there_or_not(template: Path, tmp_path: Path, by: signal.Signals) -> None:
+def test_a_new_project_is_there_or_not(
+    six_releases: Path, tmp_path: Path, by: signal.Signals
+) -> None:
     def command(name: str) -> list[str]:
-        return ["new", name, "--template", str(template), "--to", NEW, "--defaults"]
+        return ["new", name, "--template", str(six_releases), "--to", NEW, "--defaults"]
 
     took = whole(command("planned"), tmp_path)
     planned = contents(tmp_path / "planned")
@@ -136,15 +116,15 @@ def test_a_new_project_is_there_or_not(template: Path, tmp_path: Path, by: signa
     assert contents(tmp_path / "out" / "foo") == planned
 
 
-def test_of_two_new_projects_in_one_folder_one_is_there(template: Path, tmp_path: Path) -> None:
-    command = ["new", "out", "--template", str(template), "--to", NEW, "--defaults"]
+def test_of_two_new_projects_in_one_folder_one_is_there(six_releases: Path, tmp_path: Path) -> None:
+    command = ["new", "out", "--template", str(six_releases), "--to", NEW, "--defaults"]
     processes = [started(command, tmp_path) for _ in range(2)]
     said = [process.communicate()[1] for process in processes]
     assert sorted(process.returncode for process in processes) == [0, 2]
     lost = next(text for text, each in zip(said, processes, strict=True) if each.returncode)
     assert lost == "torchsmith: 'out' is not empty: name a new folder\n"
     fresh = tmp_path / "fresh"
-    render(fresh, {}, source=str(template), ref=NEW)
+    render(fresh, {}, source=str(six_releases), ref=NEW)
     assert contents(tmp_path / "out") == contents(fresh)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["fresh", "out"]
 
@@ -188,13 +168,15 @@ def test_an_update_that_the_disk_refuses_changes_nothing(
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("fail", [full, read_only])
 def test_a_new_project_that_the_disk_refuses_is_not_begun(
-    template: Path, tmp_path: Path, torchsmith: Torchsmith, monkeypatch: pytest.MonkeyPatch,
+    six_releases: Path, tmp_path: Path, torchsmith: Torchsmith, monkeypatch: pytest.MonkeyPatch,
     fail: Callable[..., None],
 ) -> None:  # fmt: skip
     with monkeypatch.context() as patch:
         patch.setattr(Path, "write_bytes", fail)
         patch.setattr(Path, "replace", fail)
-        done = torchsmith("new", "out/foo", "--template", str(template), "--defaults", cwd=tmp_path)
+        done = torchsmith(
+            "new", "out/foo", "--template", str(six_releases), "--defaults", cwd=tmp_path
+        )
     assert done.status == 2
     assert done.err.startswith("torchsmith: the system refuses 'a file' (")
     assert done.err.count("\n") == 1

@@ -5,10 +5,7 @@ The mistakes that only a render finds stand in tests/rules/test_bad_input.py.
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -19,7 +16,7 @@ import pytest
 from copier.errors import CopierAnswersInterrupt
 
 import torchsmith as package
-from commanding import Torchsmith
+from commanding import Torchsmith, run_python
 from rendering import ROOT, git
 from torchsmith import catalog, template
 
@@ -128,10 +125,11 @@ MISTAKES: dict[str, tuple[str, ...]] = {
     "no project to add to": ("'full' is not in a rendered project", "add", "rng", "--project",
                              "full"),
     "no project for an operator": ("'.' is not in a rendered project", "op", "add", "gelu"),
-    "empty answers": (f"holds no answers: {RESTORE}", "features", "--project", "empty"),
+    "empty answers": (f"has no lines like 'key: value': {RESTORE}", "features", "--project",
+                      "empty"),
     "broken answers": (f"is not YAML: {RESTORE}", "doctor", "--project", "no-yaml"),
-    "a list of answers": (f"holds no answers: {RESTORE}", "op", "add", "gelu", "--project",
-                          "list"),
+    "a list of answers": (f"has no lines like 'key: value': {RESTORE}", "op", "add", "gelu",
+                          "--project", "list"),
     "answers of a project not UTF-8": (f"is not UTF-8: {RESTORE}", "doctor", "--project", "latin"),
     "the same elsewhere": (f"is not UTF-8: {RESTORE}", "update", "--project", "latin"),
     "a name's list elsewhere": ("has no backend_name that is a name", "update", "--project",
@@ -146,8 +144,7 @@ MISTAKES: dict[str, tuple[str, ...]] = {
                    "no-version"),
     "no manifest": (".torchsmith.yml is missing in", "features", "--project", "no-manifest"),
     "an edited manifest": ("was edited: restore it", "features", "--project", "edited-manifest"),
-    "a manifest not UTF-8": (r"a file is not UTF-8, where it says 'parts: S\xf6hne': save it",
-                             "features", "--project", "latin-manifest"),
+    "a manifest not UTF-8": (f"is not UTF-8: {RESTORE}", "features", "--project", "latin-manifest"),
     "not under git": ("is not under git, which updates need: git init", "update", "--project",
                       "good"),
     "both at once": ("preview takes --add or --remove: look at one after the other", "preview",
@@ -178,6 +175,8 @@ MISTAKES: dict[str, tuple[str, ...]] = {
                     "licence=mit"),
     "no licence": ("there is no license 'gpl': choose from apache-2.0", "smoke", "-d",
                    "license=gpl"),
+    "no device": ("there is no device 'cuda': choose from simulator, opencl", "smoke", "-d",
+                  "device=cuda"),
     "no dtype": ("there is no dtype 'float33'; did you mean 'float32'?", "smoke", "-d",
                  "dtypes=[float33]"),
     "a list in a list": ("dtypes is a list, for instance dtypes=bool, not '[[1]]'",
@@ -280,12 +279,7 @@ sys.argv = ["torchsmith", "--help"]
 from torchsmith.__main__ import main
 sys.exit(main())
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "generator")},
-        capture_output=True,
-        text=True,
-    )
+    done = run_python("-c", code)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "torchsmith: interrupted\n")
 
 
@@ -298,13 +292,7 @@ from torchsmith.__main__ import main
 main()
 print(*(sys.modules.keys() & {"copier", "jinja2", "yaml", "rich", "packaging", "plumbum"}))
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "generator")},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = run_python("-c", code)
     assert "Usage: torchsmith" in done.stdout
     assert done.stdout.splitlines()[-1] == ""
 
@@ -356,20 +344,13 @@ def private() -> Iterator[str]:
     server.server_close()
 
 
-def test_nothing_waits_for_a_password(private: str, tmp_path: Path) -> None:
+def test_nothing_waits_for_a_password(
+    private: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Not copier's git either, which takes its environment when it is imported."""
-    done = subprocess.run(
-        [sys.executable, "-m", "torchsmith.cli", "new", "out", "--template", private],
-        cwd=tmp_path,
-        env={
-            **{key: value for key, value in os.environ.items() if key != "GIT_TERMINAL_PROMPT"},
-            "PYTHONPATH": str(ROOT / "generator"),
-            "COPIER_CACHE_DIR": str(tmp_path / "cache"),
-        },
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-    )
+    monkeypatch.delenv("GIT_TERMINAL_PROMPT", raising=False)
+    command = ("-m", "torchsmith.cli", "new", "out", "--template", private)
+    done = run_python(*command, cwd=tmp_path, COPIER_CACHE_DIR=str(tmp_path / "cache"))
     assert done.returncode == 2
     assert "terminal prompts disabled" in done.stderr
     assert done.stderr.count("\n") == 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -14,7 +13,8 @@ import copier
 import pytest
 
 import invented
-from rendering import ROOT, Renderer, commit, contents
+from commanding import start_python
+from rendering import Renderer, commit, contents
 from torchsmith import cache
 from torchsmith.errors import InputError
 from torchsmith.render import Job, render, renders
@@ -23,12 +23,10 @@ OLD, NEW = invented.TAGS[0], invented.TAGS[-1]
 OWNERS = [f"owner-{number}" for number in range(cache.LIMIT + 2)]
 
 
-@pytest.fixture(scope="module")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture
+def template(six_releases: Path) -> Path:
     """The invented template."""
-    folder = tmp_path_factory.mktemp("invented") / "template"
-    invented.make(folder)
-    return folder
+    return six_releases
 
 
 @pytest.fixture(autouse=True)
@@ -94,18 +92,6 @@ template, ref = sys.argv[1:]
 with renders(*(Job({"owner": owner}, template, ref) for owner in "ab")):
     pass
 """
-
-
-def started(code: str, *arguments: str) -> subprocess.Popen[str]:
-    """Start a Python in a group of its own."""
-    return subprocess.Popen(
-        [sys.executable, "-c", code, *arguments],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "generator")},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
 
 
 def wait_for_group(leader: int) -> None:
@@ -227,7 +213,9 @@ def test_where_nothing_can_be_written_all_is_rendered(
 
 def test_several_commands_at_once(template: Path) -> None:
     files_of_one = len(files(job(template))[0])
-    processes = [started(AT_ONCE, str(template), OLD, str(files_of_one)) for _ in range(4)]
+    processes = [
+        start_python("-c", AT_ONCE, str(template), OLD, str(files_of_one)) for _ in range(4)
+    ]
     assert [process.communicate() for process in processes] == [("", "")] * 4
 
 
@@ -236,7 +224,7 @@ def test_what_is_cut_off_is_neither_used_nor_left(
     template: Path, tmp_path: Path, home: Path, by: signal.Signals
 ) -> None:
     for _ in range(2):
-        process = started(HALF, str(template), OLD)
+        process = start_python("-c", HALF, str(template), OLD)
         assert process.stdout is not None
         assert process.stdout.readline() == "half\n"
         process.send_signal(by)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
-import signal
-import subprocess
-import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from rendering import ROOT, commit, contents, git
+from dying import Dead, dying
+from rendering import commit, contents, git
 from torchsmith.files import recover, swap
 
 WRITE = ["changed.txt", "folder/new.txt", "folder/deep/er.txt"]
@@ -52,7 +50,7 @@ def leftovers(root: Path) -> list[str]:
 
 def test_all_of_it(root: Path, source: Path) -> None:
     (source / "folder" / "new.txt").chmod(0o755)
-    swap(root, source, write=WRITE, delete=DELETE, last=lambda: None)
+    swap(root, source, write=WRITE, delete=DELETE)
     assert contents(root) == AFTER
     assert os.access(root / "folder" / "new.txt", os.X_OK)
     assert not (root / "gone").exists()
@@ -78,7 +76,7 @@ def test_none_of_it_where_a_file_cannot_be_written(root: Path, source: Path) -> 
     (root / "folder").write_bytes(b"a file where a folder is needed\n")
     commit(root, "in the way")
     with pytest.raises(OSError, match="folder"):
-        swap(root, source, write=WRITE, delete=DELETE, last=lambda: None)
+        swap(root, source, write=WRITE, delete=DELETE)
     assert git(root, "status", "--porcelain") == ""
     assert leftovers(root) == []
 
@@ -86,53 +84,20 @@ def test_none_of_it_where_a_file_cannot_be_written(root: Path, source: Path) -> 
 def test_none_of_it_where_a_file_is_missing(root: Path, source: Path) -> None:
     (source / "folder" / "deep" / "er.txt").unlink()
     with pytest.raises(FileNotFoundError):
-        swap(root, source, write=WRITE, delete=DELETE, last=lambda: None)
+        swap(root, source, write=WRITE, delete=DELETE)
     assert contents(root) == BEFORE
     assert leftovers(root) == []
 
 
-FILES = json.dumps([WRITE, DELETE])
-
-# Ends its process by itself at the n-th step of the swap that touches a file.
-KILLED = """
-import json, os, signal, sys
-from pathlib import Path
-from torchsmith.files import swap
-root, source, count = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
-write, delete = json.loads(sys.argv[4])
-steps = 0
-def counted(function):
-    def step(*arguments, **named):
-        global steps
-        steps += 1
-        if steps == count:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return function(*arguments, **named)
-    return step
-for name in ("replace", "rename", "unlink", "mkdir", "rmdir"):
-    setattr(Path, name, counted(getattr(Path, name)))
-swap(root, source, write=write, delete=delete, last=lambda: None)
-print("whole")
-"""
-
-
 @pytest.mark.parametrize("count", range(1, 40))
 def test_a_swap_that_was_cut_off_is_undone(root: Path, source: Path, count: int) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", KILLED, *map(str, (root, source, count)), FILES],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "generator")},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode in (0, -signal.SIGKILL), done.stderr
+    with dying(count, None), suppress(Dead):
+        swap(root, source, write=WRITE, delete=DELETE)
     recover(root)
     assert contents(root) in (BEFORE, AFTER)
-    if "whole" in done.stdout:
-        assert contents(root) == AFTER
-    else:
-        assert git(root, "status", "--porcelain") in (
-            "",
-            " M changed.txt\n D gone/old.txt\n?? folder/\n",
-        )
-    swap(root, source, write=WRITE, delete=[], last=lambda: None)
+    assert git(root, "status", "--porcelain") in (
+        "",
+        " M changed.txt\n D gone/old.txt\n?? folder/\n",
+    )
+    swap(root, source, write=WRITE, delete=[])
     assert leftovers(root) == []

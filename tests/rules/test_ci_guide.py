@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import subprocess
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from commanding import run_python
 from rendering import ROOT, Renderer
 from torchsmith import catalog
 
@@ -53,13 +53,7 @@ def test_a_command_works_as_it_is_written(command: str, tmp_path: Path) -> None:
     """In an empty folder."""
     words = shlex.split(command)
     assert words[:2] == ["torchsmith", "smoke"]
-    done = subprocess.run(
-        [sys.executable, "-m", "torchsmith.cli", *words[1:]],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "generator")},
-        capture_output=True,
-        text=True,
-    )
+    done = run_python("-m", "torchsmith.cli", *words[1:], cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout + done.stderr
     named = {word for word in words if word.endswith((".xml", ".html"))}

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from rendering import ROOT
+from maintenance import reserved
 from torchsmith import catalog
 from torchsmith.catalog import name_problem
 
@@ -82,13 +82,7 @@ def test_the_clash_is_named(name: str, owner: str) -> None:
 def test_the_list_is_that_of_the_installed_pytorch() -> None:
     """Stale? `make reserved` writes it anew."""
     pytest.importorskip("torch", reason="the list is read from PyTorch")
-    done = subprocess.run(
-        [sys.executable, "-m", "maintenance.reserved", "--check"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
+    assert reserved.RESERVED.read_text("utf-8") == reserved.collect()
 
 
 def test_renaming_fails_or_misleads_for_words_on_the_list_and_works_for_others() -> None:

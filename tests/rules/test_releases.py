@@ -146,16 +146,6 @@ def test_edits_are_kept_and_all_else_is_as_a_fresh_render(
     assert git(project, "diff", "--name-only", "--diff-filter=U") == ""
 
 
-def test_where_both_changed_a_line_both_are_shown(history: Path, tmp_path: Path) -> None:
-    project = rendered(history, tmp_path / "project", "v0.0.2")
-    edit(project / ".gitignore", lambda text: text.replace("/a-line-that-went/", "/ours/"))
-    commit(project, "edited")
-    update(project, ref=NOW)
-    text = (project / ".gitignore").read_text("utf-8")
-    assert "<<<<<<< yours\n/ours/\n" in text
-    assert git(project, "diff", "--name-only", "--diff-filter=U").split() == [".gitignore"]
-
-
 def test_a_question_can_be_renamed_and_keeps_its_answer(history: Path, tmp_path: Path) -> None:
     template = tmp_path / "template"
     subprocess.run(["git", "clone", "--quiet", str(history), str(template)], check=True)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from browser import chromium, visit
+from browser import chromium
+from choosing import opened
 from maintenance.site import build
 from rendering import Renderer
 
@@ -30,7 +31,4 @@ def browser() -> Iterator[WebDriver]:
 @pytest.fixture
 def page(browser: WebDriver, content: dict[str, Any], tmp_path: Path) -> WebDriver:
     """The page, just opened, from a file."""
-    file = tmp_path / "index.html"
-    file.write_text(build.page(content), "utf-8")
-    visit(browser, file.as_uri())
-    return browser
+    return opened(browser, content, tmp_path)

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from browser import chromium, visit
-from choosing import feature, retype, shown, text, unfold
-from maintenance.site import build
+from browser import chromium
+from choosing import feature, opened, retype, shown, text, unfold
 from rendering import ROOT, Renderer, contents
 
 if TYPE_CHECKING:
@@ -63,11 +62,10 @@ def test_what_is_taken_along_renders_what_is_shown(
 def test_both_commands_are_seen_on_a_phone_without_scrolling(
     link: str, content: dict[str, Any], tmp_path: Path
 ) -> None:
-    (tmp_path / "index.html").write_text(build.page({**content, "source": "gh:a/b"}), "utf-8")
     with chromium() as window:
         phone = {"width": 375, "height": 667, "deviceScaleFactor": 1, "mobile": True}
         window.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
-        visit(window, (tmp_path / "index.html").as_uri() + link)
+        opened(window, {**content, "source": "gh:a/b"}, tmp_path, link)
         size = window.execute_script("return [innerWidth, innerHeight, scrollY]")
         assert size == [375, 667, 0]
         for id in ("command", "copy", "new", "copy-new"):

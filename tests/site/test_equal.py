@@ -5,15 +5,14 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any
 
-import jinja2
 import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from maintenance.site import compile
 from rendering import HOSTILE, Renderer, contents
 from torchsmith import catalog
+from torchsmith.jinja import environment
 from torchsmith.template import CATALOG
 
 if TYPE_CHECKING:
@@ -171,6 +170,5 @@ def test_what_yaml_cannot_hold_on_one_line_is_refused(page: WebDriver, text: str
 
 def text_problem(text: str) -> str:
     """What the template's macro says of a description, as Jinja itself runs it."""
-    environment = compile.environment().overlay(loader=jinja2.FileSystemLoader(CATALOG))
-    names: Any = environment.get_template("names.jinja").make_module()
+    names: Any = environment(CATALOG).get_template("names.jinja").make_module()
     return str(names.text_problem("description", text, 200)).strip()

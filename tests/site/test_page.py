@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from browser import chromium, complaints, visit
-from choosing import CONTRAST, feature, retype, shown, text, unfold
+from browser import chromium, complaints
+from choosing import CONTRAST, feature, opened, retype, shown, text, unfold
 from maintenance.site import build
 from maintenance.site.compile import UnknownConstructError, compile_template
 from rendering import ROOT, Renderer
@@ -71,8 +71,7 @@ def test_defaults_and_limits_are_the_templates(
         questions[name]["default"] = compile_template(default, name)
     limit = "{= names.text_problem('vendor', vendor, 5) | trim =}"
     questions["vendor"]["validator"] = compile_template(limit, "vendor")
-    (tmp_path / "index.html").write_text(build.page(changed), "utf-8")
-    visit(browser, (tmp_path / "index.html").as_uri())
+    opened(browser, changed, tmp_path)
     assert text(browser, "command").count("-d ") == 1
     assert "-d backend_name=acme" in text(browser, "command")
     asked = browser.execute_script("return answersGiven()")
@@ -90,8 +89,7 @@ def test_what_a_feature_requires_is_shown_and_comes_along(
     changed = copy.deepcopy(content)
     first, second = list(catalog.features())[:2]
     changed["catalog"]["values"]["catalog"][first]["requires"] = [second]
-    (tmp_path / "index.html").write_text(build.page(changed), "utf-8")
-    visit(browser, (tmp_path / "index.html").as_uri())
+    opened(browser, changed, tmp_path)
     assert f"Requires {second}." in browser.find_element("id", "features").text
     browser.find_element("id", "none").click()
     owned = catalog.features()[second].paths[0].lstrip("/")
@@ -106,9 +104,8 @@ def test_texts_stand_out_and_nothing_is_cut_off_on_a_phone(
     dark: bool, content: dict[str, Any], tmp_path: Path
 ) -> None:
     """By WCAG's measure of contrast: 4.5 to 1 for text."""
-    (tmp_path / "index.html").write_text(build.page(content), "utf-8")
     with chromium(width=500, height=900, dark=dark) as window:
-        visit(window, (tmp_path / "index.html").as_uri())
+        opened(window, content, tmp_path)
         query = "return matchMedia('(prefers-color-scheme: dark)').matches"
         assert window.execute_script(query) is dark
         retype(window, "backend_name", "cuda")
@@ -131,8 +128,7 @@ def test_texts_stand_out_and_nothing_is_cut_off_on_a_phone(
 def test_the_documentation_is_linked_where_it_is_on_the_web(
     source: str, address: str | None, browser: WebDriver, render: Renderer, tmp_path: Path
 ) -> None:
-    (tmp_path / "index.html").write_text(build.page(build.data(render.template, source)), "utf-8")
-    visit(browser, (tmp_path / "index.html").as_uri())
+    opened(browser, build.data(render.template, source), tmp_path)
     links = browser.find_elements("link text", "Documentation")
     assert [link.get_attribute("href") for link in links] == ([address] if address else [])
 

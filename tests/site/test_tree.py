@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from browser import chromium, visit
-from choosing import CONTRAST, feature, retype, shown, text, unfold
-from maintenance.site import build
+from browser import chromium
+from choosing import CONTRAST, feature, opened, retype, shown, text, unfold
 from rendering import Renderer, contents
 
 if TYPE_CHECKING:
@@ -131,9 +130,8 @@ def test_colours_change_no_letter_of_a_file(page: WebDriver) -> None:
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("path", ["csrc/amp/autocast.cpp", "pyproject.toml", "mkdocs.yml"])
 def test_colours_stand_out(path: str, dark: bool, content: dict[str, Any], tmp_path: Path) -> None:
-    (tmp_path / "index.html").write_text(build.page(content), "utf-8")
     with chromium(dark=dark) as window:
-        visit(window, f"{(tmp_path / 'index.html').as_uri()}#file={path}")
+        opened(window, content, tmp_path, f"#file={path}")
         assert text(window, "path") == path
         found = window.execute_script(CONTRAST)
         tokens = window.find_elements("css selector", "#content .token")

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from browser import visit
+from choosing import opened
 from maintenance.site import build
 from rendering import HOSTILE, Renderer, commit, contents
 
@@ -32,10 +32,8 @@ def test_unpacked_it_is_what_copier_renders(
     commit(template, "executable", tag="v1.0.1")
     project = Renderer(template, tmp_path).fresh(tmp_path / "project", **HOSTILE)
 
-    page = tmp_path / "index.html"
-    page.write_text(build.page(build.data(template, str(template))), "utf-8")
     answers = {**HOSTILE, "dtypes": ",".join(HOSTILE["dtypes"])}
-    visit(browser, f"{page.as_uri()}#{urlencode(answers)}")
+    opened(browser, build.data(template, str(template)), tmp_path, f"#{urlencode(answers)}")
     folder = "torch-" + HOSTILE["backend_name"].replace("_", "-")
     first, second = (download(browser, tmp_path / name) for name in ("first", "second"))
     assert first.name == f"{folder}.zip"

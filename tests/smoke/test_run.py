@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
@@ -13,12 +12,13 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
+from commanding import run_python
 from maintenance.smoke import report
 from maintenance.smoke.answers import HOSTILE, Row, on, space
 from maintenance.smoke.run import Run, choose
 from maintenance.smoke.shrink import MOST_TRIALS
 from maintenance.smoke.trial import Extent, Outcome
-from rendering import ROOT, Renderer
+from rendering import Renderer
 from torchsmith import catalog
 from torchsmith.commands.common import parse
 from torchsmith.errors import InputError
@@ -99,23 +99,6 @@ def test_the_command_of_a_row_gives_that_row_alone() -> None:
         assert again.answers(rows[0]) == axes.answers(row)
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        (["licence=mit"], "there is no question 'licence'; did you mean 'license'"),
-        (["license=gpl"], "there is no license 'gpl': choose from apache-2.0, "),
-        (["device=cuda"], "there is no device 'cuda': choose from simulator, opencl"),
-        (["features=[amp"], "features is a list, for instance features=amp"),
-        (["features=[apm]"], "there is no feature 'apm'; did you mean 'amp'"),
-        (["dtypes=float32,float33"], "there is no dtype 'float33'; did you mean 'float32'"),
-        (["preset=full", "features=amp"], "preset=custom only"),
-    ],
-)
-def test_answers_that_make_no_sense_are_refused(given: list[str], words: str) -> None:
-    with pytest.raises(InputError, match=words):
-        space(parse(given))
-
-
 @pytest.mark.parametrize("shard", ["0/2", "3/2", "1", "a/b", "/"])
 def test_a_shard_is_one_of_several(shard: str) -> None:
     with pytest.raises(InputError, match="write for instance 1/4"):
@@ -142,12 +125,7 @@ def test_hostile_answers_are_legal(render: Renderer) -> None:
 
 
 def torchsmith(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "torchsmith.cli", "smoke", *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
+    return run_python("-m", "torchsmith.cli", "smoke", *arguments)
 
 
 def test_the_command_renders_each_answer_and_writes_its_reports(tmp_path: Path) -> None:

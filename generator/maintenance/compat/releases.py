@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -10,7 +9,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from torchsmith import catalog
+from torchsmith import cache, catalog
 from torchsmith.errors import InputError
 
 AARCH64 = "manylinux_2_28_aarch64"
@@ -26,12 +25,6 @@ def window() -> list[str]:
     return [str(version) for version in versions]
 
 
-def cache() -> Path:
-    """Return the folder for downloads."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "torchsmith"
-
-
 def sources(minor: str, platform: str | None = None) -> Path:
     """Return a folder that holds ``torch/`` of the newest release of a minor version.
 
@@ -43,7 +36,7 @@ def sources(minor: str, platform: str | None = None) -> Path:
             f"PyTorch {minor} is outside the versions of a rendered project: "
             f"choose from {', '.join(window())}"
         )
-    folder = cache() / "-".join(filter(None, (f"torch-{minor}", platform)))
+    folder = cache.root() / "-".join(filter(None, (f"torch-{minor}", platform)))
     if not folder.exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:

@@ -6,14 +6,12 @@ the template itself. Jinja parses it here; what the interpreter does not support
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
-import jinja2
 from jinja2 import nodes
-from jinja2_ansible_filters import AnsibleCoreFiltersExtension
 
-from torchsmith import catalog
+from torchsmith.jinja import environment
+from torchsmith.template import CATALOG
 
 FILTERS = {
     "default", "first", "join", "last", "length", "list", "lower", "map", "regex_replace",
@@ -34,16 +32,6 @@ class UnknownConstructError(Exception):
     """The template uses something that the page's interpreter does not support."""
 
 
-@cache
-def environment() -> jinja2.Environment:
-    """Return Jinja as copier sets it up for the template."""
-    options: dict[str, Any] = {
-        **catalog.load("settings")["_envops"],
-        "undefined": jinja2.StrictUndefined,
-    }
-    return jinja2.Environment(extensions=[AnsibleCoreFiltersExtension], **options)
-
-
 def compile_template(source: str, name: str) -> list[Node]:
     """Return a template's body as data.
 
@@ -51,7 +39,7 @@ def compile_template(source: str, name: str) -> list[Node]:
         UnknownConstructError: naming the file and what in it the page cannot do.
     """
     try:
-        return _body(environment().parse(source).body)
+        return _body(environment(CATALOG).parse(source).body)
     except UnknownConstructError as error:
         raise UnknownConstructError(
             f"{name}: the page's interpreter cannot do {error}: teach it in maintenance/site, "
@@ -61,7 +49,7 @@ def compile_template(source: str, name: str) -> list[Node]:
 
 def compile_macros(source: str, wanted: set[str]) -> dict[str, Node]:
     """Return some macros of a file, with their parameters."""
-    found = environment().parse(source).find_all(nodes.Macro)
+    found = environment(CATALOG).parse(source).find_all(nodes.Macro)
     return {
         macro.name: [[argument.name for argument in macro.args], _body(macro.body)]
         for macro in found

@@ -11,7 +11,7 @@ import typer
 
 from maintenance.smoke import STAGES, STRENGTHS
 from torchsmith.commands.checks import require_output, require_template
-from torchsmith.commands.common import FOUND, Json, console, parse, print_json, say
+from torchsmith.commands.common import FOUND, Data, Json, console, parse, print_json, say
 from torchsmith.errors import require_choice
 
 if TYPE_CHECKING:
@@ -29,12 +29,7 @@ def smoke(
     ] = "pairwise",
     shard: Annotated[str, typer.Option(metavar="I/N", help="The I-th of N parts.")] = "1/1",
     jobs: Annotated[int, typer.Option(min=1, metavar="N", help="How many builds at a time.")] = 1,
-    data: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--data", "-d", metavar="KEY=VALUE", help="An answer that all have; may be repeated."
-        ),
-    ] = None,
+    data: Data = None,
     until: Annotated[
         str, typer.Option(metavar="STAGE", help="Stop after: render, build or test.")
     ] = "test",

@@ -42,6 +42,19 @@ ProjectIfAny = Annotated[
     ),
 ]
 
+BuildPython = Annotated[
+    str | None,
+    typer.Option(
+        "--python",
+        metavar="PROGRAM",
+        help="The Python to build with; by default the active environment's.",
+    ),
+]
+Data = Annotated[
+    list[str] | None,
+    typer.Option("--data", "-d", metavar="KEY=VALUE", help="An answer; may be repeated."),
+]
+
 
 class Command(TyperCommand):
     """A command whose usage line names its arguments in words: NAME..., [FOLDER]."""

@@ -14,13 +14,14 @@ from torchsmith.commands.common import (
     DRIFTED,
     FOUND,
     OUTDATED,
+    BuildPython,
     Json,
     ProjectIfAny,
     print_json,
     print_table,
     working,
 )
-from torchsmith.errors import InputError, did_you_mean
+from torchsmith.errors import InputError
 
 if TYPE_CHECKING:
     from torchsmith.doctor import Finding
@@ -30,12 +31,7 @@ if TYPE_CHECKING:
 
 def doctor(
     project: ProjectIfAny = None,
-    python: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PROGRAM", help="The Python that builds; by default the active environment's."
-        ),
-    ] = None,
+    python: BuildPython = None,
     drift: Annotated[
         bool,
         typer.Option(
@@ -119,6 +115,7 @@ def _require_known(project: Project, name: str) -> None:
         InputError: The template has no such file.
     """
     from torchsmith import git
+    from torchsmith.drift import no_file
 
     under_git = shutil.which("git") and git.root_of(project.root)
     inside = not Path(name).is_absolute() and ".." not in Path(name).parts
@@ -126,10 +123,7 @@ def _require_known(project: Project, name: str) -> None:
         return
     if not inside or not git.git(project.root, "log", "-1", "--format=%h", "--all", "--", name):
         known = git.git(project.root, "ls-files").splitlines() if under_git else []
-        raise InputError(
-            f"the template has no file '{name}' in this project: name one as doctor lists it, "
-            f"from the project's root{did_you_mean(name, known)}"
-        )
+        raise no_file(name, known)
 
 
 def _require_kept(project: Project, name: str) -> None:

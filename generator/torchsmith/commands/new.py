@@ -7,20 +7,28 @@ import shlex
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from torchsmith.commands.checks import require_template, require_writable, understood
-from torchsmith.commands.common import FOUND, Json, parse, print_json, say, working
+from torchsmith.commands.common import (
+    FOUND,
+    BuildPython,
+    Data,
+    Json,
+    parse,
+    print_json,
+    say,
+    working,
+)
 from torchsmith.errors import InputError
 
 if TYPE_CHECKING:
     from torchsmith.project import Project
-
-Result = TypeVar("Result")
 
 ELSEWHERE = "name another with --template"
 """What to do where the template cannot be reached."""
@@ -33,10 +41,7 @@ def new(
             metavar="FOLDER", help="Folder to write: new, or empty.", show_default=False
         ),
     ],
-    data: Annotated[
-        list[str] | None,
-        typer.Option("--data", "-d", metavar="KEY=VALUE", help="An answer; may be repeated."),
-    ] = None,
+    data: Data = None,
     answers: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="YAML file of answers; --data goes before it."),
@@ -56,12 +61,7 @@ def new(
         bool, typer.Option("--build", help="Build it and install it into the environment.")
     ] = False,
     test: Annotated[bool, typer.Option("--test", help="Build it and run its tests.")] = False,
-    python: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PROGRAM", help="The Python to build with; by default the active environment's."
-        ),
-    ] = None,
+    python: BuildPython = None,
     template: Annotated[
         str | None,
         typer.Option(
@@ -316,29 +316,28 @@ def _commit(project: Project, report: dict[str, Any]) -> None:
 
 
 def _build_and_test(destination: Path, python: str, report: dict[str, Any], *, test: bool) -> None:
-    from torchsmith.building import StepError, install
-    from torchsmith.building import test as run_tests
+    from torchsmith import building
 
     try:
-        _step("Building", lambda progress: install(destination, python, progress))
+        with _timed("Building") as progress:
+            building.install(destination, python, progress)
         report["installed"] = True
         if test:
-            report["tests"] = _step(
-                "Testing", lambda progress: run_tests(destination, python, progress)
-            )
+            with _timed("Testing") as progress:
+                report["tests"] = building.test(destination, python, progress)
             say(f"  {report['tests']}")
-    except StepError as error:
+    except building.StepError as error:
         say(str(error))
         raise typer.Exit(FOUND) from error
 
 
-def _step(name: str, run: Callable[[Callable[[str], None]], Result]) -> Result:
-    """Run a long step, show how far it is, and say how long it took."""
+@contextmanager
+def _timed(step: str) -> Iterator[Callable[[str], None]]:
+    """Show how far a long step is, and say how long it took."""
     start = time.monotonic()
-    with working(name) as progress:
-        result = run(progress)
-    say(f"{name} took {time.monotonic() - start:.0f} s.")
-    return result
+    with working(step) as progress:
+        yield progress
+    say(f"{step} took {time.monotonic() - start:.0f} s.")
 
 
 def _say_what_is_next(destination: Path, project: Project, report: dict[str, Any]) -> None:

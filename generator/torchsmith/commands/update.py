@@ -9,7 +9,7 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +17,7 @@ import typer
 
 from torchsmith.commands.common import (
     FOUND,
+    Data,
     Json,
     ProjectFolder,
     console,
@@ -41,10 +42,6 @@ To = Annotated[
         "the last release, anything else to the template's HEAD.",
         show_default=False,
     ),
-]
-Data = Annotated[
-    list[str] | None,
-    typer.Option("--data", "-d", metavar="KEY=VALUE", help="An answer to change; may be repeated."),
 ]
 Template = Annotated[
     str | None,
@@ -127,7 +124,7 @@ def update(
 
     found = find(project)
     found.require_clean()
-    found = found if template is None else found.with_template(template)
+    found = found if template is None else replace(found, source=template)
     change = Change(parse(data), _version(found, to), template, discard_edits)
     _merge(found, change, yes=yes, as_json=as_json)
 
@@ -256,24 +253,17 @@ def _merge(project: Project, change: Change, *, yes: bool, as_json: bool) -> Non
 
 
 def _report(plan: Plan) -> dict[str, Any]:
-    return {
-        "before": plan.before,
-        "after": plan.after,
-        "features": plan.features,
-        "added": plan.added,
-        "changed": plan.changed,
-        "removed": plan.removed,
-        "moved": plan.moved,
-        "renamed": plan.renamed,
-        "deleted": plan.deleted,
-        "own": plan.own,
-        "lost": plan.lost,
-        "conflicts": plan.conflicts,
-    }
+    shown = ("before", "after", "features", "added", "changed", "removed", "moved", "renamed",
+             "deleted", "own", "lost", "conflicts")  # fmt: skip
+    return {name: getattr(plan, name) for name in shown}
 
 
 def _show(project: Project, plan: Plan) -> None:
     out = console()
+
+    def line(text: str, style: str) -> None:
+        out.print(text, style=style, soft_wrap=True)
+
     if plan.empty:
         out.print(f"Nothing to do: {project.root.name} has all of {plan.after} with these answers.")
         return
@@ -288,43 +278,29 @@ def _show(project: Project, plan: Plan) -> None:
         for path in paths:
             note = "  with your edits in it" if path in plan.lost else ""
             note = "  conflicts with your edits" if path in plan.conflicts else note
-            out.print(f"  {mark} {path}{note}", style=style, soft_wrap=True)
+            line(f"  {mark} {path}{note}", style)
     for old, new in plan.moved.items():
-        out.print(f"  your edits of {old} follow it to {new}", style="green", soft_wrap=True)
+        line(f"  your edits of {old} follow it to {new}", "green")
     for old, new in plan.renamed.items():
-        out.print(
-            f"  you renamed {old}; {new} takes what the template changed in it",
-            style="green",
-            soft_wrap=True,
-        )
+        line(f"  you renamed {old}; {new} takes what the template changed in it", "green")
     for path in plan.deleted:
-        out.print(
-            f"  ! you deleted {path}, which the template changed: it stays away",
-            style="yellow",
-            soft_wrap=True,
-        )
+        line(f"  ! you deleted {path}, which the template changed: it stays away", "yellow")
     for path, reason in plan.own.items():
-        out.print(f"  ! {path} {reason}", style="yellow", soft_wrap=True)
+        line(f"  ! {path} {reason}", "yellow")
     kept = [path for path in plan.lost if path in plan.conflicts]
     for path in kept:
-        out.print(
-            f"  ! {path}  goes, but for your edits, which stay as a conflict",
-            style="red",
-            soft_wrap=True,
-        )
+        line(f"  ! {path}  goes, but for your edits, which stay as a conflict", "red")
     if kept:
-        out.print(
+        line(
             "Merge what you need of these into other files, then git rm them; --discard-edits "
             "removes them at once.",
-            style="bold red",
-            soft_wrap=True,
+            "bold red",
         )
     elif plan.lost:
-        out.print(
+        line(
             f"{len(plan.lost)} of the files that go away hold edits of yours. Git keeps them: "
             f"git show {shlex.quote(f'HEAD:{plan.lost[0]}')}",
-            style="bold red",
-            soft_wrap=True,
+            "bold red",
         )
 
 
