@@ -62,7 +62,7 @@ endif
 test-all: $(READY)  ## every test, as a night and a release run them: other projects are built, too
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup tests
 
-faults: $(READY)  ## plant faults one by one, and say which tests catch each: hours; WORDS="autocast" for some of them
+faults: $(READY)  ## plant faults one by one, and say which tests catch each: an hour or more; WORDS="autocast" for some of them
 	PYTHONPATH=generator:tests $(BIN)/python -m faults $(WORDS)
 
 lint: $(READY)  ## formatting and types of our own Python

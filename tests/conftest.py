@@ -16,6 +16,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     changed = changes.changed(ROOT)
     for item in items:
         depends = item.get_closest_marker("depends_on")
+        for path in depends.args if depends else ():
+            if not (ROOT / path).exists():
+                raise pytest.UsageError(f"{item.nodeid} depends on {path}, which is not there")
         if depends and not changes.concern(changed, depends.args):
             item.add_marker("nightly")
 

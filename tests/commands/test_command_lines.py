@@ -15,6 +15,10 @@ from filelock import FileLock
 from rendering import ROOT, Renderer, commit, snapshot
 from torchsmith import cli
 
+pytestmark = pytest.mark.depends_on(
+    "docs", "generator/torchsmith", "generator/catalog", "generator/maintenance/smoke"
+)
+
 BIN = Path(sys.executable).parent
 PAGES = [*sorted((ROOT / "docs" / "commands").glob("*.md")), ROOT / "docs" / "updates.md"]
 BLOCK = re.compile(r"^```sh\n(.*?)^```", re.M | re.S)

@@ -14,6 +14,12 @@ import yaml
 
 from rendering import GIT_ENVIRONMENT, ROOT, Renderer, commit, git, snapshot
 
+pytestmark = pytest.mark.depends_on(
+    "generator/torchsmith",
+    "template/.github/workflows/update.yml",
+    "template/.gitlab/update.yml",
+)
+
 PROVIDERS = ("github", "gitlab")
 # What a program of CI's was called with, an argument a line and a file that is named along with it.
 RECORD = """#!/bin/sh

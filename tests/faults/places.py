@@ -25,7 +25,7 @@ class NotBuiltError(Exception):
 
 
 def pytest(python: str, folder: Path, variables: dict[str, str], *arguments: str) -> set[str]:
-    """Run tests; return the files of those that failed, or what else went wrong."""
+    """Run tests; return the files of those that failed, or how the run of the first ended."""
     command = [python, "-m", "pytest", "-q", "-rfE", "-p", "no:cacheprovider", *arguments]
     with subprocess.Popen(
         command,
@@ -40,10 +40,10 @@ def pytest(python: str, folder: Path, variables: dict[str, str], *arguments: str
             said, _ = running.communicate(timeout=LONGEST)
         except subprocess.TimeoutExpired:
             os.killpg(running.pid, 9)
-            return {"hangs"}
+            return {f"{arguments[0]} hangs"}
     if running.returncode in (0, 5):  # 5: none was collected
         return set()
-    return set(FAILED.findall(said)) or {f"ends with {running.returncode}"}
+    return set(FAILED.findall(said)) or {f"{arguments[0]} ends with {running.returncode}"}
 
 
 def folders(root: Path, *parents: str) -> Iterator[str]:
