@@ -21,7 +21,7 @@ def commands() -> Iterator[tuple[str, ...]]:
         assert isinstance(group.typer_instance, typer.Typer)
         for info in group.typer_instance.registered_commands:
             assert info.callback
-            yield (str(group.name), info.callback.__name__)
+            yield (str(group.name), info.name or info.callback.__name__)
 
 
 COMMANDS = list(commands())
@@ -75,7 +75,7 @@ def test_every_command_has_help_with_an_example(
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_usage_lines_are_words(command: tuple[str, ...], torchsmith: Torchsmith) -> None:
     usage, _, _ = torchsmith(*command, "--help").out.partition("\n\n")
-    words = r"(\s+([A-Z]+(\.\.\.)?|\[[A-Z]+\]))*"
+    words = r"(\s+([A-Z]+(\.\.\.)?|\[[A-Z]+(\.\.\.)?\]))*"
     assert re.fullmatch(rf"Usage: torchsmith {' '.join(command)} \[OPTIONS\]{words}", usage), usage
 
 
@@ -84,6 +84,7 @@ def test_usage_lines_are_words(command: tuple[str, ...], torchsmith: Torchsmith)
     [
         (("add",), "add [OPTIONS] FEATURE..."),
         (("names",), "names [OPTIONS] NAME..."),
+        (("diff",), "diff [OPTIONS] [FILE...]"),
         (("new",), "new [OPTIONS] FOLDER"),
         (("doctor",), "doctor [OPTIONS]"),
         (("op", "add"), "op add [OPTIONS] OPERATOR"),
@@ -96,7 +97,9 @@ def test_usage_lines_say_what_is_given(
 
 
 def test_one_thing_has_one_name_in_all_commands(torchsmith: Torchsmith) -> None:
-    projects = {"features", "add", "remove", "update", "preview", "doctor", "device new", "op add"}
+    projects = {
+        "features", "add", "remove", "update", "preview", "diff", "doctor", "device new", "op add",
+    }  # fmt: skip
     versions = {"new", "update", "preview"}
     for command in COMMANDS:
         name = " ".join(command)

@@ -267,8 +267,8 @@ def test_what_is_ignored_is_not_told_and_survives_updates(
 
 
 @pytest.fixture
-def no_renders(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fail where something is rendered, which takes seconds."""
+def no_renders(monkeypatch: pytest.MonkeyPatch, project: Path) -> None:
+    """Fail where something is rendered but the project, which takes seconds."""
 
     def rendered(*_: object, **__: object) -> None:
         raise AssertionError("rendered")

@@ -176,6 +176,7 @@ def diff(
         ),
     ] = None,
     project: ProjectFolder = Path(),
+    as_json: Json = False,
 ) -> None:
     """Show how files differ from what the project's version of the template renders.
 
@@ -189,7 +190,10 @@ def diff(
     found = find(project)
     with working("Rendering what the answers give"):
         text = text_diff(found, files or [])
-    _show_diff(text)
+    if as_json:
+        print_json({"diff": text})
+    else:
+        _show_diff(text)
 
 
 def _version(project: Project, to: str | None) -> str:
