@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -125,3 +126,12 @@ def files(folder: Path) -> Iterator[PurePosixPath]:
 def contents(folder: Path) -> dict[str, bytes]:
     """Return every file under ``folder`` with its bytes."""
     return {str(path): (folder / path).read_bytes() for path in files(folder)}
+
+
+def contents_but_for_answers(folder: Path) -> dict[str, bytes]:
+    """Return every file with its bytes, without the answers, which two files have."""
+    tree = contents(folder)
+    del tree[".copier-answers.yml"]
+    manifest = tree[".torchsmith.yml"]
+    tree[".torchsmith.yml"] = re.sub(rb"(?m)^answers:\n(  .*\n)+", b"", manifest)
+    return tree
