@@ -48,6 +48,9 @@ def test_there_is_one_for_each_provider() -> None:
     assert [block[0] for block in BLOCKS] == [".github/workflows/device.yml", ".gitlab-ci.yml"]
 
 
+@pytest.mark.depends_on(
+    "docs/ci.md", "generator/catalog", "generator/maintenance/smoke", "generator/torchsmith"
+)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_works_as_it_is_written(command: str, tmp_path: Path) -> None:
     """In an empty folder."""
