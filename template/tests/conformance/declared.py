@@ -66,9 +66,9 @@ def comparison(operator: str, aspect: str, dtype: torch.dtype) -> dict[str, Any]
 
 
 def on_cpu(operator: str) -> bool | None:
-    """Return whether samples run on the CPU, or None with a PyTorch of which nothing is said."""
+    """Return whether samples run on the CPU, or None where that is open, as with another PyTorch."""
     table = KNOWN["on_cpu"]
-    if not torch.__version__.startswith(f"{table['torch']}."):
+    if operator in table["either"] or not torch.__version__.startswith(f"{table['torch']}."):
         return None
     return operator in table["operators"]
 
