@@ -313,7 +313,8 @@ def _beside(destination: Path) -> Iterator[Path]:
 def _move(stage: Path, destination: Path) -> None:
     """Put a folder in the place of one that is absent or empty but for git's folder."""
     if Path.cwd().is_relative_to(destination.absolute()):
-        return _fill(destination, stage)
+        _fill(destination, stage)
+        return
     repository = destination / ".git"
     if repository.exists() and not (stage / ".git").exists():
         repository.rename(stage / ".git")
@@ -324,7 +325,6 @@ def _move(stage: Path, destination: Path) -> None:
             raise
     else:
         stage.replace(destination)
-    return None
 
 
 def _fill(destination: Path, stage: Path) -> None:
@@ -336,7 +336,7 @@ def _fill(destination: Path, stage: Path) -> None:
     require_empty(destination)
     moved: list[Path] = []
     try:
-        for entry in stage.iterdir():
+        for entry in list(stage.iterdir()):
             moved.append(entry.rename(destination / entry.name))
     except BaseException:
         for entry in moved:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -125,7 +125,8 @@ def newest(project: Project) -> str:
     installed goes to its own release, which it has with it.
     """
     if is_release() and project.source == REPOSITORY and project.version.startswith("v"):
-        return max(TAG, project.version, key=lambda tag: Version(tag.partition("-")[0]))
+        with suppress(InvalidVersion):  # somebody wrote it there, and the repository says so
+            return max(TAG, project.version, key=lambda tag: Version(tag.partition("-")[0]))
     tags = releases(project.source)
     return tags[-1] if project.version in tags else "HEAD"
 

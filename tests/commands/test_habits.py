@@ -12,6 +12,9 @@ import tiny
 from commanding import Torchsmith
 from rendering import Renderer, commit, contents, git
 from tiny import LINES, SECOND, edited, files
+from torchsmith.project import Project
+from torchsmith.template import REPOSITORY, TAG
+from torchsmith.update import newest
 
 ANSWERS = ".copier-answers.yml"
 
@@ -242,3 +245,15 @@ def test_diff_shows_what_the_user_changed(project: Path, torchsmith: Torchsmith)
     done = torchsmith("diff", "NOTICE", cwd=project)
     assert (done.status, done.err.count("\n")) == (2, 1)
     assert "the template has no file 'NOTICE'" in done.err
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [("v0.0.1", TAG), (TAG, TAG), ("v99.0.0", "v99.0.0"), ("vfoo", "HEAD"), ("1234567", "HEAD")],
+)
+def test_an_installed_release_follows_itself_unless_the_project_is_newer(
+    version: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torchsmith.update.is_release", lambda: True)
+    monkeypatch.setattr("torchsmith.update.releases", lambda _: ["v0.0.1"])
+    assert newest(Project(tmp_path, {}, REPOSITORY, version)) == expected
