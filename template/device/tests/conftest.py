@@ -59,6 +59,19 @@ def api() -> ModuleType:
         pytest.exit(str(error), returncode=pytest.ExitCode.TESTS_FAILED)
 
 
+@pytest.fixture(autouse=True)
+def no_failures(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Leaves no failure behind for the next test."""
+    if "api" not in request.fixturenames:
+        yield
+        return
+    api = request.getfixturevalue("api")
+    yield
+    if ("failures", "acknowledge_device", True) in api.functions():
+        for device in range(api.device_count()):
+            api.acknowledge_device(device)
+
+
 @pytest.fixture
 def faults(api: ModuleType) -> Iterator[ModuleType]:
     """The layer `faults`, put over the device, and its knobs. Before the test's streams."""

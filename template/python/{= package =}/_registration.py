@@ -60,8 +60,8 @@ def _let_autograd_finish() -> None:
 def _report_failures() -> None:
     """Wait for the devices' work, and let no failure of it go unnoticed.
 
-    Work that has failed without anybody waiting for it is reported, and the process ends with
-    status 1 where it would have ended with 0. Ctrl-C means "now": then nothing is waited for.
+    A failure that nobody has acknowledged is reported, and the process ends with status 1 where it
+    would have ended with 0. Ctrl-C means "now": then nothing is waited for.
     """
     if _C.is_in_bad_fork():
         return
@@ -73,7 +73,7 @@ def _report_failures() -> None:
         try:
             _C.synchronize(device)
         except RuntimeError as error:
-            print(f"{NAME}: work failed that nobody has waited for: {error}", file=sys.stderr)
+            print(f"{NAME}: a failure that nobody has acknowledged: {error}", file=sys.stderr)
             _C.exit_at_once(1)
         except KeyboardInterrupt:
             _C.exit_at_once(128 + signal.SIGINT)

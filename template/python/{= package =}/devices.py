@@ -114,7 +114,8 @@ def synchronize(device: DeviceLike = None) -> None:
     """Wait until all streams of ``device`` are idle.
 
     Raises:
-        RuntimeError: work on the device failed since the last time anybody waited for it.
+        RuntimeError: work on the device has failed, and nobody has acknowledged the failure, see
+            :func:`acknowledge_failure`.
         ValueError: ``device`` is of another type.
     """
     _C.synchronize(device_index(device))

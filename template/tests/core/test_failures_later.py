@@ -1,8 +1,10 @@
-"""Work that fails after its operator has returned: who is told, how often, and in which words."""
+"""Work that fails after its operator has returned: who is told, until when, and in which words."""
 
 from __future__ import annotations
 
+import re
 import subprocess
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -27,15 +29,84 @@ WAITS: dict[str, Callable[[torch.Stream, torch.Tensor], Any]] = {
 
 
 @pytest.mark.parametrize("wait", WAITS)
-def test_whoever_waits_for_results_is_told_once(wait: str, failure: Failure) -> None:
+def test_whoever_waits_is_told_until_somebody_acknowledges_it(wait: str, failure: Failure) -> None:
     stream = backend.Stream()
     result = failure.on(stream)
+    pattern = failure.message + ".*" + failure.origin(stream)
     with backend.stream(stream):
-        pattern = failure.message + ".*" + failure.origin(stream)
-        with pytest.raises(RuntimeError, match=pattern):
-            WAITS[wait](stream, result)
-        for again in WAITS.values():
-            again(stream, result)
+        for again in (wait, *WAITS):
+            with pytest.raises(RuntimeError, match=pattern):
+                WAITS[again](stream, result)
+        assert re.search(pattern, str(backend.last_failure(stream)))
+        backend.acknowledge_failure(stream)
+        assert backend.last_failure(stream) is None
+        WAITS[wait](stream, result)
+
+
+@pytest.mark.parametrize("monitor", WAITS)
+def test_a_thread_that_only_logs_takes_no_failure_from_another(
+    monitor: str, failure: Failure
+) -> None:
+    stream = backend.Stream()
+    result = failure.on(stream)
+    logged = []
+
+    def log() -> None:
+        with backend.stream(stream):
+            try:
+                WAITS[monitor](stream, result)
+            except RuntimeError as error:
+                logged.append(error)
+
+    thread = threading.Thread(target=log)
+    thread.start()
+    thread.join()
+    assert logged
+    with backend.stream(stream), pytest.raises(RuntimeError, match=failure.message):
+        result.cpu()
+
+
+def test_acknowledging_is_for_one_stream_or_for_all(failure: Failure) -> None:
+    streams = [backend.Stream(), backend.Stream()]
+    for stream in streams:
+        failure.on(stream)
+    backend.acknowledge_failure(streams[0])
+    streams[0].synchronize()
+    with pytest.raises(RuntimeError, match=failure.origin(streams[1])):
+        streams[1].synchronize()
+    assert backend.last_failure() is not None
+    backend.acknowledge_failure()
+    assert backend.last_failure() is None
+    backend.synchronize()
+
+
+def test_the_error_says_how_it_is_acknowledged(failure: Failure) -> None:
+    stream = backend.Stream()
+    failure.on(stream)
+    with pytest.raises(RuntimeError, match=rf"torch\.{DEVICE}\.acknowledge_failure\(\)"):
+        stream.synchronize()
+
+
+@pytest.mark.parametrize("function", ["acknowledge_failure", "last_failure"])
+def test_a_stream_of_another_device_is_refused(function: str) -> None:
+    with pytest.raises(ValueError, match=f"expected a stream of a {DEVICE} device, got 7"):
+        getattr(backend, function)(7)
+
+
+def test_a_lost_device_comes_back_by_a_reset(failure: Failure) -> None:
+    if not failure.layers:
+        pytest.skip("only a layer loses devices")
+    kept = torch.ones(2, device=DEVICE)
+    backend.synchronize()
+    backend._C.faults.inject("launch", code="device_lost", later=True)
+    kept + 1
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match=rf"is lost: .*torch\.{DEVICE}\.reset_device\(\)"):
+            backend.synchronize()
+        backend.acknowledge_failure()
+    backend.reset_device()
+    backend.synchronize()
+    assert (kept.fill_(3) + 1).tolist() == [4, 4]
 
 
 @pytest.mark.parametrize("wait", WAITS)
@@ -47,8 +118,10 @@ def test_who_waits_behind_an_event_is_told(wait: str, failure: Failure) -> None:
         derived = result + 1
         with pytest.raises(RuntimeError, match=failure.origin(failing)):
             WAITS[wait](waiting, derived)
-    failing.synchronize()
-    backend.synchronize()
+        backend.acknowledge_failure(failing)
+        failing.synchronize()
+        with pytest.raises(RuntimeError, match=failure.origin(failing)):
+            WAITS[wait](waiting, derived)
 
 
 def test_who_waits_for_other_work_is_not_told(failure: Failure) -> None:
@@ -67,10 +140,11 @@ def test_a_failure_travels_with_a_copy_to_another_device(failure: Failure) -> No
     result = failure.on(stream)
     with backend.stream(stream):
         there = result.to(f"{DEVICE}:1")
-    with pytest.raises(RuntimeError, match=failure.origin(stream)):
-        there.cpu()
-    for device in range(2):
-        backend.synchronize(device)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match=failure.origin(stream)):
+            there.cpu()
+    backend.acknowledge_failure()
+    there.cpu()
 
 
 def test_asking_and_allocating_neither_tell_nor_forget(failure: Failure) -> None:
@@ -93,7 +167,6 @@ def test_asking_and_allocating_neither_tell_nor_forget(failure: Failure) -> None
     backend.empty_host_cache()
     with pytest.raises(RuntimeError, match=failure.message):
         event.synchronize()
-    stream.synchronize()
 
 
 @needs(torch.int32)
@@ -118,7 +191,6 @@ def test_an_integer_division_by_zero_names_its_operator(
     expected = "ZeroDivisionError.*" + origin(operator, backend.default_stream())
     with pytest.raises(RuntimeError, match=expected):
         result.cpu()
-    backend.synchronize()
 
 
 def test_each_of_two_streams_is_told_of_its_failure(failure: Failure) -> None:
@@ -128,7 +200,6 @@ def test_each_of_two_streams_is_told_of_its_failure(failure: Failure) -> None:
     for stream in streams:
         with pytest.raises(RuntimeError, match=failure.origin(stream)):
             stream.synchronize()
-    backend.synchronize()
 
 
 def fail_and_leave(
@@ -160,9 +231,18 @@ def test_a_status_that_says_something_is_kept(failure: Failure) -> None:
     assert failure.message in ended.stderr
 
 
-def test_a_failure_that_was_told_does_not_end_the_process(failure: Failure) -> None:
-    told = "try:\n    backend.synchronize()\nexcept RuntimeError:\n    pass\n"
-    assert fail_and_leave(failure, told, check=True).stderr == ""
+TOLD = "try:\n    backend.synchronize()\nexcept RuntimeError:\n    pass\n"
+
+
+def test_a_failure_that_was_told_and_not_acknowledged_is_named_at_the_end(failure: Failure) -> None:
+    ended = fail_and_leave(failure, TOLD)
+    assert ended.returncode == 1
+    assert failure.message in ended.stderr
+
+
+def test_a_failure_that_was_acknowledged_does_not_end_the_process(failure: Failure) -> None:
+    acknowledged = TOLD + "backend.acknowledge_failure()\n"
+    assert fail_and_leave(failure, acknowledged, check=True).stderr == ""
 
 
 def test_work_that_succeeds_is_waited_for_in_silence() -> None:

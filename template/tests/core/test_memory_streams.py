@@ -153,6 +153,7 @@ def test_memory_that_failed_work_used_comes_back_and_whoever_takes_it_hears_noth
                     stream.synchronize()
                 except RuntimeError as error:
                     assert {failure.message!r} in str(error), error
+                    backend.acknowledge_failure(stream)
                     count += 1
             return count
 

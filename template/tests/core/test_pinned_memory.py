@@ -120,6 +120,7 @@ def test_failed_work_is_no_concern_of_who_takes_pinned_memory(failure: Failure) 
                 stream.synchronize()
             except RuntimeError as error:
                 assert {failure.message!r} in str(error), error
+                torch.{DEVICE}.acknowledge_failure(stream)
                 print("told")
         """,
         failure.environment,

@@ -238,6 +238,8 @@ def alone_in_time(rank: int, size: int, prefix: str) -> list[Any]:
         assert work is not None
         work.wait()
         answer = [raised(tensor.cpu), raised(tensor.cpu), work.is_completed(), work.is_success()]
+        backend.acknowledge_failure()
+        answer.append(raised(tensor.cpu))
         answer.append(backend.collective_record()[-1])
         with open(f"{prefix}0.json", encoding="utf-8") as file:
             answer.append(json.load(file)[-1])
@@ -259,6 +261,29 @@ def aborted(rank: int, size: int) -> list[str]:
             raised(backend.synchronize),
             raised(lambda: dist.all_reduce(tensor, group=given_up)),
         ]
+        backend.acknowledge_failure()
+    dist.barrier()
+    return answer
+
+
+def failed_beside_others(rank: int, size: int) -> list[str]:
+    """Rank 0's collective fails, while another stream, which has nothing to do with it, goes on."""
+    brief = dist.new_group(timeout=timedelta(seconds=1))
+    answer = []
+    if rank == 0:
+        other = backend.Stream()
+        with backend.stream(other):
+            loss = torch.ones((), device=DEVICE)
+        tensor = torch.ones(10, device=DEVICE)
+        work = dist.all_reduce(tensor, group=brief, async_op=True)
+        assert work is not None
+        while not work.is_completed():
+            pass
+        with backend.stream(other):
+            answer = [raised(loss.item)]
+        answer += [raised(work.wait), raised(work.wait)]
+        dist.destroy_process_group(brief)
+        answer.append(raised(backend.synchronize))
     dist.barrier()
     return answer
 

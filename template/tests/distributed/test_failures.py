@@ -28,15 +28,24 @@ def test_wrong_arguments_are_refused_by_the_call(pair: Ranks) -> None:
         assert not [pair for pair in zip(answers, says, strict=True) if pair[1] not in pair[0]]
 
 
-def test_a_timeout_names_rank_and_collective_once(pair: Ranks, tmp_path: Path) -> None:
+def test_a_timeout_names_rank_and_collective(pair: Ranks, tmp_path: Path) -> None:
     answer, _ = pair.call(behaviour.alone_in_time, str(tmp_path / "rank"))
-    first, second, completed, success, record, dumped = answer
+    first, second, completed, success, acknowledged, record, dumped = answer
     assert first.startswith("DistBackendError: all_reduce 1 (float32, 10 elements) on rank 0 of 2")
     assert "1000ms" in first
-    assert second == ""
+    assert second == first
+    assert acknowledged == ""
     assert (completed, success) == (True, False)
     assert record == dumped
     assert (record["name"], record["state"], record["number"]) == ("all_reduce", "failed", 1)
+
+
+def test_a_failure_is_the_groups_and_ends_with_it(pair: Ranks) -> None:
+    stranger, first, second, after = pair.call(behaviour.failed_beside_others)[0]
+    assert stranger == ""
+    assert first.startswith("DistBackendError: all_reduce 1")
+    assert second == first
+    assert after == ""
 
 
 def test_an_aborted_group_ends_what_waits_and_refuses_more(pair: Ranks) -> None:

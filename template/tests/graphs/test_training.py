@@ -17,6 +17,9 @@ OPTIMIZERS: dict[str, Optimizer] = {
     "fused SGD": lambda weights: torch.optim.SGD(weights, lr=0.1, momentum=0.9, fused=True),
     # From PyTorch 2.15 on Adam has to be capturable, fused or not.
     "fused Adam": lambda weights: torch.optim.Adam(weights, lr=0.01, fused=True, capturable=True),
+    "fused Adam, lr as a tensor": lambda weights: torch.optim.Adam(
+        weights, lr=torch.tensor(0.01, device=DEVICE), fused=True, capturable=True
+    ),
     "capturable AdamW": lambda weights: torch.optim.AdamW(weights, lr=0.01, capturable=True),
     "loop": lambda weights: torch.optim.Adam(weights, lr=0.01, capturable=True, foreach=False),
 }

@@ -280,6 +280,7 @@ def test_a_failure_within_a_graph_names_its_operation_and_the_rest_runs(
             api.synchronize(stream)
         assert caught.value.operation == "the operation under test"
         assert caught.value.stream == stream
+        api.acknowledge_stream(stream)
         assert (behind.read() == COUNT + launches).all()
 
 

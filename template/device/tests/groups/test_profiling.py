@@ -218,6 +218,7 @@ def test_a_failure_has_a_record_too(
         counters.divide(stream, zeros)
         with pytest.raises(api.DeviceError):
             api.synchronize(stream)
+        api.acknowledge_stream(stream)
 
     assert len(profile(stream, enqueue)) == 1
 

@@ -1,4 +1,4 @@
-"""Failures: what is thrown at once, what surfaces later, and how often."""
+"""Failures: what is thrown at once, what surfaces later, and how long it stays."""
 
 from __future__ import annotations
 
@@ -47,6 +47,7 @@ def test_a_failed_launch_leaves_the_data_alone(
     fill(api, stream, buffer, 2)
     with pytest.raises(api.DeviceError):
         api.synchronize(stream)
+    api.acknowledge_stream(stream)
     assert set(buffer.read()) == {1}
 
 
@@ -66,16 +67,71 @@ def test_a_failed_copy_is_reported(
         api.synchronize(stream)
 
 
-def test_error_surfaces_once_at_the_next_synchronise(
-    api: ModuleType, faults: ModuleType, stream: Any, buffer: Any
+@pytest.mark.parametrize("acknowledge", ["stream", "device"])
+def test_every_synchronisation_throws_an_error_until_it_is_acknowledged(
+    api: ModuleType,
+    faults: ModuleType,
+    make_event: Callable[..., Any],
+    stream: Any,
+    buffer: Any,
+    acknowledge: str,
 ) -> None:
+    event = make_event()
     faults.inject("launch", later=True)
     fill(api, stream, buffer)
+    api.record(event, stream)
+    fill(api, stream, buffer)
+    for waited in (stream, event, 0, stream, event, 0):
+        with pytest.raises(api.DeviceError):
+            api.synchronize(waited)
+    if acknowledge == "stream":
+        api.acknowledge_stream(stream)
+    else:
+        api.acknowledge_device(0)
+    for waited in (stream, event, 0):
+        api.synchronize(waited)
+    assert api.query_stream(stream) is api.query_event(event) is api.Progress.DONE
+    faults.inject("launch", later=True)
     fill(api, stream, buffer)
     with pytest.raises(api.DeviceError):
         api.synchronize(stream)
+
+
+def test_an_error_is_seen_without_waiting(
+    api: ModuleType, faults: ModuleType, make_stream: Callable[..., Any], buffer: Any
+) -> None:
+    stream, other = make_stream(), make_stream()
+    faults.inject("launch", later=True)
+    fill(api, stream, buffer)
+    while api.query_stream(stream) is api.Progress.PENDING:
+        pass
+    for _ in range(2):
+        api.check_stream(other)
+        with pytest.raises(api.DeviceError, match="injected failure"):
+            api.check_stream(stream)
+    api.acknowledge_stream(stream)
+    api.check_stream(stream)
+
+
+def test_who_has_waited_keeps_an_error_that_the_other_stream_acknowledges(
+    api: ModuleType,
+    faults: ModuleType,
+    make_event: Callable[..., Any],
+    make_stream: Callable[..., Any],
+    stream: Any,
+    buffer: Any,
+) -> None:
+    event, waiting = make_event(), make_stream()
+    faults.inject("launch", later=True)
+    fill(api, stream, buffer)
+    api.record(event, stream)
+    api.wait(waiting, event)
+    api.acknowledge_stream(stream)
     api.synchronize(stream)
-    assert api.is_idle(stream)
+    with pytest.raises(api.DeviceError):
+        api.synchronize(waiting)
+    api.acknowledge_stream(waiting)
+    api.synchronize(waiting)
 
 
 def test_the_first_of_two_errors_is_the_one_reported(
@@ -88,6 +144,7 @@ def test_the_first_of_two_errors_is_the_one_reported(
     with pytest.raises(api.DeviceError) as caught:
         api.synchronize(stream)
     assert caught.value.code is api.ErrorCode.UNSUPPORTED
+    api.acknowledge_stream(stream)
     api.synchronize(stream)
 
 
@@ -104,9 +161,9 @@ def test_asking_neither_throws_nor_forgets(
     api.record(event, stream)
     while not (api.is_idle(stream) and api.is_complete(event)):
         pass
+    assert api.query_stream(stream) is api.query_event(event) is api.Progress.FAILED
     with pytest.raises(api.DeviceError):
         api.synchronize(event)
-    api.synchronize(stream)
 
 
 def test_an_error_names_where_it_comes_from(
@@ -163,6 +220,8 @@ def test_a_stream_that_waits_for_an_event_inherits_its_error(
     api.wait(waiting, event)
     with pytest.raises(api.DeviceError, match="injected failure"):
         api.synchronize(waiting)
+    for every in (waiting, stream):
+        api.acknowledge_stream(every)
     for every in (waiting, stream, event, 0):
         api.synchronize(every)
 
@@ -189,10 +248,13 @@ def test_an_error_travels_over_streams_and_devices_to_an_event(
         api.synchronize(third)
     assert (caught.value.stream, caught.value.device) == (stream, 0)
     for device in (0, second_device):
+        with pytest.raises(api.DeviceError):
+            api.synchronize(device)
+        api.acknowledge_device(device)
         api.synchronize(device)
 
 
-def test_an_error_that_was_thrown_is_not_inherited(
+def test_an_error_that_was_acknowledged_is_not_inherited(
     api: ModuleType,
     faults: ModuleType,
     make_event: Callable[..., Any],
@@ -206,6 +268,7 @@ def test_an_error_that_was_thrown_is_not_inherited(
     api.record(event, stream)
     with pytest.raises(api.DeviceError):
         api.synchronize(stream)
+    api.acknowledge_stream(stream)
     api.wait(waiting, event)
     api.synchronize(waiting)
     api.synchronize(0)
@@ -231,7 +294,7 @@ def test_what_was_recorded_before_a_wait_does_not_inherit(
         api.synchronize(waiting)
 
 
-def test_an_error_behind_an_event_is_not_lost_to_one_before_it(
+def test_an_error_explains_those_behind_it_on_its_stream(
     api: ModuleType,
     faults: ModuleType,
     make_event: Callable[..., Any],
@@ -249,7 +312,9 @@ def test_an_error_behind_an_event_is_not_lost_to_one_before_it(
     assert caught.value.code is api.ErrorCode.UNSUPPORTED
     with pytest.raises(api.DeviceError) as caught:
         api.synchronize(stream)
-    assert caught.value.code is api.ErrorCode.INTERNAL
+    assert caught.value.code is api.ErrorCode.UNSUPPORTED
+    api.acknowledge_stream(stream)
+    api.synchronize(stream)
 
 
 def test_the_errors_of_two_streams_are_both_thrown_by_their_device(
@@ -267,6 +332,7 @@ def test_the_errors_of_two_streams_are_both_thrown_by_their_device(
         with pytest.raises(api.DeviceError) as caught:
             api.synchronize(0)
         thrown.append(caught.value.stream)
+        api.acknowledge_stream(caught.value.stream)
     assert set(thrown) == set(streams)
     api.synchronize(0)
 
@@ -302,7 +368,6 @@ def test_an_event_reports_only_errors_before_it(
     with pytest.raises(api.DeviceError):
         api.synchronize(after)
     assert api.is_complete(after)
-    api.synchronize(stream)
 
 
 def test_a_device_reports_the_errors_of_its_streams_and_no_others(
@@ -318,6 +383,10 @@ def test_a_device_reports_the_errors_of_its_streams_and_no_others(
     api.synchronize(0)
     with pytest.raises(api.DeviceError):
         api.synchronize(second_device)
+    api.acknowledge_device(0)
+    with pytest.raises(api.DeviceError):
+        api.synchronize(second_device)
+    api.acknowledge_device(second_device)
     api.synchronize(second_device)
     api.synchronize(stream)
 
@@ -329,8 +398,10 @@ def test_a_destroyed_stream_leaves_its_error_to_the_device(
     faults.inject("launch", later=True)
     fill(api, stream, buffer)
     api.destroy_stream(stream)
-    with pytest.raises(api.DeviceError):
-        api.synchronize(0)
+    for _ in range(2):
+        with pytest.raises(api.DeviceError):
+            api.synchronize(0)
+    api.acknowledge_device(0)
     api.synchronize(0)
 
 
@@ -342,4 +413,5 @@ def test_a_failure_does_not_stop_later_work(
     fill(api, stream, buffer, 2)
     with pytest.raises(api.DeviceError):
         api.synchronize(stream)
+    api.acknowledge_stream(stream)
     assert set(buffer.read()) == {2}

@@ -109,11 +109,52 @@ def test_the_other_device_goes_on_when_one_is_lost(
     fill(api, far, there, 7)
     api.synchronize(far)
     assert set(there.read()) == {7}
-    # What the lost device was to do for the other one has failed, once.
+    # What the lost device was to do for the other one has failed.
     api.wait(far, event)
     with pytest.raises(api.DeviceError) as caught:
         api.synchronize(far)
     assert (caught.value.code, caught.value.device) == (api.ErrorCode.DEVICE_LOST, 0)
+    api.acknowledge_stream(far)
     fill(api, far, there, 8)
     api.synchronize(second_device)
     assert set(there.read()) == {8}
+
+
+def test_a_lost_device_is_lost_until_it_is_reset(
+    api: ModuleType, faults: ModuleType, stream: Any, buffer: Any
+) -> None:
+    lose(api, faults, stream, buffer)
+    api.acknowledge_stream(stream)
+    api.acknowledge_device(0)
+    with pytest.raises(api.DeviceError):
+        api.synchronize(stream)
+    api.reset_device(0)
+    api.synchronize(0)
+    fill(api, stream, buffer, 5)
+    api.synchronize(stream)
+    assert set(buffer.read()) == {5}
+
+
+@pytest.mark.parametrize("call", ["allocate", "launch"])
+def test_a_device_that_a_call_finds_lost_is_named_to_other_devices(
+    api: ModuleType,
+    faults: ModuleType,
+    second_device: int,
+    make_event: Callable[..., Any],
+    make_stream: Callable[..., Any],
+    stream: Any,
+    buffer: Any,
+    call: str,
+) -> None:
+    far, event = make_stream(second_device), make_event()
+    api.record(event, stream)
+    faults.inject(call, code="device_lost")
+    with pytest.raises(api.DeviceError):
+        fill(api, stream, buffer) if call == "launch" else api.allocate(0, 64)
+    api.wait(far, event)
+    with pytest.raises(api.DeviceError) as caught:
+        api.synchronize(far)
+    assert (caught.value.code, caught.value.device) == (api.ErrorCode.DEVICE_LOST, 0)
+    api.acknowledge_stream(far)
+    api.synchronize(far)
+    api.deallocate_host(api.allocate_host(64))

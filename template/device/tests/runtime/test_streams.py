@@ -204,6 +204,7 @@ except _device.DeviceError:
     pass
 else:
     raise AssertionError("nothing was thrown")
+_device.acknowledge_stream(stream)
 _device.synchronize(stream)
 """
     done = run_child(code, **{f"{api.ENV_PREFIX}_LAUNCH_BLOCKING": "1"})

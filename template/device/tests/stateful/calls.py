@@ -86,7 +86,7 @@ class Calls(RuleBasedStateMachine):
             error = self.throws(call, fault.code)
             assert (error.device, error.operation) == (self.api.HOST, None)
             if fault.code == LOST and device != self.api.HOST:
-                self.model.lost.setdefault(device, Failure(LOST, "", self.api.HOST, None, 0))
+                self.model.lost.setdefault(device, Failure(LOST, "", device, None, 0))
             return False
         call()
         if fault is None or work is None:

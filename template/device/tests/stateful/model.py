@@ -1,4 +1,4 @@
-"""What error.h says about failures, on paper: which call throws what, and who has been told."""
+"""What error.h says about failures, on paper: which call throws what, and what is acknowledged."""
 
 from __future__ import annotations
 
@@ -27,12 +27,11 @@ class Failure:
     device: int
     stream: Any
     overlooked: int
-    reported: bool = False
 
     @property
     def is_found(self) -> bool:
         """Whether a query sees it."""
-        return not self.reported and self.overlooked == 0
+        return self.overlooked == 0
 
     @property
     def origin(self) -> tuple[str, str, int, Any]:
@@ -88,8 +87,7 @@ class Model:
         if mark is None or mark.handle == stream.handle:
             return
         lost = self.lost.get(mark.device)
-        failures = [f for f in mark.failures if not f.reported]
-        for failure in failures if lost is None else [lost]:
+        for failure in mark.failures if lost is None else [lost]:
             if failure.code == LOST and (lost is not None or mark.device != stream.device):
                 hidden = 0 if lost is not None else failure.overlooked
                 stream.failures.append(Failure(*failure.origin, hidden))
@@ -112,9 +110,15 @@ class Model:
         found = [f for f in point.failures if f.is_found]
         # One failure may lie on the way twice, as it is shared.
         for failure in point.failures:
-            if not failure.reported and failure.overlooked > 0:
+            if failure.overlooked > 0:
                 failure.overlooked -= 1
         for failure in found:
-            failure.reported = True
             self.lose(failure)
         return found[0] if found else None
+
+    def acknowledge(self, streams: list[Stream], events: list[Event]) -> None:
+        """What has been found of the streams' failures is forgotten, and so of events there."""
+        marks = [event.mark for event in events if event.mark is not None]
+        for stream in streams:
+            for point in (stream, *(mark for mark in marks if mark.handle == stream.handle)):
+                point.failures = [f for f in point.failures if not f.is_found]

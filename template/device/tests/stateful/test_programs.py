@@ -1,4 +1,4 @@
-"""Random programs of two devices, with failures, against a model of their bytes and of who is told what."""
+"""Random programs of two devices, with failures, against a model of their bytes and of what is raised where."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ class Programs(Calls):
         stream = self.pick(self.streams, index)
         if sum(other.device == stream.device for other in self.streams) < 3:
             return
-        if any(not failure.reported for failure in stream.failures):
+        if stream.failures:
             return
         self.api.destroy_stream(stream.handle)
         self.streams.remove(stream)
@@ -230,11 +230,24 @@ class Programs(Calls):
         """Where at most one stream has something to say: which of several does first is open."""
         device %= self.devices
         streams = [stream for stream in self.streams if stream.device == device]
-        with_failures = [s for s in streams if any(not f.reported for f in s.failures)]
+        with_failures = [s for s in streams if s.failures]
         if len(with_failures) > 1 and device not in self.model.lost:
             return
         point = (with_failures or streams)[0]
         self.synchronize(lambda: self.api.synchronize_device(device), point)
+
+    @rule(index=INDEX)
+    def acknowledge_stream(self, index: int) -> None:
+        stream = self.pick(self.streams, index)
+        self.api.acknowledge_stream(stream.handle)
+        self.model.acknowledge([stream], self.events)
+
+    @rule(device=st.integers(0, 1))
+    def acknowledge_device(self, device: int) -> None:
+        device %= self.devices
+        self.api.acknowledge_device(device)
+        streams = [stream for stream in self.streams if stream.device == device]
+        self.model.acknowledge(streams, self.events)
 
     # --- Faults ---
 

@@ -136,7 +136,7 @@ INTERFACES = (
         "features/distributed.md",
         """
         getBackendName supportsCoalescing supportsSplitting split getBackendOptions setTimeout
-        setSequenceNumberForGroup getSequenceNumberForGroup abort startCoalescing
+        setSequenceNumberForGroup getSequenceNumberForGroup abort shutdown startCoalescing
         endCoalescing broadcast allreduce allreduce_coalesced reduce allgather _allgather_base
         allgather_coalesced allgather_into_tensor_coalesced gather scatter reduce_scatter
         _reduce_scatter_base reduce_scatter_tensor_coalesced alltoall_base alltoall send recv
@@ -158,7 +158,7 @@ INTERFACES = (
                 registerOnCompletionHook waitForPendingWorks
             """,
             "PyTorch's is right": """
-                isInitialized setGroupUid eagerConnectSingleDevice shutdown getBoundDeviceId setBoundDeviceId
+                isInitialized setGroupUid eagerConnectSingleDevice getBoundDeviceId setBoundDeviceId
                 getError supportsAbortHooks registerAbortHook unregisterAbortHook
                 supportsCompletionHooks registerCompletionHook unregisterCompletionHook
                 addEphemeralTimeout

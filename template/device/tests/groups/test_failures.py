@@ -1,0 +1,98 @@
+"""Failures that are acknowledged. runtime/test_errors.py has the rest, with failures on request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+GROUP = "failures"
+
+
+def fail(api: ModuleType, stream: Any, sentence: str = "the host has failed") -> None:
+    api.fail_stream(stream, api.ErrorCode.COMMUNICATION, sentence)
+
+
+def test_what_the_host_reports_is_a_failure_of_the_stream(api: ModuleType, stream: Any) -> None:
+    fail(api, stream)
+    for wait in (api.check_stream, api.synchronize):
+        with pytest.raises(api.DeviceError, match="^the host has failed$") as caught:
+            wait(stream)
+        assert caught.value.code is api.ErrorCode.COMMUNICATION
+        assert (caught.value.device, caught.value.stream) == (0, stream)
+    assert api.query_stream(stream) is api.Progress.FAILED
+
+
+def test_what_was_recorded_before_the_host_failed_has_not(
+    api: ModuleType, make_event: Callable[..., Any], stream: Any, gate: Any
+) -> None:
+    before, after = make_event(), make_event()
+    api.record(before, stream)
+    gate.hold(stream)
+    api.record(after, stream)
+    gate.wait_until_reached()
+    fail(api, stream)
+    api.synchronize(before)
+    assert api.query_event(after) is api.Progress.PENDING
+    gate.open()
+    with pytest.raises(api.DeviceError):
+        api.synchronize(after)
+
+
+def test_a_wait_that_has_not_begun_keeps_what_is_acknowledged_meanwhile(
+    api: ModuleType, make_stream: Callable[..., Any], make_event: Callable[..., Any], gate: Any
+) -> None:
+    failing, waiting, later = make_stream(), make_stream(), make_stream()
+    failed = make_event()
+    fail(api, failing)
+    api.record(failed, failing)
+    gate.hold(waiting)
+    api.wait(waiting, failed)
+    api.acknowledge_stream(failing)
+    api.wait(later, failed)
+    gate.open()
+    with pytest.raises(api.DeviceError):
+        api.synchronize(waiting)
+    api.synchronize(later)
+    api.synchronize(failed)
+
+
+def test_a_new_failure_after_an_acknowledgement_is_thrown(api: ModuleType, stream: Any) -> None:
+    fail(api, stream, "the first")
+    fail(api, stream, "what the first explains")
+    with pytest.raises(api.DeviceError, match="the first"):
+        api.synchronize(stream)
+    api.acknowledge_stream(stream)
+    api.synchronize(stream)
+    fail(api, stream, "the second")
+    with pytest.raises(api.DeviceError, match="the second"):
+        api.synchronize(stream)
+
+
+def test_the_failure_of_a_destroyed_stream_is_the_devices(api: ModuleType) -> None:
+    stream = api.create_stream(0, 0)
+    fail(api, stream)
+    api.destroy_stream(stream)
+    for _ in range(2):
+        with pytest.raises(api.DeviceError):
+            api.synchronize(0)
+    api.acknowledge_device(0)
+    api.synchronize(0)
+
+
+def test_a_loss_is_acknowledged_by_a_reset_alone(
+    api: ModuleType, make_stream: Callable[..., Any], make_event: Callable[..., Any]
+) -> None:
+    stream, event = make_stream(), make_event()
+    api.fail_stream(stream, api.ErrorCode.DEVICE_LOST, "gone")
+    api.record(event, stream)
+    api.acknowledge_stream(stream)
+    api.acknowledge_device(0)
+    for waited in (stream, event, 0):
+        with pytest.raises(api.DeviceError, match="gone"):
+            api.synchronize(waited)
+    api.reset_device(0)
+    for waited in (stream, event, 0):
+        api.synchronize(waited)

@@ -1,0 +1,40 @@
+"""Handlers of signals while a graph is given up."""
+
+from __future__ import annotations
+
+import torch
+from backend import DEVICE
+from support import needs, run_python
+
+pytestmark = needs(torch.float32)
+
+
+def test_a_handler_may_use_the_graph_that_is_reset() -> None:
+    run_python(
+        f"""
+        import os, signal, threading, torch
+        backend = torch.{DEVICE}
+        graph = backend.Graph()
+        x = torch.eye(1024, device="{DEVICE}")
+        with backend.graph(graph):
+            y = x
+            for _ in range(30):
+                y = y @ x
+        del y
+        said = []
+        def handle(*_):
+            try:
+                graph.replay()
+            except RuntimeError as error:
+                said.append(str(error))
+        signal.signal(signal.SIGUSR1, handle)
+        for _ in range(8):
+            graph.replay()
+        threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGUSR1)).start()
+        graph.reset()
+        backend.synchronize()
+        while not said:
+            pass
+        assert "has no capture" in said[0], said
+        """
+    )
