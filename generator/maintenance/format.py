@@ -26,8 +26,8 @@ PLACEHOLDERS = {
 SUFFIXES = (".cpp", ".h", ".py", ".pyi")
 
 
-def restore(text: str) -> str:
-    """Put the placeholders back into rendered text."""
+def with_placeholders(text: str) -> str:
+    """Return rendered text with the placeholders that it came from."""
     for value, placeholder in PLACEHOLDERS.items():
         text = text.replace(value, placeholder)
     return text
@@ -56,14 +56,14 @@ def main() -> int:
             (source, target)
             for source in sources
             if (target := project / rendered_name(source)).exists()
-            and restore(target.read_text("utf-8")) == source.read_text("utf-8")
+            and with_placeholders(target.read_text("utf-8")) == source.read_text("utf-8")
         ]
         bin = Path(sys.executable).parent
         cxx = [str(target) for _, target in pairs if target.suffix in (".cpp", ".h")]
         subprocess.run([bin / "clang-format", "-i", *cxx], cwd=project, check=True)
         subprocess.run([bin / "ruff", "format", "--quiet", "."], cwd=project, check=True)
         for source, target in pairs:
-            text = restore(target.read_text("utf-8"))
+            text = with_placeholders(target.read_text("utf-8"))
             if text != source.read_text("utf-8"):
                 source.write_text(text, "utf-8")
                 print(source.relative_to(TEMPLATE))

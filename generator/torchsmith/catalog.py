@@ -59,6 +59,18 @@ def features() -> dict[str, Feature]:
     }
 
 
+def dtypes() -> dict[str, dict[str, Any]]:
+    """Return the rows of dtypes.yml by the element type's name."""
+    rows: dict[str, dict[str, Any]] = load("dtypes")["dtype_catalog"]["default"]
+    return rows
+
+
+def torch_window() -> dict[str, Any]:
+    """Return the versions of PyTorch and Python that a rendered project supports."""
+    window: dict[str, Any] = load("torch")["torch_window"]["default"]
+    return window
+
+
 def questions() -> tuple[str, ...]:
     """Return the names of the questions, in the order in which they are asked."""
     return tuple(load("questions")["known_answers"]["default"])
@@ -69,7 +81,7 @@ def choices(question: str) -> list[str]:
     if question == "features":
         return list(features())
     if question == "dtypes":
-        return list(load("dtypes")["dtype_catalog"]["default"])
+        return list(dtypes())
     return list(load("questions")[question].get("choices", {}).values())
 
 

@@ -15,7 +15,7 @@ LEAST = (2, 38)
 """The first git that merges trees without a working tree."""
 NEEDED = f"{'.'.join(map(str, LEAST))} or newer"
 
-SHOWN = ("--no-color", "--no-ext-diff")
+DIFF_OPTIONS = ("--no-color", "--no-ext-diff")
 """How differences are shown, whatever the user's settings are."""
 
 
@@ -240,7 +240,7 @@ class ScratchRepository:
         added, changed, deleted = (
             [path for path, kind in kinds if kind in which] for which in ("A", "MT", "D")
         )
-        return Differences(added, changed, deleted, self.run("diff", *SHOWN, before, after))
+        return Differences(added, changed, deleted, self.run("diff", *DIFF_OPTIONS, before, after))
 
     def write(self, tree: str, paths: Iterable[str], folder: Path) -> None:
         """Write files of a tree into a folder, as a checkout does."""
@@ -256,7 +256,7 @@ class ScratchRepository:
         there = (f"--git-dir={self.folder}", "--work-tree=.")
         index = self.folder / "index"
         git(folder, *there, "read-tree", tree, index=index)
-        return git(folder, *there, "diff", *SHOWN, "--", *paths, index=index)
+        return git(folder, *there, "diff", *DIFF_OPTIONS, "--", *paths, index=index)
 
 
 def stage(

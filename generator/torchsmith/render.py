@@ -109,7 +109,7 @@ class _Task:
         """Render into the folder ``files`` of the folder to work in."""
         self.work.mkdir()
         with tempfile.TemporaryDirectory(dir=self.work.parent) as temporary:
-            _copy(self.job, self.pinned, self.work / "files", Path(temporary))
+            _run_copier(self.job, self.pinned, self.work / "files", Path(temporary))
 
 
 def render(
@@ -138,8 +138,8 @@ def render(
     """
     require_empty(destination)
     job = Job(answers, source, ref, last, defaults or {})
-    with _beside(destination) as stage, cache.scratch() as temporary:
-        _copy(job, job.pin(), stage, temporary, ask=ask)
+    with _made_beside(destination) as stage, cache.scratch() as temporary:
+        _run_copier(job, job.pin(), stage, temporary, ask=ask)
 
 
 @contextmanager
@@ -232,7 +232,9 @@ def work() -> None:
     pickle.dump(error, sys.stdout.buffer)
 
 
-def _copy(job: Job, pinned: Pin | None, stage: Path, temporary: Path, *, ask: bool = False) -> None:
+def _run_copier(
+    job: Job, pinned: Pin | None, stage: Path, temporary: Path, *, ask: bool = False
+) -> None:
     """Let copier render into ``stage``."""
     import copier
     from plumbum import local
@@ -240,7 +242,7 @@ def _copy(job: Job, pinned: Pin | None, stage: Path, temporary: Path, *, ask: bo
     if job.last:
         stage.mkdir()
         shutil.copy2(job.last, stage / ANSWERS)
-    with _copier(job.source, job.hint), _temporary_files_in(temporary):
+    with _copier_errors(job.source, job.hint), _temporary_files_in(temporary):
         template = str(check_out(pinned, temporary / "template") if pinned else job.source)
         # Where copier finds git, it runs it for each file, for the sake of a repository that is
         # not there yet: half of its time.
@@ -288,7 +290,7 @@ def _temporary_files_in(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _beside(destination: Path) -> Iterator[Path]:
+def _made_beside(destination: Path) -> Iterator[Path]:
     """Yield a folder that becomes ``destination`` at the end of the block, unless that fails."""
     missing = [folder for folder in destination.absolute().parents if not folder.exists()]
     destination.parent.mkdir(parents=True, exist_ok=True)
@@ -345,7 +347,7 @@ def _fill(destination: Path, stage: Path) -> None:
 
 
 @contextmanager
-def _copier(source: str, hint: str) -> Iterator[None]:
+def _copier_errors(source: str, hint: str) -> Iterator[None]:
     """Run copier; what it holds against the user becomes an InputError."""
     from copier.errors import CopierError, DirtyLocalWarning, UserMessageError
     from plumbum import ProcessExecutionError
@@ -394,7 +396,7 @@ def _sentence(error: Exception) -> str:
         choices = {
             "question": catalog.questions(),
             "feature": catalog.features(),
-            "dtype": catalog.load("dtypes")["dtype_catalog"]["default"],
+            "dtype": catalog.dtypes(),
         }
         text += did_you_mean(wrong[2], choices[wrong[1]])
     return text

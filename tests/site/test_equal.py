@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # One browser serves all of them.
 pytestmark = pytest.mark.xdist_group("browser")
 
-DTYPES = catalog.load("dtypes")["dtype_catalog"]["default"]
+DTYPES = catalog.dtypes()
 PLAIN: dict[str, Any] = {
     "backend_name": "foo",
     "display_name": "Foo",

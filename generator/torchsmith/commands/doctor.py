@@ -79,7 +79,7 @@ def doctor(
         shown = asdict(drifted) if drifted else None
         print_json({"findings": [asdict(finding) for finding in findings], "drift": shown})
     else:
-        _show(findings, drifted)
+        _show_findings(findings, drifted)
     if any(finding.status == "problem" for finding in findings):
         raise typer.Exit(FOUND)
     if drift and drifted and drifted.differences:
@@ -90,7 +90,7 @@ def _change(project: Project, back: list[str], unheard: list[str], *, as_json: b
     from torchsmith.drift import ignore, ignored, restore
 
     for name in {*back, *unheard}:
-        _require_known(project, name)
+        _require_ever_there(project, name)
     for name in back:
         _require_kept(project, name)
     with working("Rendering what the answers give"):
@@ -108,7 +108,7 @@ def _change(project: Project, back: list[str], unheard: list[str], *, as_json: b
         print(f"Ignored from now on: {', '.join(unheard)}")
 
 
-def _require_known(project: Project, name: str) -> None:
+def _require_ever_there(project: Project, name: str) -> None:
     """Refuse a file that neither is there nor ever was: so much is known before a render.
 
     Raises:
@@ -224,7 +224,7 @@ def _go_to(project: Project) -> str:
     return "" if there else f"cd {shlex.quote(str(project.root))} && "
 
 
-def _show(findings: list[Finding], drifted: Drift | None) -> None:
+def _show_findings(findings: list[Finding], drifted: Drift | None) -> None:
     marks = {"ok": "✓", "warning": "!", "problem": "✗"}
     print_table(
         ("", "check", "found"),

@@ -98,7 +98,7 @@ def new(
     _require_place(destination, source)
     require_empty(destination)
     asked = parse(data)
-    given = {**_read(answers), **asked}
+    given = {**_given(answers), **asked}
     terminal = sys.stdin.isatty() and not as_json
     ask = terminal and not defaults
     offered = recall() | ({} if "backend_name" in given else _name(destination, ask=ask))
@@ -109,7 +109,7 @@ def new(
         from torchsmith.building import require_tools
 
         require_tools(python)
-    ref = _version(template, source, to)
+    ref = _version_to_render(template, source, to)
     render(destination, given, source=source, ref=ref, ask=ask, defaults=offered)
     project = find(destination, updatable=False)
     _warn_of_no_version(project, committed=template is not None or to is not None)
@@ -143,7 +143,7 @@ def new(
         raise typer.Exit(FOUND)
 
 
-def _read(answers: Path | None) -> dict[str, Any]:
+def _given(answers: Path | None) -> dict[str, Any]:
     from torchsmith.render import read_answers
 
     try:
@@ -193,7 +193,7 @@ def _source(template: str | None) -> str:
     return str(folder.absolute())
 
 
-def _version(template: str | None, source: str, to: str | None) -> str:
+def _version_to_render(template: str | None, source: str, to: str | None) -> str:
     """Return the version to render: what was asked for, or the newest release.
 
     Raises:
