@@ -69,9 +69,9 @@ def test_what_cmake_holds_against_a_project_is_one_sentence(
         cxx.configure(tmp_path, tmp_path / "build", SITE)
     assert str(error.value) == f"CMake does not configure for '{SITE}': No pybind11: pip it"
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(InputError, match="^cmake is not installed: pip install cmake$"):
+    with pytest.raises(InputError, match=r"^cmake is not installed: pip install cmake$"):
         cxx.configure(tmp_path, tmp_path / "build", SITE)
-    with pytest.raises(InputError, match="^ninja is not installed: pip install ninja$"):
+    with pytest.raises(InputError, match=r"^ninja is not installed: pip install ninja$"):
         cxx.precompile(tmp_path / "build")
 
 

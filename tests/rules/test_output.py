@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 import yaml
 
-from rendering import HOSTILE, Renderer, contents, contents_but_for_answers, files
+from rendering import HOSTILE, Renderer, answers_in, contents, contents_but_for_answers, files
 from torchsmith import catalog
 
 if sys.version_info >= (3, 11):
@@ -172,5 +172,5 @@ def test_hostile_answers_arrive_unharmed(render: Renderer) -> None:
     metadata = tomllib.loads((project / "pyproject.toml").read_text("utf-8"))["project"]
     assert metadata["description"] == HOSTILE["description"]
     assert metadata["name"] == "torch-" + HOSTILE["backend_name"].replace("_", "-")
-    answers = yaml.safe_load((project / ".copier-answers.yml").read_text("utf-8"))
+    answers = answers_in(project)
     assert {key: answers[key] for key in HOSTILE} == HOSTILE
