@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from torchsmith.render import render
+from torchsmith.render import Job, render
 from torchsmith.template import TEMPLATE
 
 NAME = "zqzqzq"
@@ -50,7 +50,7 @@ def main() -> int:
     ]
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder) / "project"
-        render(project, {"backend_name": NAME, "preset": "full"})
+        render(project, Job({"backend_name": NAME, "preset": "full"}))
         # A file that cannot be restored contains other placeholders, and is not formatted.
         pairs = [
             (source, target)

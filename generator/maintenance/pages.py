@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from benchmarks.figures import STORE, Report
 from torchsmith import __version__, catalog
 from torchsmith.git import address
-from torchsmith.render import render
+from torchsmith.render import Job, render
 from torchsmith.template import REPOSITORY, TAG, TEMPLATE
 
 PACKAGE = "torch_foo"
@@ -28,7 +28,7 @@ def tree() -> str:
     """The rendered project, two levels deep, with the feature that owns an entry."""
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder) / "torch-foo"
-        render(project, {"preset": "full"})
+        render(project, Job({"preset": "full"}))
         lines = ["torch-foo/", *_branches(project, PurePosixPath())]
     return "```text\n" + "\n".join(line.rstrip() for line in lines) + "\n```\n"
 

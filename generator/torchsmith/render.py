@@ -112,32 +112,13 @@ class _Task:
             _run_copier(self.job, self.pinned, self.work / "files", Path(temporary))
 
 
-def render(
-    destination: Path,
-    answers: Mapping[str, Any],
-    *,
-    source: str = str(TEMPLATE),
-    ref: str | None = "HEAD",
-    last: Path | None = None,
-    ask: bool = False,
-    defaults: Mapping[str, Any] | None = None,
-) -> None:
-    """Render the template into ``destination``.
-
-    Args:
-        destination: A folder that is empty or absent.
-        answers: This and `source`, `ref`, `last` and `defaults` are as a :class:`Job` has them.
-        source: See there.
-        ref: See there.
-        last: See there.
-        ask: Whether to ask the questions that have no answer.
-        defaults: See there.
+def render(destination: Path, job: Job, *, ask: bool = False) -> None:
+    """Render into a folder that is empty or absent, and ``ask`` what has no answer.
 
     Raises:
         InputError: The answers or the destination are wrong; nothing was written.
     """
     require_empty(destination)
-    job = Job(answers, source, ref, last, defaults or {})
     with _made_beside(destination) as stage, cache.scratch() as temporary:
         _run_copier(job, job.pin(), stage, temporary, ask=ask)
 

@@ -113,9 +113,9 @@ def replace(repository: Path, tree: Path) -> None:
 
 
 def rendered(template: Path, project: Path, ref: str) -> Path:
-    from torchsmith.render import render
+    from torchsmith.render import Job, render
 
-    render(project, ANSWERS, source=str(template), ref=ref)
+    render(project, Job(ANSWERS, str(template), ref))
     commit(project, f"rendered from {ref}")
     return project
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from feature_sets import valid_combinations
 from maintenance.smoke import STRENGTHS
 from maintenance.smoke.answers import space
 from maintenance.smoke.covering import covering_array, every_row, interactions, interactions_in
@@ -77,7 +78,7 @@ def test_the_rows_of_a_run_cover_the_template(strength: str) -> None:
 def test_all_is_every_valid_combination() -> None:
     axes = space({})
     others = prod(len(axes.axes[name]) for name in ("dtypes", "license", "ci_provider", "identity"))
-    combinations = len(catalog.valid_combinations()) + len(catalog.presets())
+    combinations = len(valid_combinations()) + len(catalog.presets())
     assert len(choose(axes, "all")) == others * combinations
 
 

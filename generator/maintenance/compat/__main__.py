@@ -13,7 +13,7 @@ from pathlib import Path
 from maintenance.compat import cxx, names, pythons, releases
 from torchsmith import catalog
 from torchsmith.errors import InputError
-from torchsmith.render import render
+from torchsmith.render import Job, render
 
 BACKEND = "foo"
 TESTED = ".".join(catalog.torch_window()["tested"].split(".")[:2])
@@ -58,7 +58,7 @@ def main() -> int:
     failed = False
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder) / "project"
-        render(project, {"backend_name": BACKEND, "preset": "full"})
+        render(project, Job({"backend_name": BACKEND, "preset": "full"}))
         failed |= print_problems("Python", pythons.mypy_problems(project, Path(folder) / "mypy"))
         for minor in arguments.torch or catalog.torch_window()["versions"]:
             build = Path(folder) / minor

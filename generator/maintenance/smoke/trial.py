@@ -15,7 +15,7 @@ from maintenance.smoke import STAGES
 from maintenance.smoke.installing import Installed, link_packages, make_environment
 from torchsmith.building import StepError
 from torchsmith.errors import InputError
-from torchsmith.render import render
+from torchsmith.render import Job, render
 
 # The tests that fail first if a combination of features is broken. They save minutes over the whole
 # suite, which nightly runs use.
@@ -63,7 +63,7 @@ def try_answers(answers: dict[str, Any], folder: Path, extent: Extent) -> TrialR
         try:
             if stage == "render":
                 with _RENDERING:
-                    render(project, answers)
+                    render(project, Job(answers))
             elif stage == "build":
                 python = make_environment(
                     folder / "environment", link_packages(folder / "packages")

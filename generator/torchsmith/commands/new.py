@@ -78,7 +78,6 @@ def new(
             show_default=False,
         ),
     ] = None,
-    ref: Annotated[str | None, typer.Option(hidden=True, help="The old name of --to.")] = None,
     as_json: Json = False,
 ) -> None:
     """Render a backend; in a folder torch-NAME it has that name, unless another is answered.
@@ -91,9 +90,8 @@ def new(
     from torchsmith.doctor import default_python
     from torchsmith.project import find
     from torchsmith.remembered import recall, remember
-    from torchsmith.render import render, require_empty
+    from torchsmith.render import Job, render, require_empty
 
-    to = to or ref
     source = _source(template)
     _require_place(destination, source)
     require_empty(destination)
@@ -109,8 +107,8 @@ def new(
         from torchsmith.building import require_tools
 
         require_tools(python)
-    ref = _version_to_render(template, source, to)
-    render(destination, given, source=source, ref=ref, ask=ask, defaults=offered)
+    job = Job(given, source, _version_to_render(template, source, to), defaults=offered)
+    render(destination, job, ask=ask)
     project = find(destination, updatable=False)
     _warn_of_no_version(project, committed=template is not None or to is not None)
     if not as_json:
