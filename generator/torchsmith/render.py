@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -124,10 +124,11 @@ def render(destination: Path, job: Job, *, ask: bool = False) -> None:
 
 
 @contextmanager
-def renders(*jobs: Job) -> Iterator[list[Path]]:
+def renders(*jobs: Job, meanwhile: Callable[[], object] = lambda: None) -> Iterator[list[Path]]:
     """Yield folders with what jobs render, for the length of the block and to be read only.
 
-    What was rendered before is taken from the cache; the rest is rendered side by side.
+    What was rendered before is taken from the cache; the rest is rendered side by side, and
+    ``meanwhile`` is called while other processes begin with it.
 
     Raises:
         InputError: One of them cannot be rendered.
@@ -145,7 +146,7 @@ def renders(*jobs: Job) -> Iterator[list[Path]]:
             folders.append(kept or work / "files")
             if not kept:
                 missing.append((number, key, _Task(job, pinned, work)))
-        _side_by_side([task for _, _, task in missing])
+        _side_by_side([task for _, _, task in missing], meanwhile)
         for number, key, task in missing:
             if key:
                 folders[number] = stack.enter_context(cache.keep(key, task.work))
@@ -160,10 +161,12 @@ def _require_version(job: Job) -> None:
         require_version(job.source, job.ref, job.hint)
 
 
-def _side_by_side(tasks: list[_Task]) -> None:
+def _side_by_side(tasks: list[_Task], meanwhile: Callable[[], object]) -> None:
     """Run tasks, all but the last in processes of their own, which end with this one's block."""
     with ExitStack() as stack:
         workers = [stack.enter_context(_worker(task)) for task in tasks[:-1]]
+        # Not in a thread: copier changes the working directory, the environment and more.
+        meanwhile()
         for task in tasks[-1:]:
             task.run()
         for worker in workers:

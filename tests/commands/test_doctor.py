@@ -297,6 +297,16 @@ def test_what_can_be_refused_without_a_render_is(torchsmith: Torchsmith, project
     assert readme.read_text() == "edited\n"
 
 
+@pytest.mark.usefixtures("no_renders")
+def test_a_python_that_is_none_is_a_mistake_in_a_project_too(
+    torchsmith: Torchsmith, project: Path, tmp_path: Path
+) -> None:
+    """The tools are looked at within the comparison, whose own mistakes are findings."""
+    done = torchsmith("doctor", "--python", str(tmp_path / "none"), cwd=project)
+    assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)
+    assert "does not run as Python: name one with --python" in done.err
+
+
 def test_restore_may_write_over_what_git_has_in_an_earlier_commit(
     torchsmith: Torchsmith, project: Path
 ) -> None:
