@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rendering import ROOT
+from rendering import ROOT, Renderer
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,11 @@ class Ended:
 
 
 Torchsmith = Callable[..., Ended]
+
+
+def new(render: Renderer, *more: str) -> tuple[str, ...]:
+    """Return the arguments that render torch-acme, the core alone."""
+    return ("new", "torch-acme", "--template", str(render.template), "-d", "preset=minimal", *more)
 
 
 def run_python(

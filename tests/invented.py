@@ -221,7 +221,7 @@ class Renders:
             with FileLock(folder.with_suffix(".lock")):
                 if not folder.exists():
                     part = folder.with_suffix(".part")
-                    self.render(part, answers, source=str(self.template), ref=ref, last=last)
+                    self.render(part, Job(answers, str(self.template), ref, last))
                     part.rename(folder)
         return folder
 

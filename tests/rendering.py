@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import copier
+import yaml
 from filelock import FileLock
 
 from maintenance.smoke import answers
@@ -121,6 +122,12 @@ def files(folder: Path) -> Iterator[PurePosixPath]:
         relative = path.relative_to(folder)
         if not path.is_dir() and relative.parts[0] != ".git":
             yield PurePosixPath(relative)
+
+
+def answers_in(project: Path) -> dict[str, Any]:
+    """Return what a project's answers file says."""
+    found: dict[str, Any] = yaml.safe_load((project / ".copier-answers.yml").read_text("utf-8"))
+    return found
 
 
 def contents(folder: Path) -> dict[str, bytes]:

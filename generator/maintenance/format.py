@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from torchsmith.render import render
+from torchsmith.render import Job, render
 from torchsmith.template import TEMPLATE
 
 NAME = "zqzqzq"
@@ -26,8 +26,8 @@ PLACEHOLDERS = {
 SUFFIXES = (".cpp", ".h", ".py", ".pyi")
 
 
-def restore(text: str) -> str:
-    """Put the placeholders back into rendered text."""
+def with_placeholders(text: str) -> str:
+    """Return rendered text with the placeholders that it came from."""
     for value, placeholder in PLACEHOLDERS.items():
         text = text.replace(value, placeholder)
     return text
@@ -50,20 +50,20 @@ def main() -> int:
     ]
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder) / "project"
-        render(project, {"backend_name": NAME, "preset": "full"})
+        render(project, Job({"backend_name": NAME, "preset": "full"}))
         # A file that cannot be restored contains other placeholders, and is not formatted.
         pairs = [
             (source, target)
             for source in sources
             if (target := project / rendered_name(source)).exists()
-            and restore(target.read_text("utf-8")) == source.read_text("utf-8")
+            and with_placeholders(target.read_text("utf-8")) == source.read_text("utf-8")
         ]
         bin = Path(sys.executable).parent
         cxx = [str(target) for _, target in pairs if target.suffix in (".cpp", ".h")]
         subprocess.run([bin / "clang-format", "-i", *cxx], cwd=project, check=True)
         subprocess.run([bin / "ruff", "format", "--quiet", "."], cwd=project, check=True)
         for source, target in pairs:
-            text = restore(target.read_text("utf-8"))
+            text = with_placeholders(target.read_text("utf-8"))
             if text != source.read_text("utf-8"):
                 source.write_text(text, "utf-8")
                 print(source.relative_to(TEMPLATE))

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from benchmarks.figures import STORE, Report
 from torchsmith import __version__, catalog
 from torchsmith.git import address
-from torchsmith.render import render
+from torchsmith.render import Job, render
 from torchsmith.template import REPOSITORY, TAG, TEMPLATE
 
 PACKAGE = "torch_foo"
@@ -28,7 +28,7 @@ def tree() -> str:
     """The rendered project, two levels deep, with the feature that owns an entry."""
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder) / "torch-foo"
-        render(project, {"preset": "full"})
+        render(project, Job({"preset": "full"}))
         lines = ["torch-foo/", *_branches(project, PurePosixPath())]
     return "```text\n" + "\n".join(line.rstrip() for line in lines) + "\n```\n"
 
@@ -46,7 +46,7 @@ def _branches(folder: Path, at: PurePosixPath, indent: str = "") -> Iterator[str
             yield from _branches(entry, path, indent + ("    " if last else "│   "))
 
 
-def features() -> str:
+def features_table() -> str:
     """The table of features."""
     rows = ["| feature | what it is | since |", "|---|---|---|"]
     rows.append(
@@ -57,7 +57,7 @@ def features() -> str:
     return "\n".join(rows) + "\n"
 
 
-def questions() -> str:
+def questions_table() -> str:
     """The table of questions."""
     rows = ["| question | help | default | choices |", "|---|---|---|---|"]
     asked = catalog.load("questions")
@@ -78,10 +78,10 @@ def questions() -> str:
     return "\n".join(rows) + "\n"
 
 
-def dtypes() -> str:
+def dtypes_table() -> str:
     """The table of element types."""
     rows = ["| dtype | | by default |", "|---|---|---|"]
-    for name, row in catalog.load("dtypes")["dtype_catalog"]["default"].items():
+    for name, row in catalog.dtypes().items():
         rows.append(f"| `{name}` | {row['title']} | {'yes' if row['default'] else 'no'} |")
     return "\n".join(rows) + "\n"
 
@@ -116,7 +116,7 @@ def copying() -> str:
 
 def own() -> str:
     """The commands that render, build and test: the published one, or that of the clone."""
-    window = catalog.load("torch")["torch_window"]["default"]
+    window = catalog.torch_window()
     folder = "torch-acme" if is_released() else "../torch-acme"
     command = f"uvx torchsmith=={__version__}" if is_released() else ".venv/bin/torchsmith"
     first, *_, last = window["versions"]
@@ -143,12 +143,12 @@ def highlights() -> str:
 PARTS: dict[str, Callable[[], str]] = {
     "clone": clone,
     "copying": copying,
-    "dtypes": dtypes,
-    "features": features,
+    "dtypes": dtypes_table,
+    "features": features_table,
     "figures": figures,
     "highlights": highlights,
     "own": own,
-    "questions": questions,
+    "questions": questions_table,
     "tree": tree,
 }
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from maintenance.smoke.installing import BIN, environment, link_packages
+from maintenance.smoke.installing import BIN, link_packages, make_environment
 from torchsmith.template import TEMPLATE
 
 PICTURE = TEMPLATE / "docs" / "quickstart.svg"
@@ -59,7 +59,7 @@ def output(command: str, folder: Path, variables: dict[str, str]) -> Iterator[Li
     os.close(its)
     with os.fdopen(ours, "rb", buffering=0) as terminal:
         pending = b""
-        while data := _read(terminal.fileno()):
+        while data := _read_terminal(terminal.fileno()):
             *complete, pending = (pending + data).split(b"\n")
             for line in complete:
                 yield from _wrapped(line.decode(), time.monotonic() - start)
@@ -69,7 +69,7 @@ def output(command: str, folder: Path, variables: dict[str, str]) -> Iterator[Li
         yield Line("(minutes later)", took)
 
 
-def _read(terminal: int) -> bytes:
+def _read_terminal(terminal: int) -> bytes:
     try:
         return os.read(terminal, 1 << 16)
     except OSError:  # This is how Linux says that the other side has ended.
@@ -85,7 +85,7 @@ def _wrapped(text: str, at: float) -> list[Line]:
 
 def record(folder: Path) -> list[Line]:
     """Run the commands one after the other; times are those of the animation."""
-    python = environment(folder / "environment", link_packages(folder / "packages"))
+    python = make_environment(folder / "environment", link_packages(folder / "packages"))
     variables = {
         **os.environ,
         "PATH": f"{python.parent}:{BIN}:{os.environ['PATH']}",

@@ -38,7 +38,7 @@ virtual void volatile wchar_t while xor xor_eq
 _PACKAGES = "cluster ema fidelity geometric optimizer pruning scatter sparse tensorrt tb_profiler"
 
 # Runs in a new interpreter without backends, to see only PyTorch itself.
-_PROBE = """
+_TORCH_PROBE = """
 import json, keyword, pkgutil, re
 from pathlib import Path
 import torch
@@ -77,7 +77,7 @@ def collect() -> str:
         return f"    - reason: {json.dumps(reason)}\n      names: >-\n{text}\n"
 
     probe = subprocess.run(
-        [sys.executable, "-c", _PROBE],
+        [sys.executable, "-c", _TORCH_PROBE],
         env={**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"},
         check=True,
         capture_output=True,

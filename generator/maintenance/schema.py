@@ -13,8 +13,8 @@ from torchsmith.template import TEMPLATE
 
 SCHEMA = TEMPLATE / "template" / ".torchsmith.schema.json"
 
-_LINE = r"^\S(.*\S)?$"
-_NAME = {"pattern": "^[a-z]+(_[a-z]+)*$", "maxLength": 50}
+_ONE_LINE = r"^\S(.*\S)?$"
+_BACKEND_NAME = {"pattern": "^[a-z]+(_[a-z]+)*$", "maxLength": 50}
 
 
 def schema() -> dict[str, Any]:
@@ -40,13 +40,17 @@ def _question(name: str) -> dict[str, Any]:
         return {**found, "type": "array", "uniqueItems": True, "items": _one_of(_described(name))}
     if choices := asked.get("choices"):
         return {**found, **_one_of({value: title for title, value in choices.items()})}
-    return {**found, "type": "string", **(_NAME if name == "backend_name" else {"pattern": _LINE})}
+    return {
+        **found,
+        "type": "string",
+        **(_BACKEND_NAME if name == "backend_name" else {"pattern": _ONE_LINE}),
+    }
 
 
 def _described(name: str) -> dict[str, str]:
     if name == "features":
         return {row.id: f"{row.title}: {row.help}" for row in catalog.features().values()}
-    rows = catalog.load("dtypes")["dtype_catalog"]["default"]
+    rows = catalog.dtypes()
     return {id: row["title"] for id, row in rows.items()}
 
 

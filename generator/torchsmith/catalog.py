@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain, combinations
+from itertools import chain
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +30,8 @@ class Feature:
 
     def owns(self, path: PurePosixPath, package: str) -> bool:
         """Whether ``path``, relative to the rendered project, is this feature's."""
-        return any(_covers(owned, path, package) for owned in self.paths)
+        owned = (each.replace("{package}", package).lstrip("/") for each in self.paths)
+        return any(covers(PurePosixPath(each), path) for each in owned)
 
 
 @cache
@@ -59,6 +60,18 @@ def features() -> dict[str, Feature]:
     }
 
 
+def dtypes() -> dict[str, dict[str, Any]]:
+    """Return the rows of dtypes.yml by the element type's name."""
+    rows: dict[str, dict[str, Any]] = load("dtypes")["dtype_catalog"]["default"]
+    return rows
+
+
+def torch_window() -> dict[str, Any]:
+    """Return the versions of PyTorch and Python that a rendered project supports."""
+    window: dict[str, Any] = load("torch")["torch_window"]["default"]
+    return window
+
+
 def questions() -> tuple[str, ...]:
     """Return the names of the questions, in the order in which they are asked."""
     return tuple(load("questions")["known_answers"]["default"])
@@ -69,7 +82,7 @@ def choices(question: str) -> list[str]:
     if question == "features":
         return list(features())
     if question == "dtypes":
-        return list(load("dtypes")["dtype_catalog"]["default"])
+        return list(dtypes())
     return list(load("questions")[question].get("choices", {}).values())
 
 
@@ -77,18 +90,6 @@ def lists() -> dict[str, list[str]]:
     """Return the questions whose answer is a list, with what it may hold."""
     rows = load("questions")
     return {name: choices(name) for name in questions() if rows[name].get("multiselect")}
-
-
-def core_owns(path: PurePosixPath, package: str) -> bool:
-    """Whether ``path`` lies in what the core declares as its own."""
-    return any(_covers(owned, path, package) for owned in load("features")["core_paths"]["default"])
-
-
-def ci_owns(path: PurePosixPath) -> bool:
-    """Whether ``path`` lies in what belongs to one CI provider."""
-    return any(
-        _covers(owned, path, "") for owned in load("features")["ci_files"]["default"].values()
-    )
 
 
 def closure(wanted: frozenset[str]) -> frozenset[str]:
@@ -106,32 +107,9 @@ def presets() -> dict[str, frozenset[str]]:
     }
 
 
-def valid_combinations() -> list[frozenset[str]]:
-    """Return every set of features that is closed under `requires`, the empty one first."""
-    ids = list(features())
-    subsets = chain.from_iterable(combinations(ids, size) for size in range(len(ids) + 1))
-    return [chosen for chosen in map(frozenset, subsets) if closure(chosen) == chosen]
-
-
-def telling_combinations() -> list[frozenset[str]]:
-    """Return sets in which each feature is on and off, with and without each other one.
-
-    None, all, each alone with what it requires, and all but each with what requires it; few, where
-    the valid ones double with every feature.
-    """
-    every = frozenset(features())
-    alone = [closure(frozenset({id})) for id in every]
-    without = [frozenset(on for on in every if id not in closure(frozenset({on}))) for id in every]
-    return sorted({frozenset(), every, *alone, *without}, key=lambda on: (len(on), sorted(on)))
-
-
 def covers(owned: PurePosixPath, path: PurePosixPath) -> bool:
     """Whether a file or folder that somebody owns is ``path``, or a folder above it."""
     return path == owned or path.is_relative_to(owned)
-
-
-def _covers(owned: str, path: PurePosixPath, package: str) -> bool:
-    return covers(PurePosixPath(owned.replace("{package}", package).lstrip("/")), path)
 
 
 def name_problem(name: str) -> str:

@@ -47,7 +47,7 @@ USAGE_ERRORS: tuple[type[Exception], ...] = tuple(
 )
 
 
-def _version(wanted: bool) -> None:
+def _show_version(wanted: bool) -> None:
     if wanted:
         print(f"torchsmith {__version__}")
         raise typer.Exit
@@ -57,7 +57,7 @@ def _version(wanted: bool) -> None:
 def torchsmith(
     version: Annotated[
         bool,
-        typer.Option("--version", help="Show the version.", is_eager=True, callback=_version),
+        typer.Option("--version", help="Show the version.", is_eager=True, callback=_show_version),
     ] = False,
 ) -> None:
     """A PyTorch backend for your hardware, rendered, built and kept up to date."""

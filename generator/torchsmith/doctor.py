@@ -106,7 +106,7 @@ def _install(python: str, package: str) -> str:
 
 
 def _python(has: dict[str, Any], python: str) -> Finding:
-    window = catalog.load("torch")["torch_window"]["default"]["python"]
+    window = catalog.torch_window()["python"]
     found = f"{has['python']} ({python})"
     if ".".join(has["python"].split(".")[:2]) not in window:
         return Finding("python", "problem", found, f"use Python {window[0]} to {window[-1]}")
@@ -116,7 +116,7 @@ def _python(has: dict[str, Any], python: str) -> Finding:
 
 
 def _torch(has: dict[str, Any], python: str) -> Finding:
-    window = catalog.load("torch")["torch_window"]["default"]
+    window = catalog.torch_window()
     install = _install(python, f"torch=={window['tested']}")
     if has["torch"] is None:
         return Finding("torch", "problem", "not installed", install)

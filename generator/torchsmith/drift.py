@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -49,20 +49,23 @@ class Drift:
         return any(each.yours for each in self.differences)
 
 
-def drift(project: Project, ref: str, ignoring: list[str]) -> Drift:
+def drift(
+    project: Project, ref: str, ignoring: list[str], meanwhile: Callable[[], object]
+) -> Drift:
     """Compare a project with a render of its own version and with one of the newest.
 
     Args:
         project: The project.
         ref: The newest version.
         ignoring: Files that are left out.
+        meanwhile: What to do while other processes begin to render.
 
     Raises:
         InputError: One of the two cannot be rendered.
     """
     own = Job(project.answers, project.source, project.version)
     newest = [] if ref == project.version else [Job(project.answers, project.source, ref)]
-    with renders(own, *newest) as folders:
+    with renders(own, *newest, meanwhile=meanwhile) as folders:
         then, now = folders[0], folders[-1]
         after = find(now)
         paths = {path for folder in (then, now) for path in _files(folder)}

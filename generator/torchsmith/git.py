@@ -15,7 +15,7 @@ LEAST = (2, 38)
 """The first git that merges trees without a working tree."""
 NEEDED = f"{'.'.join(map(str, LEAST))} or newer"
 
-SHOWN = ("--no-color", "--no-ext-diff")
+DIFF_OPTIONS = ("--no-color", "--no-ext-diff")
 """How differences are shown, whatever the user's settings are."""
 
 
@@ -27,7 +27,9 @@ class GitError(InputError):
         self.reason = reason
 
 
-def git(folder: Path, *arguments: str, text: str = "", index: Path | None = None) -> str:
+def git(
+    folder: Path, *arguments: str, text: str = "", index: Path | None = None, worst: int = 0
+) -> str:
     """Run git in a folder and return what it prints.
 
     Args:
@@ -35,6 +37,7 @@ def git(folder: Path, *arguments: str, text: str = "", index: Path | None = None
         arguments: Its arguments.
         text: What it reads.
         index: An index file to use in place of the repository's.
+        worst: The highest status that is no refusal.
 
     Raises:
         GitError: Git refused; the text is its own.
@@ -47,7 +50,6 @@ def git(folder: Path, *arguments: str, text: str = "", index: Path | None = None
     try:
         done = subprocess.run(
             ["git", "-C", str(folder), *arguments],
-            check=True,
             capture_output=True,
             input=text,
             encoding="utf-8",
@@ -56,8 +58,8 @@ def git(folder: Path, *arguments: str, text: str = "", index: Path | None = None
         )
     except FileNotFoundError as error:
         raise InputError("git is not installed: install it, updates are merges of git's") from error
-    except subprocess.CalledProcessError as error:
-        raise GitError(folder, reason(error.stderr) or f"git {arguments[0]} failed") from error
+    if not 0 <= done.returncode <= worst:
+        raise GitError(folder, reason(done.stderr) or f"git {arguments[0]} failed")
     return done.stdout
 
 
@@ -215,16 +217,8 @@ class ScratchRepository:
         for name, files in sides.items():
             made = self.run(*identity, "commit-tree", "-m", name, "-p", base, self.tree(files))
             self.run("update-ref", f"refs/heads/{name}", made.strip())
-        command = ["merge-tree", "--write-tree", "-z", "--no-messages", *sides]
-        done = subprocess.run(
-            ["git", "-C", str(self.folder), *command],
-            capture_output=True,
-            encoding="utf-8",
-            errors="surrogateescape",
-        )
-        if done.returncode not in (0, 1):
-            raise GitError(self.folder, reason(done.stderr))
-        tree, *lines = done.stdout.split("\0")[:-1]
+        command = ("merge-tree", "--write-tree", "-z", "--no-messages", *sides)
+        tree, *lines = git(self.folder, *command, worst=1).split("\0")[:-1]
         conflicts = []
         for line in lines:
             information, _, path = line.partition("\t")
@@ -240,7 +234,7 @@ class ScratchRepository:
         added, changed, deleted = (
             [path for path, kind in kinds if kind in which] for which in ("A", "MT", "D")
         )
-        return Differences(added, changed, deleted, self.run("diff", *SHOWN, before, after))
+        return Differences(added, changed, deleted, self.run("diff", *DIFF_OPTIONS, before, after))
 
     def write(self, tree: str, paths: Iterable[str], folder: Path) -> None:
         """Write files of a tree into a folder, as a checkout does."""
@@ -256,7 +250,7 @@ class ScratchRepository:
         there = (f"--git-dir={self.folder}", "--work-tree=.")
         index = self.folder / "index"
         git(folder, *there, "read-tree", tree, index=index)
-        return git(folder, *there, "diff", *SHOWN, "--", *paths, index=index)
+        return git(folder, *there, "diff", *DIFF_OPTIONS, "--", *paths, index=index)
 
 
 def stage(

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -109,44 +109,26 @@ class _Task:
         """Render into the folder ``files`` of the folder to work in."""
         self.work.mkdir()
         with tempfile.TemporaryDirectory(dir=self.work.parent) as temporary:
-            _copy(self.job, self.pinned, self.work / "files", Path(temporary))
+            _run_copier(self.job, self.pinned, self.work / "files", Path(temporary))
 
 
-def render(
-    destination: Path,
-    answers: Mapping[str, Any],
-    *,
-    source: str = str(TEMPLATE),
-    ref: str | None = "HEAD",
-    last: Path | None = None,
-    ask: bool = False,
-    defaults: Mapping[str, Any] | None = None,
-) -> None:
-    """Render the template into ``destination``.
-
-    Args:
-        destination: A folder that is empty or absent.
-        answers: This and `source`, `ref`, `last` and `defaults` are as a :class:`Job` has them.
-        source: See there.
-        ref: See there.
-        last: See there.
-        ask: Whether to ask the questions that have no answer.
-        defaults: See there.
+def render(destination: Path, job: Job, *, ask: bool = False) -> None:
+    """Render into a folder that is empty or absent, and ``ask`` what has no answer.
 
     Raises:
         InputError: The answers or the destination are wrong; nothing was written.
     """
     require_empty(destination)
-    job = Job(answers, source, ref, last, defaults or {})
-    with _beside(destination) as stage, cache.scratch() as temporary:
-        _copy(job, job.pin(), stage, temporary, ask=ask)
+    with _made_beside(destination) as stage, cache.scratch() as temporary:
+        _run_copier(job, job.pin(), stage, temporary, ask=ask)
 
 
 @contextmanager
-def renders(*jobs: Job) -> Iterator[list[Path]]:
+def renders(*jobs: Job, meanwhile: Callable[[], object] = lambda: None) -> Iterator[list[Path]]:
     """Yield folders with what jobs render, for the length of the block and to be read only.
 
-    What was rendered before is taken from the cache; the rest is rendered side by side.
+    What was rendered before is taken from the cache; the rest is rendered side by side, and
+    ``meanwhile`` is called while other processes begin with it.
 
     Raises:
         InputError: One of them cannot be rendered.
@@ -164,7 +146,7 @@ def renders(*jobs: Job) -> Iterator[list[Path]]:
             folders.append(kept or work / "files")
             if not kept:
                 missing.append((number, key, _Task(job, pinned, work)))
-        _side_by_side([task for _, _, task in missing])
+        _side_by_side([task for _, _, task in missing], meanwhile)
         for number, key, task in missing:
             if key:
                 folders[number] = stack.enter_context(cache.keep(key, task.work))
@@ -179,10 +161,12 @@ def _require_version(job: Job) -> None:
         require_version(job.source, job.ref, job.hint)
 
 
-def _side_by_side(tasks: list[_Task]) -> None:
+def _side_by_side(tasks: list[_Task], meanwhile: Callable[[], object]) -> None:
     """Run tasks, all but the last in processes of their own, which end with this one's block."""
     with ExitStack() as stack:
         workers = [stack.enter_context(_worker(task)) for task in tasks[:-1]]
+        # Not in a thread: copier changes the working directory, the environment and more.
+        meanwhile()
         for task in tasks[-1:]:
             task.run()
         for worker in workers:
@@ -232,7 +216,9 @@ def work() -> None:
     pickle.dump(error, sys.stdout.buffer)
 
 
-def _copy(job: Job, pinned: Pin | None, stage: Path, temporary: Path, *, ask: bool = False) -> None:
+def _run_copier(
+    job: Job, pinned: Pin | None, stage: Path, temporary: Path, *, ask: bool = False
+) -> None:
     """Let copier render into ``stage``."""
     import copier
     from plumbum import local
@@ -240,7 +226,7 @@ def _copy(job: Job, pinned: Pin | None, stage: Path, temporary: Path, *, ask: bo
     if job.last:
         stage.mkdir()
         shutil.copy2(job.last, stage / ANSWERS)
-    with _copier(job.source, job.hint), _temporary_files_in(temporary):
+    with _copier_errors(job.source, job.hint), _temporary_files_in(temporary):
         template = str(check_out(pinned, temporary / "template") if pinned else job.source)
         # Where copier finds git, it runs it for each file, for the sake of a repository that is
         # not there yet: half of its time.
@@ -288,7 +274,7 @@ def _temporary_files_in(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _beside(destination: Path) -> Iterator[Path]:
+def _made_beside(destination: Path) -> Iterator[Path]:
     """Yield a folder that becomes ``destination`` at the end of the block, unless that fails."""
     missing = [folder for folder in destination.absolute().parents if not folder.exists()]
     destination.parent.mkdir(parents=True, exist_ok=True)
@@ -345,7 +331,7 @@ def _fill(destination: Path, stage: Path) -> None:
 
 
 @contextmanager
-def _copier(source: str, hint: str) -> Iterator[None]:
+def _copier_errors(source: str, hint: str) -> Iterator[None]:
     """Run copier; what it holds against the user becomes an InputError."""
     from copier.errors import CopierError, DirtyLocalWarning, UserMessageError
     from plumbum import ProcessExecutionError
@@ -394,7 +380,7 @@ def _sentence(error: Exception) -> str:
         choices = {
             "question": catalog.questions(),
             "feature": catalog.features(),
-            "dtype": catalog.load("dtypes")["dtype_catalog"]["default"],
+            "dtype": catalog.dtypes(),
         }
         text += did_you_mean(wrong[2], choices[wrong[1]])
     return text

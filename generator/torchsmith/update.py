@@ -50,7 +50,7 @@ class Plan:
         blocked: Files that would come where the user has one that git does not know.
         conflicts: Files that would be left for the user to resolve, those of `lost` among them.
         diff: All of it, as git shows it.
-        outcome: What the project would become; None if nothing was tried.
+        merged: What the project would become; None if nothing was tried.
     """
 
     before: str
@@ -67,7 +67,7 @@ class Plan:
     blocked: list[str] = field(default_factory=list)
     conflicts: list[str] = field(default_factory=list)
     diff: str = ""
-    outcome: Outcome | None = None
+    merged: Merged | None = None
 
     @property
     def empty(self) -> bool:
@@ -76,7 +76,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Merged:
     """What a merge gave.
 
     Attributes:
@@ -198,7 +198,7 @@ def _plan(
     names = {YOURS: sides.mine, f"template-{updated.version}": sides.after}
     tree, conflicts = repository.merge(sides.before, names)
     if lost and not discard_edits:
-        kept = _beside(lost, sides.after)
+        kept = _places_kept(lost, sides.after)
         tree = repository.tree(repository.files(tree) | {kept[path]: lost[path] for path in lost})
         for path, file in lost.items():
             conflicts += [git.Conflict(kept[path], stage, version)
@@ -227,7 +227,7 @@ def _plan(
         ],
         conflicts=sorted({conflict.path for conflict in conflicts}),
         diff=differences.text,
-        outcome=Outcome(start, repository, files, conflicts),
+        merged=Merged(start, repository, files, conflicts),
     )  # fmt: skip
 
 
@@ -240,17 +240,17 @@ def apply(project: Project, plan: Plan) -> None:
         InputError: The project changed since the plan was made.
     """
     project.require_clean()
-    outcome = plan.outcome
-    assert outcome is not None
-    if git.git(project.root, "rev-parse", "HEAD").strip() != outcome.start:
+    merged = plan.merged
+    assert merged is not None
+    if git.git(project.root, "rev-parse", "HEAD").strip() != merged.start:
         raise InputError(f"'{project.root}' has another commit than the plan: start again")
     write = [*plan.added, *plan.changed]
 
     def stage() -> None:
         paths = [*write, *plan.removed]
-        git.stage(project.root, paths, outcome.conflicts, outcome.repository)
+        git.stage(project.root, paths, merged.conflicts, merged.repository)
 
-    swap(project.root, outcome.files, write=write, delete=plan.removed, last=stage)
+    swap(project.root, merged.files, write=write, delete=plan.removed, last=stage)
 
 
 def _moves(before: Project, after: Project) -> list[tuple[str, str]]:
@@ -265,7 +265,7 @@ def _names(before: Project, after: Project) -> dict[str, str]:
     return {} if old == new else {f"torch_{old}": f"torch_{new}", old: new}
 
 
-def _beside(lost: git.Files, after: git.Files) -> dict[str, str]:
+def _places_kept(lost: git.Files, after: git.Files) -> dict[str, str]:
     """Where lost files stay; one that something else takes the place of is called as git does."""
     return {
         path: f"{path.replace('/', '~')}~{YOURS}" if collides(path, after) else path

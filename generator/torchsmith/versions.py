@@ -9,7 +9,7 @@ from torchsmith import git
 from torchsmith.errors import InputError, did_you_mean, unreachable
 from torchsmith.update import releases
 
-SHOWN = 5
+MOST_SHOWN = 5
 """How many versions a message lists at most, the newest ones."""
 
 # A commit, as its hash or as `git describe` names it, and what git reckons from a name: HEAD~2.
@@ -36,7 +36,7 @@ def require_version(source: str, version: str, hint: str) -> None:
 def no_version(source: str, version: str, hint: str) -> InputError:
     """Return the error that a template has no such version, with those that it has."""
     known = releases(source, hint)
-    shown = ["...", *known[-SHOWN:]] if len(known) > SHOWN else known
+    shown = ["...", *known[-MOST_SHOWN:]] if len(known) > MOST_SHOWN else known
     offer = f"its releases are {', '.join(shown)}" if known else "it has no release"
     close = did_you_mean(version, known)
     return InputError(f"the template '{source}' has no version '{version}': {offer}{close}")

@@ -14,6 +14,7 @@ from commanding import Ended, Torchsmith
 from rendering import Renderer, commit
 from speed import sped_up
 from torchsmith import cli
+from torchsmith.render import Job
 from torchsmith.render import render as render_for_cli
 
 
@@ -68,7 +69,7 @@ def template(tmp_path: Path) -> Path:
 def small(template: Path, tmp_path: Path) -> Path:
     """A project from the first of them."""
     folder = tmp_path / "project"
-    render_for_cli(folder, {}, source=str(template), ref="v1.0.0")
+    render_for_cli(folder, Job({}, str(template), "v1.0.0"))
     commit(folder, "rendered")
     return folder
 

@@ -51,7 +51,7 @@ def test_features_of_a_project_say_why_they_are_on(torchsmith: Torchsmith, proje
 
 def test_dtypes_are_those_of_the_catalog(torchsmith: Torchsmith) -> None:
     rows = torchsmith("dtypes", "--json").json
-    assert [row["name"] for row in rows] == list(catalog.load("dtypes")["dtype_catalog"]["default"])
+    assert [row["name"] for row in rows] == list(catalog.dtypes())
     assert [row["name"] for row in rows if row["required"]] == ["bool", "int64", "float32"]
 
 

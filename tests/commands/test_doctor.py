@@ -51,7 +51,7 @@ def test_what_is_missing_is_a_problem_with_a_fix(
     for check in ("torch", "pybind11", "scikit-build-core", "C++ compiler"):
         assert rows[check]["status"] == "problem"
         assert rows[check]["fix"]
-    tested = catalog.load("torch")["torch_window"]["default"]["tested"]
+    tested = catalog.torch_window()["tested"]
     assert rows["torch"]["fix"] == f"{python} -m pip install torch=={tested}"
     done = torchsmith("doctor", "--python", str(tmp_path / "none"), cwd=tmp_path)
     assert (done.status, done.err.count("\n")) == (2, 1)
@@ -175,7 +175,7 @@ def test_a_fix_is_one_line_however_short_lines_are(torchsmith: Torchsmith, tmp_p
     """It is copied from there; the lines of a pipe are 80 characters long."""
     python = bare_python(tmp_path / ("a-long-name" * 10))
     done = torchsmith("doctor", "--python", str(python), cwd=tmp_path, columns=40)
-    tested = catalog.load("torch")["torch_window"]["default"]["tested"]
+    tested = catalog.torch_window()["tested"]
     assert f"  {python} -m pip install torch=={tested}" in done.out.splitlines()
     assert "…" not in done.out
 
@@ -295,6 +295,16 @@ def test_what_can_be_refused_without_a_render_is(torchsmith: Torchsmith, project
     assert done.status == 2
     assert "is not under git, so nothing could bring your 'README.md' back" in done.err
     assert readme.read_text() == "edited\n"
+
+
+@pytest.mark.usefixtures("no_renders")
+def test_a_python_that_is_none_is_a_mistake_in_a_project_too(
+    torchsmith: Torchsmith, project: Path, tmp_path: Path
+) -> None:
+    """The tools are looked at within the comparison, whose own mistakes are findings."""
+    done = torchsmith("doctor", "--python", str(tmp_path / "none"), cwd=project)
+    assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)
+    assert "does not run as Python: name one with --python" in done.err
 
 
 def test_restore_may_write_over_what_git_has_in_an_earlier_commit(

@@ -17,7 +17,7 @@ import invented
 from commanding import Torchsmith, start_python
 from rendering import commit, contents, git
 from torchsmith.files import swap
-from torchsmith.render import render
+from torchsmith.render import Job, render
 
 MOMENTS = 20
 OLD, NEW = invented.TAGS[0], invented.TAGS[-1]
@@ -34,7 +34,7 @@ sys.exit(main())
 def project(six_releases: Path, tmp_path: Path) -> Path:
     """A project from the first release."""
     folder = tmp_path / "project"
-    render(folder, {}, source=str(six_releases), ref=OLD)
+    render(folder, Job({}, str(six_releases), OLD))
     commit(folder, "rendered")
     return folder
 
@@ -124,7 +124,7 @@ def test_of_two_new_projects_in_one_folder_one_is_there(six_releases: Path, tmp_
     lost = next(text for text, each in zip(said, processes, strict=True) if each.returncode)
     assert lost == "torchsmith: 'out' is not empty: name a new folder\n"
     fresh = tmp_path / "fresh"
-    render(fresh, {}, source=str(six_releases), ref=NEW)
+    render(fresh, Job({}, str(six_releases), NEW))
     assert contents(tmp_path / "out") == contents(fresh)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["fresh", "out"]
 

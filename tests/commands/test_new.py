@@ -1,111 +1,17 @@
-"""`torchsmith new`: what it renders, names, commits and runs, and how it ends."""
+"""`torchsmith new`: which version it renders, by which name, and from which answers."""
 
 from __future__ import annotations
 
-import os
-import pty
-import select
 import shlex
 import shutil
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import copier
 import pytest
-import yaml
 
-from commanding import Torchsmith
-from rendering import ROOT, Renderer, commit, git, snapshot
-from torchsmith import building, doctor
-
-
-def answers(project: Path) -> dict[str, Any]:
-    found: dict[str, Any] = yaml.safe_load((project / ".copier-answers.yml").read_text("utf-8"))
-    return found
-
-
-@pytest.fixture
-def python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A Python whose pip and pytest write down what they were asked, and fail on request."""
-    monkeypatch.setattr(building, "toolchain", lambda _: [])
-    script = tmp_path / "python"
-    script.write_text(
-        f'#!/bin/sh\necho "$PWD: $*" >> {tmp_path}/log\necho "[1/2] step"\n'
-        'echo "the reason"\nif [ "$2" = "$FAIL" ]; then exit 3; fi\necho "== 7 passed =="\n'
-    )
-    script.chmod(0o755)
-    return script
-
-
-def test_it_builds_then_tests_and_reports(
-    python: Path, torchsmith: Torchsmith, tmp_path: Path, render: Renderer
-) -> None:
-    done = torchsmith(
-        "new", "out", "--template", str(render.template), "--test", "--python", str(python),
-        "--json", cwd=tmp_path,
-    )  # fmt: skip
-    assert done.status == 0, done.err
-    assert done.json == {
-        "destination": str(tmp_path / "out"),
-        "backend_name": "foo",
-        "features": ["amp", "rng", "storage", "publishing"],
-        "version": "v1.0.0",
-        "committed": False,
-        "installed": True,
-        "tests": "7 passed",
-    }
-    assert (tmp_path / "log").read_text().splitlines() == [
-        f"{tmp_path}/out: -m pip install --verbose --no-build-isolation .[test]",
-        f"{tmp_path}/out: -m pytest --color=no",
-    ]
-
-
-@pytest.mark.parametrize(("step", "installed"), [("pip", False), ("pytest", True)])
-def test_a_step_that_fails_shows_why_and_ends_with_status_1(
-    step: str, installed: bool, python: Path, torchsmith: Torchsmith, tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch, render: Renderer,
-) -> None:  # fmt: skip
-    monkeypatch.setenv("FAIL", step)
-    done = torchsmith(
-        "new", "out", "--template", str(render.template), "--test", "--python", str(python),
-        "--json", cwd=tmp_path,
-    )  # fmt: skip
-    assert done.status == 1
-    assert done.err.strip().endswith("the reason")
-    assert (done.json["installed"], done.json["tests"]) == (installed, None)
-
-
-def test_nothing_is_rendered_where_nothing_can_be_built(
-    torchsmith: Torchsmith, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    missing = doctor.Finding("torch", "problem", "not installed", "pip install torch")
-    monkeypatch.setattr(building, "toolchain", lambda _: [missing])
-    done = torchsmith("new", "out", "--build", "--python", sys.executable, cwd=tmp_path)
-    assert done.status == 2
-    assert done.err == (
-        "torchsmith: it cannot be built here: torch not installed: pip install torch\n"
-    )
-    assert not list(tmp_path.iterdir())
-
-
-def test_it_says_what_to_do_next(torchsmith: Torchsmith, tmp_path: Path, render: Renderer) -> None:
-    done = torchsmith(
-        "new", "out", "--template", str(render.template), "-d", "backend_name=my_chip",
-        "-d", "features=[rng]", cwd=tmp_path,
-    )  # fmt: skip
-    assert done.status == 0
-    assert "out is rendered, with rng." in done.err
-    for step in (
-        "cd out",
-        "pip install --no-build-isolation",
-        "git commit -m 'Render torch-my-chip'",
-        "torchsmith doctor",
-        "pytest",
-    ):
-        assert f"  {step}" in done.err.replace("git init && git add -A && ", "")
+from commanding import Torchsmith, new
+from rendering import Renderer, answers_in, commit, git, snapshot
 
 
 def test_without_git_it_warns_that_there_will_be_no_updates(
@@ -127,7 +33,7 @@ def test_a_template_named_from_here_is_found_from_elsewhere(
     done = torchsmith("new", "out", "--template", "template", "-d", "preset=minimal", cwd=tmp_path)
     assert done.status == 0, done.err
     assert "cannot be updated" not in done.err
-    assert answers(tmp_path / "out")["_src_path"] == f"{tmp_path}/template"
+    assert answers_in(tmp_path / "out")["_src_path"] == f"{tmp_path}/template"
 
 
 def test_a_version_is_asked_of_a_repository_alone(
@@ -166,7 +72,7 @@ def test_the_newest_release_is_rendered_unless_another_version_is_named(
             "new", name, "--template", "template", "-d", "preset=minimal", *arguments, cwd=tmp_path
         )
         assert done.status == 0, done.err
-        assert answers(tmp_path / name)["_commit"] == commit_
+        assert answers_in(tmp_path / name)["_commit"] == commit_
 
 
 def test_a_template_without_a_release_renders_its_head(
@@ -176,7 +82,9 @@ def test_a_template_without_a_release_renders_its_head(
     git(folder, "tag", "--delete", "v1.0.0")
     done = torchsmith("new", "a", "--template", "template", "-d", "preset=minimal", cwd=tmp_path)
     assert done.status == 0, done.err
-    assert answers(tmp_path / "a")["_commit"] == git(folder, "rev-parse", "--short", "HEAD").strip()
+    assert (
+        answers_in(tmp_path / "a")["_commit"] == git(folder, "rev-parse", "--short", "HEAD").strip()
+    )
 
 
 @pytest.mark.parametrize(
@@ -215,7 +123,7 @@ def test_an_address_that_copier_takes_for_a_folder_is_cloned(
     address = f"file://{template}"
     done = torchsmith("new", "out", "--defaults", "--template", address, cwd=tmp_path)
     assert done.status == 0, done.err
-    found = answers(tmp_path / "out")
+    found = answers_in(tmp_path / "out")
     assert (found["_src_path"], found["_commit"]) == (address, "v1.10.0")
 
 
@@ -252,21 +160,6 @@ def test_the_folder_names_the_backend(
         given = ("--answers", str(tmp_path / "acme.yml"))
     torchsmith("new", folder, "--defaults", *given, cwd=here)
     assert [row["backend_name"] for row in asked] == [name]
-
-
-def test_at_a_terminal_a_name_that_is_taken_is_offered_as_one_that_is_free(
-    torchsmith: Torchsmith, settings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    offered: list[dict[str, Any]] = []
-
-    def run_copy(*_: object, defaults: bool, user_defaults: dict[str, Any], **__: object) -> None:
-        assert not defaults
-        offered.append(user_defaults)
-        raise ValueError("enough")
-
-    monkeypatch.setattr(copier, "run_copy", run_copy)
-    torchsmith("new", "torch-cuda", cwd=tmp_path)
-    assert offered == [{"backend_name": "my_cuda"}]
 
 
 def test_a_named_backend_is_rendered_and_its_path_quoted(
@@ -306,8 +199,8 @@ def test_features_are_words_between_commas(
             *arguments, cwd=tmp_path,
         )  # fmt: skip
         assert done.status == 0, done.err
-        assert answers(tmp_path / name)["features"] == ["amp", "rng"]
-        assert answers(tmp_path / name)["dtypes"] == ["bool", "int64", "float32"]
+        assert answers_in(tmp_path / name)["features"] == ["amp", "rng"]
+        assert answers_in(tmp_path / name)["dtypes"] == ["bool", "int64", "float32"]
 
 
 def test_options_go_before_an_answers_file(
@@ -316,185 +209,8 @@ def test_options_go_before_an_answers_file(
     (tmp_path / "answers.yml").write_text("backend_name: nova\nvendor: Acme\n")
     done = torchsmith(*new(render, "--answers", "answers.yml", "-d", "vendor=Bolt"), cwd=tmp_path)
     assert done.status == 0, done.err
-    found = answers(tmp_path / "torch-acme")
+    found = answers_in(tmp_path / "torch-acme")
     assert (found["backend_name"], found["vendor"]) == ("nova", "Bolt")
-
-
-def new(render: Renderer, *more: str) -> tuple[str, ...]:
-    return ("new", "torch-acme", "--template", str(render.template), "-d", "preset=minimal", *more)
-
-
-def test_git_makes_a_first_commit(torchsmith: Torchsmith, tmp_path: Path, render: Renderer) -> None:
-    done = torchsmith(*new(render, "--git", "--json"), cwd=tmp_path)
-    assert done.status == 0, done.err
-    assert done.json["committed"] is True
-    project = tmp_path / "torch-acme"
-    assert git(project, "log", "--format=%s") == "Render torch-acme\n"
-    assert git(project, "status", "--porcelain") == ""
-
-
-def test_without_a_terminal_nothing_is_committed(
-    torchsmith: Torchsmith, tmp_path: Path, render: Renderer
-) -> None:
-    done = torchsmith(*new(render), cwd=tmp_path)
-    assert done.status == 0, done.err
-    assert not (tmp_path / "torch-acme" / ".git").exists()
-    assert "  git init && git add -A" in done.err
-
-
-def test_who_is_unknown_to_git_has_the_project_and_is_told(
-    torchsmith: Torchsmith, tmp_path: Path, render: Renderer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for who in ("AUTHOR", "COMMITTER"):
-        monkeypatch.delenv(f"GIT_{who}_NAME")
-        monkeypatch.delenv(f"GIT_{who}_EMAIL")
-    config = tmp_path / "config"
-    config.write_text("[user]\n\tuseConfigOnly = true\n")
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
-    done = torchsmith(*new(render, "--git"), cwd=tmp_path)
-    assert done.status == 1
-    assert "git does not know who you are, so nothing is committed yet" in done.err
-    assert "  git config --global user.email you@example.com\n" in done.err
-    assert (tmp_path / "torch-acme" / "CMakeLists.txt").exists()
-
-
-@pytest.fixture
-def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Copier's settings of a person who sits at a terminal."""
-    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
-    file = tmp_path / "config" / "settings.yml"
-    monkeypatch.setenv("COPIER_SETTINGS_PATH", str(file))
-    return file
-
-
-@pytest.mark.parametrize(
-    "before", [None, "trust:\n- a\ndefaults:\n  user_name: Me\n  vendor: Old\n"]
-)
-def test_vendor_and_licence_are_remembered_and_nothing_else_is_touched(
-    before: str | None, settings: Path, torchsmith: Torchsmith, tmp_path: Path, render: Renderer
-) -> None:
-    old: dict[str, Any] = yaml.safe_load(before or "defaults: {}")
-    if before:
-        settings.parent.mkdir()
-        settings.write_text(before)
-    given = ("--defaults", "-d", "vendor=Ac: me", "-d", "license=mit", "-d", "description=x")
-    done = torchsmith(*new(render, *given), cwd=tmp_path)
-    assert done.status == 0, done.err
-    assert f"Remembered for your next project, in {settings}: vendor and license\n" in done.err
-    remembered = {**old["defaults"], "vendor": "Ac: me", "license": "mit"}
-    assert yaml.safe_load(settings.read_text()) == {**old, "defaults": remembered}
-    done = torchsmith(
-        "new", "torch-zeta", "--template", str(render.template), "--defaults", "-d",
-        "preset=minimal", cwd=tmp_path,
-    )  # fmt: skip
-    assert "Remembered" not in done.err
-    found = answers(tmp_path / "torch-zeta")
-    assert (found["vendor"], found["license"]) == ("Ac: me", "mit")
-    assert found["description"] == "PyTorch on Zeta devices"
-
-
-def test_nobody_at_the_terminal_leaves_no_settings(
-    torchsmith: Torchsmith, tmp_path: Path, render: Renderer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COPIER_SETTINGS_PATH", str(tmp_path / "settings.yml"))
-    done = torchsmith(*new(render, "-d", "vendor=Acme"), cwd=tmp_path)
-    assert done.status == 0, done.err
-    assert not (tmp_path / "settings.yml").exists()
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("defaults:\n- a\n", "To be offered this"),
-        ("--- {defaults: null}\n", "settings.yml:\n\ndefaults:\n  vendor: Acme\n"),
-        ("# mine\ntrust: []\n", "settings.yml:\n\ndefaults:\n  vendor: Acme\n"),
-    ],
-)
-def test_settings_that_are_odd_stay_as_they_are(
-    text: str, words: str, settings: Path, torchsmith: Torchsmith, tmp_path: Path, render: Renderer
-) -> None:
-    settings.parent.mkdir()
-    settings.write_text(text)
-    done = torchsmith(*new(render, "--defaults", "-d", "vendor=Acme"), cwd=tmp_path)
-    assert settings.read_text() == text
-    assert (words in done.err) == (done.status == 0), done.err
-    if done.status:
-        assert (done.status, done.err.count("\n")) == (2, 1)
-        assert f"copier's settings in {settings} are broken (" in done.err
-
-
-def test_what_other_templates_are_answered_is_no_answer_here(
-    settings: Path, torchsmith: Torchsmith, tmp_path: Path, render: Renderer
-) -> None:
-    settings.parent.mkdir()
-    settings.write_text("defaults: {license: GPL-3.0, vendor: [a], preset: full, color: red}\n")
-    done = torchsmith(
-        "new", "torch-acme", "--template", str(render.template), "--defaults", cwd=tmp_path
-    )
-    assert done.status == 0, done.err
-    found = answers(tmp_path / "torch-acme")
-    assert (found["license"], found["vendor"]) == ("apache-2.0", "Example Vendor")
-    assert found["preset"] == "standard"
-
-
-def test_at_a_terminal_it_asks_commits_and_remembers(render: Renderer, tmp_path: Path) -> None:
-    """Each question is waited for, since what is typed before it is shown gets lost."""
-    down, enter, all_of_it = "\x1b[B", "\r", "\x15"
-    dialogue = [
-        ("in torch.device", enter), ("in prose", enter), ("the copyright", f"{all_of_it}Ac me\r"),
-        ("One line", enter), ("Licence", down * 2 + enter), ("Element types", enter),
-        ("to start with", down * 2 + enter), ("that is built", enter), ("integration", enter),
-        ("under git", enter), ("What to do next", ""),
-    ]  # fmt: skip
-    settings = tmp_path / "settings.yml"
-    ours, theirs = pty.openpty()
-    with subprocess.Popen(
-        [sys.executable, "-m", "torchsmith", "new", "torch-acme", "--template",
-         str(render.template)],
-        cwd=tmp_path,
-        env={
-            **os.environ,
-            "COPIER_SETTINGS_PATH": str(settings),
-            "PYTHONPATH": str(ROOT / "generator"),
-            "TERM": "xterm",
-        },
-        stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
-    ) as process:  # fmt: skip
-        os.close(theirs)
-        shown = ""
-        for question, typed in dialogue:
-            shown = wait_for(ours, question, shown)
-            os.write(ours, typed.encode())
-        while read(ours):
-            pass
-    os.close(ours)
-    assert process.returncode == 0, shown
-    found = answers(tmp_path / "torch-acme")
-    assert {key: found[key] for key in ("backend_name", "vendor", "license", "preset")} == {
-        "backend_name": "acme", "vendor": "Ac me", "license": "mit", "preset": "minimal",
-    }  # fmt: skip
-    assert git(tmp_path / "torch-acme", "log", "--format=%s") == "Render torch-acme\n"
-    assert settings.read_text() == "defaults:\n  vendor: Ac me\n  license: mit\n"
-
-
-def wait_for(terminal: int, words: str, shown: str) -> str:
-    """Read until a terminal shows some words after those that it has ``shown``."""
-    start, end = len(shown), time.monotonic() + 60
-    while words not in shown[start:]:
-        assert time.monotonic() < end, shown[-500:]
-        more = read(terminal)
-        assert more, shown[-500:]
-        shown += more
-    return shown
-
-
-def read(terminal: int) -> str:
-    if not select.select([terminal], [], [], 60)[0]:
-        return ""
-    try:
-        return os.read(terminal, 1 << 16).decode(errors="replace")
-    except OSError:  # how Linux says that the other side has ended
-        return ""
 
 
 @pytest.mark.parametrize("in_git", [True, False], ids=["a clone", "a folder"])
@@ -510,7 +226,7 @@ def test_the_folder_that_one_is_in_is_filled(
     done = torchsmith("new", ".", *arguments, cwd=here)
     assert done.status == 0, done.err
     assert here.stat().st_ino == before, "whoever is in it is in another folder now"
-    assert answers(here)["backend_name"] == "here"
+    assert answers_in(here)["backend_name"] == "here"
     assert (here / ".git").exists() == in_git
     done = torchsmith("new", ".", *arguments, cwd=here)
     assert done.status == 2

@@ -63,7 +63,7 @@ def files(*jobs: Job) -> list[dict[str, bytes]]:
 
 
 def fresh(job: Job, folder: Path) -> dict[str, bytes]:
-    render(folder, job.answers, source=job.source, ref=job.ref)
+    render(folder, job)
     return contents(folder)
 
 
@@ -148,7 +148,7 @@ def test_other_answers_versions_and_last_answers_are_other_renders(
 def test_a_mistake_in_another_process_is_the_same_sentence(template: Path, tmp_path: Path) -> None:
     wrong = Job({"preset": "fulll"}, str(template), OLD)
     with pytest.raises(InputError) as expected:
-        render(tmp_path / "out", wrong.answers, source=wrong.source, ref=wrong.ref)
+        render(tmp_path / "out", wrong)
     with pytest.raises(InputError) as said, renders(wrong, job(template)):
         pass
     assert str(said.value) == str(expected.value)

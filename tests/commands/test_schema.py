@@ -7,10 +7,9 @@ from typing import Any
 
 import jsonschema
 import pytest
-import yaml
 
 from maintenance.schema import SCHEMA, schema, text
-from rendering import HOSTILE, Renderer
+from rendering import HOSTILE, Renderer, answers_in
 
 WRONG: dict[str, dict[str, Any]] = {
     "a question that is none": {"color": "red"},
@@ -49,7 +48,7 @@ def test_a_project_names_the_schema_that_its_answers_fit(
     assert marker == "# yaml-language-server: "
     beside = json.loads((project / place).read_text("utf-8"))
     jsonschema.Draft7Validator.check_schema(beside)
-    answers = yaml.safe_load((project / ".copier-answers.yml").read_text("utf-8"))
+    answers = answers_in(project)
     jsonschema.validate(answers, beside)
 
 

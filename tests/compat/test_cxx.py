@@ -59,6 +59,36 @@ def test_a_file_that_does_not_compile_is_reported_with_the_compilers_words(tmp_p
     assert "gone" in complaints["bad"]
 
 
+def test_what_cmake_holds_against_a_project_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "CMakeLists.txt").write_text(
+        'cmake_minimum_required(VERSION 3.22)\nmessage(FATAL_ERROR "No pybind11:\\n  pip it")\n'
+    )
+    with pytest.raises(InputError) as error:
+        cxx.configure(tmp_path, tmp_path / "build", SITE)
+    assert str(error.value) == f"CMake does not configure for '{SITE}': No pybind11: pip it"
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(InputError, match=r"^cmake is not installed: pip install cmake$"):
+        cxx.configure(tmp_path, tmp_path / "build", SITE)
+    with pytest.raises(InputError, match=r"^ninja is not installed: pip install ninja$"):
+        cxx.precompile(tmp_path / "build")
+
+
+def test_a_header_that_does_not_compile_is_reported_with_the_compilers_words(
+    tmp_path: Path,
+) -> None:
+    source = tmp_path / "CMakeFiles" / "x.dir" / "cmake_pch.hxx.cxx"
+    source.parent.mkdir(parents=True)
+    for text in ("int one = 1;\n", "int two = gone;\n"):
+        source.write_text(text)
+        (tmp_path / "build.ninja").write_text(
+            "rule cxx\n  command = c++ -fsyntax-only $in\n"
+            "build CMakeFiles/x.dir/cmake_pch.hxx.gch: cxx CMakeFiles/x.dir/cmake_pch.hxx.cxx\n"
+        )
+        assert ("gone" in cxx.precompile(tmp_path)) == ("gone" in text)
+
+
 def test_a_release_outside_the_window_is_refused() -> None:
     with pytest.raises(InputError, match=r"PyTorch 1\.9 is outside .* choose from 2\.10, "):
         releases.sources("1.9")
@@ -70,7 +100,7 @@ def test_what_a_python_lacks_is_reported_for_that_python(tmp_path: Path) -> None
     (package / "__init__.py").write_text(
         "import datetime\n\nnow = datetime.datetime.now(datetime.UTC)\n"
     )
-    found = pythons.problems(tmp_path, tmp_path / "mypy")
+    found = pythons.mypy_problems(tmp_path, tmp_path / "mypy")
     assert found
     assert all(line.startswith("Python 3.10: ") for line in found)
     assert "UTC" in found[0]

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from faults.listing import ROOT, Fault
-from maintenance.smoke.installing import Installed, environment, link_packages
+from maintenance.smoke.installing import Installed, link_packages, make_environment
 from rendering import Renderer, files, git, snapshot
 
 # A test that hangs has found something, too.
@@ -96,7 +96,7 @@ class Project(Place):
         (scratch / "renders").mkdir(parents=True)
         rendered = Renderer(snapshot(scratch / "template"), scratch / "renders")(preset="full")
         if not (scratch / "built").exists():
-            environment(scratch / "venv", link_packages(scratch / "packages"))
+            make_environment(scratch / "venv", link_packages(scratch / "packages"))
             shutil.copytree(rendered, self.folder)
             done = self.installed.build()
             if done.returncode != 0:

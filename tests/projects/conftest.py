@@ -12,7 +12,7 @@ from subprocess import CompletedProcess
 import pytest
 from filelock import FileLock
 
-from maintenance.smoke.installing import Installed, environment, link_packages
+from maintenance.smoke.installing import Installed, link_packages, make_environment
 from rendering import ROOT, Renderer
 
 
@@ -56,7 +56,7 @@ def install(render: Renderer, packages: Path, shared: Path) -> Callable[..., Ins
         folder.mkdir(parents=True, exist_ok=True)
         with FileLock(folder / "lock"):
             if not said.exists():
-                environment(folder / "venv", packages)
+                make_environment(folder / "venv", packages)
                 if by_command:
                     build = new(installed, render.template, answers)
                 else:

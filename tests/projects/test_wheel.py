@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from maintenance.smoke.installing import Installed, environment
+from maintenance.smoke.installing import Installed, make_environment
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -74,7 +74,7 @@ def repaired(
     }
     assert libraries == {"_C", "_distributed", "libfoo_device", "libtorch_foo"}
 
-    python = environment(folder / "venv", packages)
+    python = make_environment(folder / "venv", packages)
     # Nothing may be missing: what the wheel requires must be there already.
     pip = [sys.executable, "-m", "pip", f"--python={python}", "install", "--no-index"]
     run([*pip, str(made)], folder, full.environment)

@@ -14,7 +14,7 @@ from rendering import Renderer, contents
 from torchsmith import cli
 from torchsmith.commands.common import parse
 from torchsmith.errors import InputError
-from torchsmith.render import read_answers
+from torchsmith.render import Job, read_answers
 from torchsmith.render import render as render_for_cli
 
 Mistake = tuple[dict[str, object], str, str]
@@ -57,7 +57,7 @@ def test_it_is_one_sentence_and_nothing_is_written(
 
     def refused() -> None:
         if ours:
-            render_for_cli(tmp_path / "new", answers, source=str(render.template))
+            render_for_cli(tmp_path / "new", Job(answers, str(render.template)))
         else:
             render.fresh(tmp_path / "new", **answers)
 
@@ -91,7 +91,7 @@ def test_a_choice_that_is_none_is_answered_with_the_closest(
     given: str, sentence: str, render: Renderer, tmp_path: Path
 ) -> None:
     with pytest.raises(InputError) as caught:
-        render_for_cli(tmp_path / "new", parse([given]), source=str(render.template))
+        render_for_cli(tmp_path / "new", Job(parse([given]), str(render.template)))
     assert str(caught.value).endswith(sentence)
 
 
@@ -117,7 +117,7 @@ def test_our_command_refuses_a_destination_with_anything(entry: str, tmp_path: P
         (tmp_path / entry).write_text("mine")
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(InputError, match="is not empty: name a new folder"):
-        render_for_cli(tmp_path, {})
+        render_for_cli(tmp_path, Job({}))
     assert sorted(tmp_path.rglob("*")) == before
 
 

@@ -40,7 +40,7 @@ def test_a_workflow_to_paste_is_valid_beside_what_is_there(
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
     releases = set(re.findall(r'"(2\.\d+)"', text))
-    assert releases <= set(catalog.load("torch")["torch_window"]["default"]["versions"])
+    assert releases <= set(catalog.torch_window()["versions"])
     assert "test" in yaml.safe_load(whole).get("jobs", yaml.safe_load(whole))
 
 

@@ -11,7 +11,8 @@ from pathlib import Path, PurePosixPath
 import pytest
 import yaml
 
-from rendering import HOSTILE, Renderer, contents, contents_but_for_answers, files
+from feature_sets import telling_combinations, valid_combinations
+from rendering import HOSTILE, Renderer, answers_in, contents, contents_but_for_answers, files
 from torchsmith import catalog
 
 if sys.version_info >= (3, 11):
@@ -19,7 +20,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-COMBINATIONS = catalog.telling_combinations()
+COMBINATIONS = telling_combinations()
 # What may differ between two combinations besides the features' own files.
 WHITELIST = {
     ".copier-answers.yml",
@@ -49,7 +50,7 @@ def test_each_feature_is_on_and_off_with_and_without_each_other_one() -> None:
         assert on == ({True} if one.id in other.requires else {True, False})
         off = {one.id in combination for combination in COMBINATIONS if other.id not in combination}
         assert off == ({False} if other.id in one.requires else {True, False})
-    assert set(COMBINATIONS) <= set(catalog.valid_combinations())
+    assert set(COMBINATIONS) <= set(valid_combinations())
 
 
 def test_text_is_clean(project: Path) -> None:
@@ -172,5 +173,5 @@ def test_hostile_answers_arrive_unharmed(render: Renderer) -> None:
     metadata = tomllib.loads((project / "pyproject.toml").read_text("utf-8"))["project"]
     assert metadata["description"] == HOSTILE["description"]
     assert metadata["name"] == "torch-" + HOSTILE["backend_name"].replace("_", "-")
-    answers = yaml.safe_load((project / ".copier-answers.yml").read_text("utf-8"))
+    answers = answers_in(project)
     assert {key: answers[key] for key in HOSTILE} == HOSTILE

@@ -23,7 +23,7 @@ else:
     import tomli as tomllib
 
 BIN = Path(sys.executable).parent
-WINDOW = catalog.load("torch")["torch_window"]["default"]
+WINDOW = catalog.torch_window()
 TESTED = ".".join(WINDOW["tested"].split(".")[:2])
 PROCESSORS = {
     "ubuntu-24.04": "x86_64",

@@ -15,10 +15,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import yaml
 from filelock import FileLock
 
-from rendering import ROOT, Renderer, commit, contents, contents_but_for_answers, git, snapshot
+from rendering import (
+    ROOT,
+    Renderer,
+    answers_in,
+    commit,
+    contents,
+    contents_but_for_answers,
+    git,
+    snapshot,
+)
 from torchsmith.project import find
 from torchsmith.update import apply, releases, trying
 
@@ -105,9 +113,9 @@ def replace(repository: Path, tree: Path) -> None:
 
 
 def rendered(template: Path, project: Path, ref: str) -> Path:
-    from torchsmith.render import render
+    from torchsmith.render import Job, render
 
-    render(project, ANSWERS, source=str(template), ref=ref)
+    render(project, Job(ANSWERS, str(template), ref))
     commit(project, f"rendered from {ref}")
     return project
 
@@ -175,7 +183,7 @@ def test_a_question_can_be_renamed_and_keeps_its_answer(history: Path, tmp_path:
     commit(template, "rename a question", tag="v9999.1.0")
     before = contents_but_for_answers(project)
     update(project, ref="v9999.1.0")
-    answers = yaml.safe_load((project / ".copier-answers.yml").read_text("utf-8"))
+    answers = answers_in(project)
     assert answers["maker"] == "Acme"
     assert "vendor" not in answers
     assert contents_but_for_answers(project) == before

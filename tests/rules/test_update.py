@@ -10,7 +10,16 @@ import copier
 import pytest
 import yaml
 
-from rendering import Renderer, commit, contents, contents_but_for_answers, files, git, snapshot
+from rendering import (
+    Renderer,
+    answers_in,
+    commit,
+    contents,
+    contents_but_for_answers,
+    files,
+    git,
+    snapshot,
+)
 from torchsmith import catalog
 
 # Toggling is the user's documented command line: --vcs-ref=:current:.
@@ -129,6 +138,6 @@ def test_a_feature_that_went_away_takes_no_other_along(tmp_path: Path) -> None:
     update(project)
 
     fresh = releases.fresh(tmp_path / "fresh", preset="custom", features=["amp"])
-    answers = yaml.safe_load((project / ".copier-answers.yml").read_text("utf-8"))
+    answers = answers_in(project)
     assert answers["features"] == ["amp", "rng"]
     assert contents_but_for_answers(project) == contents_but_for_answers(fresh)

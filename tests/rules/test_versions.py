@@ -13,8 +13,8 @@ from rendering import ROOT, Renderer, files
 from torchsmith import catalog
 from torchsmith.template import CATALOG
 
-TESTED = catalog.load("torch")["torch_window"]["default"]["tested"]
-WINDOW = catalog.load("torch")["torch_window"]["default"]["versions"]
+TESTED = catalog.torch_window()["tested"]
+WINDOW = catalog.torch_window()["versions"]
 
 
 def found(file: Path, pattern: str) -> set[Any]:

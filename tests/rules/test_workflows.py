@@ -16,7 +16,7 @@ import yaml
 from rendering import ROOT, Renderer
 from torchsmith import catalog
 
-WINDOW = catalog.load("torch")["torch_window"]["default"]
+WINDOW = catalog.torch_window()
 SCHEMAS = {"github": "vendor.github-workflows", "gitlab": "vendor.gitlab-ci"}
 NAMES = {
     ("ours", "github"): {"ci.yml", "nightly.yml", "release.yml"},

@@ -10,6 +10,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from feature_sets import telling_combinations
 from rendering import HOSTILE, Renderer, contents
 from torchsmith import catalog
 from torchsmith.jinja import environment
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 # One browser serves all of them.
 pytestmark = pytest.mark.xdist_group("browser")
 
-DTYPES = catalog.load("dtypes")["dtype_catalog"]["default"]
+DTYPES = catalog.dtypes()
 PLAIN: dict[str, Any] = {
     "backend_name": "foo",
     "display_name": "Foo",
@@ -48,7 +49,7 @@ const [answers, done] = [arguments[0], arguments[arguments.length - 1]];
 })().then(done, (error) => done(String(error)));
 """
 # But none and all of the features, which the presets `minimal` and `full` have.
-COMBINATIONS = catalog.telling_combinations()[1:-1]
+COMBINATIONS = telling_combinations()[1:-1]
 
 
 def assert_equal(page: WebDriver, render: Renderer, **answers: Any) -> None:

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from feature_sets import valid_combinations
 from maintenance.smoke import STRENGTHS
 from maintenance.smoke.answers import space
-from maintenance.smoke.covering import covering_array, every_row, held, parts
+from maintenance.smoke.covering import covering_array, every_row, interactions, interactions_in
 from maintenance.smoke.run import choose
 from torchsmith import catalog
 
@@ -67,8 +68,8 @@ def test_the_rows_of_a_run_cover_the_template(strength: str) -> None:
     rows = choose(axes, strength)
     number = min(STRENGTHS[strength] or len(axes.axes), 4)
     in_order = ({name: row[name] for name in axes.axes} for row in rows)
-    covered = {part for row in in_order for part in held(row, number)}
-    assert set(parts(axes.axes, number, axes.legal)) <= covered
+    covered = {part for row in in_order for part in interactions_in(row, number)}
+    assert set(interactions(axes.axes, number, axes.legal)) <= covered
     seen = {name: {row[name] for row in rows} for name in axes.axes}
     assert seen == {name: set(values) for name, values in axes.axes.items()}
     assert all(axes.legal(row) for row in rows)
@@ -77,7 +78,7 @@ def test_the_rows_of_a_run_cover_the_template(strength: str) -> None:
 def test_all_is_every_valid_combination() -> None:
     axes = space({})
     others = prod(len(axes.axes[name]) for name in ("dtypes", "license", "ci_provider", "identity"))
-    combinations = len(catalog.valid_combinations()) + len(catalog.presets())
+    combinations = len(valid_combinations()) + len(catalog.presets())
     assert len(choose(axes, "all")) == others * combinations
 
 

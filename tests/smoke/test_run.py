@@ -14,10 +14,10 @@ import yaml
 
 from commanding import run_python
 from maintenance.smoke import report
-from maintenance.smoke.answers import HOSTILE, Row, on, space
+from maintenance.smoke.answers import HOSTILE, Row, features_of, space
 from maintenance.smoke.run import Run, choose
 from maintenance.smoke.shrink import MOST_TRIALS
-from maintenance.smoke.trial import Extent, Outcome
+from maintenance.smoke.trial import Extent, TrialResult
 from rendering import Renderer
 from torchsmith import catalog
 from torchsmith.commands.common import parse
@@ -29,12 +29,12 @@ FEATURES = sorted(catalog.features())
 def run(tmp_path: Path, broken: Callable[[Row], bool], jobs: int = 1) -> Run:
     """A pairwise run in which the rows that are ``broken`` fail to build."""
 
-    def attempt(row: Row, slot: Path, extent: Extent) -> Outcome:
+    def pretend(row: Row, slot: Path, extent: Extent) -> TrialResult:
         bad = broken(row)
-        return Outcome("build failed" if bad else "passed", 1.0, "error: <&> \x1b[31m" * bad)
+        return TrialResult("build failed" if bad else "passed", 1.0, "error: <&> \x1b[31m" * bad)
 
     axes = space({})
-    made = Run(axes, choose(axes, "pairwise"), Extent(), tmp_path, jobs, attempt=attempt)
+    made = Run(axes, choose(axes, "pairwise"), Extent(), tmp_path, jobs, stand_in=pretend)
     made.execute()
     return made
 
@@ -52,7 +52,9 @@ def test_all_pass(tmp_path: Path, jobs: int) -> None:
 def test_the_smallest_failing_set_of_features_is_named(tmp_path: Path, culprits: set[str]) -> None:
     """With its command, in which everything else is ordinary."""
     failed = [
-        result for result in run(tmp_path, lambda row: culprits <= on(row)).results if result.failed
+        result
+        for result in run(tmp_path, lambda row: culprits <= features_of(row)).results
+        if result.failed
     ]
     assert failed
     for result in failed:
@@ -62,6 +64,19 @@ def test_the_smallest_failing_set_of_features_is_named(tmp_path: Path, culprits:
         assert "-d backend_name=foo" in result.repeat
         assert "-d license=apache-2.0" in result.repeat
         assert "-d dtypes=default" in result.repeat
+
+
+def test_a_row_has_failed_while_its_smallest_set_is_looked_for(tmp_path: Path) -> None:
+    axes = space({})
+    seen: list[tuple[bool, str]] = []
+
+    def pretend(row: Row, slot: Path, extent: Extent) -> TrialResult:
+        seen.extend((each.failed, each.state) for each in made.results if each.searching)
+        return TrialResult("build failed" if features_of(row) else "passed", 1.0)
+
+    made = Run(axes, choose(axes, "each")[:2], Extent(), tmp_path, stand_in=pretend)
+    assert not any(result.searching for result in made.execute())
+    assert set(seen) == {(True, "build failed")}
 
 
 def test_what_is_not_a_features_fault_keeps_its_cause(tmp_path: Path) -> None:
@@ -85,7 +100,7 @@ def test_a_failure_that_does_not_repeat_keeps_its_row(tmp_path: Path) -> None:
 
     results = run(tmp_path, once).results
     first = seen[0]
-    assert set(results[0].smallest) == on(first)
+    assert set(results[0].smallest) == features_of(first)
     assert len(seen) <= len(results) + MOST_TRIALS
 
 
@@ -106,14 +121,14 @@ def test_a_shard_is_one_of_several(shard: str) -> None:
 
 
 def test_reports_hold_every_row_and_whatever_was_logged(tmp_path: Path) -> None:
-    results = run(tmp_path, lambda row: FEATURES[0] in on(row)).results
-    suite = ElementTree.fromstring(report.junit(results))
+    results = run(tmp_path, lambda row: FEATURES[0] in features_of(row)).results
+    suite = ElementTree.fromstring(report.junit_xml(results))
     assert len(suite) == len(results) == int(suite.get("tests", 0))
     failures = suite.findall("testcase/failure")
     assert len(failures) == int(suite.get("failures", 0)) == sum(r.failed for r in results) > 0
     assert "smallest failing set: " + FEATURES[0] in failures[0].get("message", "")
     assert "<&>" in (failures[0].text or "")
-    page = report.page(results)
+    page = report.html_page(results)
     assert "error: &lt;&amp;&gt;" in page
     assert page.count("<tr>") == len(results) + 1
     assert f"{len(results) - len(failures)} of {len(results)} passed" in page

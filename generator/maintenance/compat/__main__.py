@@ -13,13 +13,13 @@ from pathlib import Path
 from maintenance.compat import cxx, names, pythons, releases
 from torchsmith import catalog
 from torchsmith.errors import InputError
-from torchsmith.render import render
+from torchsmith.render import Job, render
 
 BACKEND = "foo"
-TESTED = ".".join(catalog.load("torch")["torch_window"]["default"]["tested"].split(".")[:2])
+TESTED = ".".join(catalog.torch_window()["tested"].split(".")[:2])
 
 
-def problems(
+def torch_problems(
     project: Path, build: Path, minor: str, jobs: int, *, aarch64: bool = False
 ) -> Iterator[str]:
     """Yield the problems of a rendered project with a release."""
@@ -29,14 +29,16 @@ def problems(
     groups = cxx.configure(project, build, torch, aarch64=aarch64)
     for file in sorted(cxx.uncovered(project, groups)):
         yield f"{file.relative_to(project)}: compiled by nothing"
-    cxx.precompile(build)
+    if complaint := cxx.precompile(build):
+        yield f"precompiled header: PyTorch {minor}:\n{complaint}"
+        return  # every group would say the same
     for group, complaint in cxx.check(groups, jobs):
         if complaint:
             yield f"{group.name}: PyTorch {minor}:\n{complaint}"
 
 
-def report(subject: str, found: list[str]) -> bool:
-    """Print the result, and return whether there are problems."""
+def print_problems(subject: str, found: list[str]) -> bool:
+    """Print the problems, or that there are none, and return whether there are."""
     print(
         *found, f"{subject}: {f'{len(found)} problems' if found else 'fits'}", sep="\n", flush=True
     )
@@ -56,16 +58,16 @@ def main() -> int:
     failed = False
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder) / "project"
-        render(project, {"backend_name": BACKEND, "preset": "full"})
-        failed |= report("Python", pythons.problems(project, Path(folder) / "mypy"))
-        for minor in arguments.torch or releases.window():
+        render(project, Job({"backend_name": BACKEND, "preset": "full"}))
+        failed |= print_problems("Python", pythons.mypy_problems(project, Path(folder) / "mypy"))
+        for minor in arguments.torch or catalog.torch_window()["versions"]:
             build = Path(folder) / minor
-            found = list(problems(project, build, minor, arguments.jobs))
-            failed |= report(f"PyTorch {minor}", found)
+            found = list(torch_problems(project, build, minor, arguments.jobs))
+            failed |= print_problems(f"PyTorch {minor}", found)
         if shutil.which(cxx.CROSS):
             build = Path(folder) / "aarch64"
-            found = list(problems(project, build, TESTED, arguments.jobs, aarch64=True))
-            failed |= report(f"PyTorch {TESTED} on aarch64", found)
+            found = list(torch_problems(project, build, TESTED, arguments.jobs, aarch64=True))
+            failed |= print_problems(f"PyTorch {TESTED} on aarch64", found)
         else:
             print(
                 f"aarch64: not checked, as there is no {cxx.CROSS}: install g++-aarch64-linux-gnu"

@@ -13,6 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from torchsmith.errors import InputError
+
 CROSS = "aarch64-linux-gnu-g++"
 """The compiler for aarch64, from Debian's package g++-aarch64-linux-gnu."""
 
@@ -32,6 +34,9 @@ def configure(project: Path, build: Path, torch: Path, *, aarch64: bool = False)
 
     The commands are CMake's, with the flags of a real debug build. For aarch64, the sources below
     the seam are included.
+
+    Raises:
+        InputError: CMake is missing, or refuses.
     """
     command = [
         "cmake", "-G", "Ninja", "-S", str(project), "-B", str(build),
@@ -43,25 +48,28 @@ def configure(project: Path, build: Path, torch: Path, *, aarch64: bool = False)
             "-DCMAKE_SYSTEM_NAME=Linux", "-DCMAKE_SYSTEM_PROCESSOR=aarch64",
             f"-DCMAKE_CXX_COMPILER={CROSS}",
         ]  # fmt: skip
-    environment = {**os.environ, "PYTHONPATH": str(torch)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    done = _run_tool(command, PYTHONPATH=str(torch))
     if done.returncode:
-        raise RuntimeError(f"{shlex.join(command)} failed:\n{done.stderr}")
+        raise InputError(f"CMake does not configure for '{torch}': {_reason(done.stderr)}")
     folders = ["csrc", "device"] if aarch64 else ["csrc"]
     return list(_groups(project, build, [project / folder for folder in folders]))
 
 
-def precompile(build: Path) -> None:
-    """Precompile the header that all groups include, which takes longer than most of them."""
+def precompile(build: Path) -> str:
+    """Precompile the header that all groups include, which takes longer than most of them.
+
+    Returns:
+        The compiler's messages if it does not compile.
+
+    Raises:
+        InputError: Ninja is missing.
+    """
     headers = {
         str(path.relative_to(build)).removesuffix(".cxx") + ".gch"
         for path in build.glob("CMakeFiles/*/cmake_pch.hxx.cxx")
     }
-    done = subprocess.run(
-        ["ninja", "-C", str(build), *sorted(headers)], capture_output=True, text=True
-    )
-    if done.returncode:
-        raise RuntimeError(done.stdout)
+    done = _run_tool(["ninja", "-C", str(build), *sorted(headers)])
+    return done.stdout.strip() if done.returncode else ""
 
 
 def check(groups: list[Group], jobs: int) -> Iterator[tuple[Group, str]]:
@@ -83,6 +91,22 @@ def sources_of_unity(unity: Path, project: Path) -> list[Path]:
     places = (unity.parent, project)
     paths = (place / name for name in included for place in places)
     return [Path(os.path.normpath(path)) for path in paths if path.is_file()]
+
+
+def _run_tool(command: list[str], **variables: str) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            command, env={**os.environ, **variables}, capture_output=True, text=True
+        )
+    except FileNotFoundError as error:
+        raise InputError(f"{command[0]} is not installed: pip install {command[0]}") from error
+
+
+def _reason(said: str) -> str:
+    """The first error of CMake's, in one line."""
+    # What belongs to it is indented.
+    first = re.search(r"^CMake Error(?: at .*)?:(.*\n(?:(?:[ \t].*)?\n)*)", said, re.M)
+    return " ".join((first[1] if first else said).split())
 
 
 def _groups(project: Path, build: Path, folders: list[Path]) -> Iterator[Group]:

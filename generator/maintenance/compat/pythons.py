@@ -10,16 +10,10 @@ from pathlib import Path
 from torchsmith import catalog
 
 
-def window() -> list[str]:
-    """Return the Python versions that a rendered project supports."""
-    versions = catalog.load("torch")["torch_window"]["default"]["python"]
-    return [str(version) for version in versions]
-
-
-def problems(project: Path, cache: Path) -> list[str]:
+def mypy_problems(project: Path, cache: Path) -> list[str]:
     """Return what mypy says of the package for each version, without PyTorch's types."""
     found = []
-    for version in window():
+    for version in catalog.torch_window()["python"]:
         done = subprocess.run(
             [sys.executable, "-m", "mypy", f"--config-file={os.devnull}", "--no-error-summary",
              f"--python-version={version}", "--follow-imports=skip", "--ignore-missing-imports",

@@ -19,22 +19,17 @@ AARCH64 = "manylinux_2_28_aarch64"
 _SMALLEST = ("macosx_11_0_arm64", "macosx_14_0_arm64")
 
 
-def window() -> list[str]:
-    """Return the minor releases that a rendered project supports."""
-    versions = catalog.load("torch")["torch_window"]["default"]["versions"]
-    return [str(version) for version in versions]
-
-
 def sources(minor: str, platform: str | None = None) -> Path:
     """Return a folder that holds ``torch/`` of the newest release of a minor version.
 
     It is downloaded once; delete the folder to get a newer patch release. Without a ``platform``
     the smallest wheel is used.
     """
-    if minor not in window():
+    supported = catalog.torch_window()["versions"]
+    if minor not in supported:
         raise InputError(
             f"PyTorch {minor} is outside the versions of a rendered project: "
-            f"choose from {', '.join(window())}"
+            f"choose from {', '.join(supported)}"
         )
     folder = cache.root() / "-".join(filter(None, (f"torch-{minor}", platform)))
     if not folder.exists():

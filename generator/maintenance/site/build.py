@@ -28,7 +28,7 @@ LIBRARIES = {
     ),
 }
 LICENSES = "generator/catalog/licenses"
-MACROS = {"name_problem", "name_clash", "suggest", "text_problem"}
+USED_MACROS = {"name_problem", "name_clash", "suggest", "text_problem"}
 # Checks of the command line and of the folder, which the page does not have.
 SILENT = ("answers_problem", "destination_problem")
 SCRIPTS = (
@@ -86,7 +86,7 @@ def catalog_data(template: Path) -> dict[str, Any]:
         }
         for name, row in catalog.load("computed").items()
     }
-    macros = compile_macros(names, MACROS) | {name: [[], []] for name in SILENT}
+    macros = compile_macros(names, USED_MACROS) | {name: [[], []] for name in SILENT}
     exclude = catalog.load("settings")["_exclude"]
     return {
         "values": values,

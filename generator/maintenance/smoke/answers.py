@@ -54,7 +54,7 @@ class Space:
         for question in ("license", "ci_provider", "preset"):
             answers[question] = row[question]
         if row["preset"] == "custom":
-            answers["features"] = sorted(on(row))
+            answers["features"] = sorted(features_of(row))
         if row["device"] != "simulator":
             answers["device"] = row["device"]
         if row["dtypes"]:
@@ -63,7 +63,11 @@ class Space:
 
     def label(self, row: Row) -> str:
         """Return a row in a few words."""
-        chosen = row["preset"] if row["preset"] != "custom" else "+".join(sorted(on(row))) or "core"
+        chosen = (
+            row["preset"]
+            if row["preset"] != "custom"
+            else "+".join(sorted(features_of(row))) or "core"
+        )
         count = len(row["dtypes"]) or "default"
         return f"{row['identity']} {chosen} {row['license']} {row['ci_provider']} dtypes:{count}"
 
@@ -78,7 +82,7 @@ class Space:
         return shlex.join(words)
 
 
-def on(row: Row) -> frozenset[str]:
+def features_of(row: Row) -> frozenset[str]:
     """Return the features that a row has."""
     if row["preset"] != "custom":
         return catalog.presets()[row["preset"]]
@@ -117,7 +121,7 @@ def space(pinned: Mapping[str, Any]) -> Space:
 
 def _dtypes(pinned: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
     """The sets of element types; the empty one stands for the default."""
-    known = catalog.load("dtypes")["dtype_catalog"]["default"]
+    known = catalog.dtypes()
     required = tuple(name for name, row in known.items() if row.get("required"))
     if "dtypes" not in pinned:
         return ((), required, tuple(known))

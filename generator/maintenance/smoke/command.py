@@ -72,9 +72,9 @@ def smoke(
                 run.changed = progress.changed
                 run.execute()
     if junit:
-        junit.write_text(report.junit(results), encoding="utf-8")
+        junit.write_text(report.junit_xml(results), encoding="utf-8")
     if page:
-        page.write_text(report.page(results), encoding="utf-8")
+        page.write_text(report.html_page(results), encoding="utf-8")
     if as_json:
         print_json(
             [
@@ -144,5 +144,6 @@ def _table(results: list[Result]) -> Table:
     for result in results:
         seconds = f"{result.seconds:.0f}" if result.seconds else ""
         style = "red" if result.failed else "green" if result.state == "passed" else ""
-        table.add_row(result.label, result.state, seconds, style=style)
+        search = ", looking for the smallest set" if result.searching else ""
+        table.add_row(result.label, f"{result.state}{search}", seconds, style=style)
     return table

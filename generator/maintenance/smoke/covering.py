@@ -9,37 +9,37 @@ from typing import Any
 
 Axes = Mapping[str, tuple[Any, ...]]
 Legal = Callable[[Mapping[str, Any]], bool]
-Part = tuple[tuple[str, Any], ...]
+Interaction = tuple[tuple[str, Any], ...]
 """Values for some axes, in the order of the axes."""
 
 TRIES = 100
 """Number of greedy searches in different orders; one takes milliseconds, a row takes a build."""
 
 
-def parts(axes: Axes, strength: int, legal: Legal) -> Iterator[Part]:
+def interactions(axes: Axes, strength: int, legal: Legal) -> Iterator[Interaction]:
     """Yield every legal combination of values of ``strength`` axes."""
     for names in combinations(axes, min(strength, len(axes))):
         for values in product(*(axes[name] for name in names)):
-            part = tuple(zip(names, values, strict=True))
-            if legal(dict(part)):
-                yield part
+            found = tuple(zip(names, values, strict=True))
+            if legal(dict(found)):
+                yield found
 
 
 def covering_array(axes: Axes, strength: int, legal: Legal) -> list[dict[str, Any]]:
-    """Return rows that contain every legal part: the smallest result of several tries.
+    """Return rows that contain every legal interaction: the smallest result of several tries.
 
-    Equal arguments give equal rows on every machine, so that shards fit together. Every part that
-    is ``legal`` must be completable one value at a time.
+    Equal arguments give equal rows on every machine, so that shards fit together. Every one
+    that is ``legal`` must be completable one value at a time.
     """
-    wanted = list(parts(axes, strength, legal))
+    wanted = list(interactions(axes, strength, legal))
     tries = (_greedy(axes, strength, legal, wanted, Random(seed)) for seed in range(TRIES))
     return min(tries, key=len)
 
 
 def _greedy(
-    axes: Axes, strength: int, legal: Legal, wanted: list[Part], order: Random
+    axes: Axes, strength: int, legal: Legal, wanted: list[Interaction], order: Random
 ) -> list[dict[str, Any]]:
-    """Start each row from a part not covered yet, then choose the value with the largest gain."""
+    """Start each row from one not covered yet, then choose the value with the largest gain."""
     missing = dict.fromkeys(order.sample(wanted, len(wanted)))
     rows = []
     while missing:
@@ -57,23 +57,23 @@ def _greedy(
                     ),
                 )
         rows.append({name: row[name] for name in axes})
-        for part in held(rows[-1], strength):
-            missing.pop(part, None)
+        for found in interactions_in(rows[-1], strength):
+            missing.pop(found, None)
     return rows
 
 
 def every_row(axes: Axes, legal: Legal) -> list[dict[str, Any]]:
     """Return all legal rows."""
-    return [dict(part) for part in parts(axes, len(axes), legal)]
+    return [dict(found) for found in interactions(axes, len(axes), legal)]
 
 
-def held(row: Mapping[str, Any], strength: int) -> Iterator[Part]:
-    """Yield the parts of a row."""
+def interactions_in(row: Mapping[str, Any], strength: int) -> Iterator[Interaction]:
+    """Yield the interactions that a row covers."""
     return combinations(row.items(), min(strength, len(row)))
 
 
-def _gain(row: Mapping[str, Any], name: str, missing: Mapping[Part, None]) -> int:
-    """How many missing parts with a value for the axis ``name`` a partial row contains."""
+def _gain(row: Mapping[str, Any], name: str, missing: Mapping[Interaction, None]) -> int:
+    """How many missing ones with a value for the axis ``name`` a partial row contains."""
     items = set(row.items())
     value = (name, row[name])
-    return sum(1 for part in missing if value in part and items.issuperset(part))
+    return sum(1 for each in missing if value in each and items.issuperset(each))

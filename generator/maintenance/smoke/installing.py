@@ -71,7 +71,7 @@ def link_packages(folder: Path) -> Path:
     return folder
 
 
-def environment(folder: Path, packages: Path) -> Path:
+def make_environment(folder: Path, packages: Path) -> Path:
     """Make a virtual environment that sees ``packages`` too, and return its Python.
 
     Environments that share the packages include the same headers by the same paths, so that they

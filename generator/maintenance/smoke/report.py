@@ -12,7 +12,7 @@ MOST_LOG = 20_000
 
 @dataclass
 class Result:
-    """A row and its result."""
+    """A row and how it ended: its state is a stage until then, and "build failed" or so after."""
 
     label: str
     command: str
@@ -21,6 +21,8 @@ class Result:
     log: str = ""
     smallest: tuple[str, ...] = field(default=())
     repeat: str = ""
+    searching: bool = False
+    """Whether the smallest set that fails like it is being looked for."""
 
     @property
     def failed(self) -> bool:
@@ -36,7 +38,7 @@ class Result:
         return f"smallest failing set: {features}; repeat it with: {self.repeat}"
 
 
-def junit(results: list[Result]) -> str:
+def junit_xml(results: list[Result]) -> str:
     """Return the results as JUnit XML."""
     failures = [result for result in results if result.failed]
     suite = ElementTree.Element(
@@ -57,7 +59,7 @@ def junit(results: list[Result]) -> str:
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True)
 
 
-def page(results: list[Result]) -> str:
+def html_page(results: list[Result]) -> str:
     """Return the results as one HTML page that needs nothing else."""
     passed = sum(result.state == "passed" for result in results)
     rows = "\n".join(_row(result) for result in results)

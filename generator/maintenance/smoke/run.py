@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from maintenance.smoke import STRENGTHS
-from maintenance.smoke.answers import Row, Space, on
+from maintenance.smoke.answers import Row, Space, features_of
 from maintenance.smoke.covering import covering_array, every_row
 from maintenance.smoke.report import Result
 from maintenance.smoke.shrink import shrink
-from maintenance.smoke.trial import Extent, Outcome, attempt
+from maintenance.smoke.trial import Extent, TrialResult, try_answers
 from torchsmith.errors import InputError
 
-Attempt = Callable[[Row, Path, Extent], Outcome]
+Trial = Callable[[Row, Path, Extent], TrialResult]
 
 
 def choose(space: Space, strength: str, shard: str = "1/1") -> list[Row]:
@@ -43,7 +43,7 @@ class Run:
     extent: Extent
     folder: Path
     jobs: int = 1
-    attempt: Attempt | None = None
+    stand_in: Trial | None = None
     changed: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
@@ -62,7 +62,7 @@ class Run:
         def one(row: Row, result: Result) -> None:
             slot = slots.get()
             try:
-                self._try(row, result, slot)
+                self._fill_in(row, result, slot)
             finally:
                 slots.put(slot)
 
@@ -80,29 +80,31 @@ class Run:
                     self._explain(row, result, passed)
         return self.results
 
-    def _try(self, row: Row, result: Result, slot: Path) -> None:
-        outcome = self._attempt(row, slot, lambda stage: self._note(result, stage))
-        result.seconds, result.log = outcome.seconds, outcome.log
-        self._note(result, outcome.state)
+    def _fill_in(self, row: Row, result: Result, slot: Path) -> None:
+        tried = self._try(row, slot, lambda stage: self._note(result, stage))
+        result.seconds, result.log = tried.seconds, tried.log
+        self._note(result, tried.state)
         shutil.rmtree(slot, ignore_errors=True)
 
     def _explain(self, row: Row, result: Result, passed: list[Row]) -> None:
-        state = result.state
-        self._note(result, f"{state}, looking for the smallest set")
+        result.searching = True
+        self.changed()
 
-        def fails(candidate: Row) -> bool:
-            return self._attempt(candidate, self.folder / "shrink", lambda _: None).state == state
+        def fails_alike(candidate: Row) -> bool:
+            tried = self._try(candidate, self.folder / "shrink", lambda _: None)
+            return tried.state == result.state
 
-        smallest = shrink(self.space, row, fails, passed)
-        result.smallest = tuple(sorted(on(smallest)))
+        smallest = shrink(self.space, row, fails_alike, passed)
+        result.smallest = tuple(sorted(features_of(smallest)))
         result.repeat = self.space.command(smallest)
-        self._note(result, state)
+        result.searching = False
+        self.changed()
 
-    def _attempt(self, row: Row, slot: Path, on_stage: Callable[[str], None]) -> Outcome:
+    def _try(self, row: Row, slot: Path, on_stage: Callable[[str], None]) -> TrialResult:
         extent = replace(self.extent, on_stage=on_stage)
-        if self.attempt is not None:
-            return self.attempt(row, slot, extent)
-        return attempt(self.space.answers(row), slot, extent)
+        if self.stand_in is not None:
+            return self.stand_in(row, slot, extent)
+        return try_answers(self.space.answers(row), slot, extent)
 
     def _note(self, result: Result, state: str) -> None:
         result.state = state

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from maintenance.smoke import STAGES
-from maintenance.smoke.installing import Installed, environment, link_packages
+from maintenance.smoke.installing import Installed, link_packages, make_environment
 from torchsmith.building import StepError
 from torchsmith.errors import InputError
-from torchsmith.render import render
+from torchsmith.render import Job, render
 
 # The tests that fail first if a combination of features is broken. They save minutes over the whole
 # suite, which nightly runs use.
@@ -32,7 +32,7 @@ _RENDERING = threading.Lock()
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TrialResult:
     """How a trial ended: "passed", or as "build failed" with the output of that stage."""
 
     state: str
@@ -49,7 +49,7 @@ class Extent:
     on_stage: Callable[[str], None] = lambda stage: None
 
 
-def attempt(answers: dict[str, Any], folder: Path, extent: Extent) -> Outcome:
+def try_answers(answers: dict[str, Any], folder: Path, extent: Extent) -> TrialResult:
     """Try some answers in ``folder``, which is emptied first.
 
     Rows tried in the same folder share the compiler's cache.
@@ -63,16 +63,18 @@ def attempt(answers: dict[str, Any], folder: Path, extent: Extent) -> Outcome:
         try:
             if stage == "render":
                 with _RENDERING:
-                    render(project, answers)
+                    render(project, Job(answers))
             elif stage == "build":
-                python = environment(folder / "environment", link_packages(folder / "packages"))
+                python = make_environment(
+                    folder / "environment", link_packages(folder / "packages")
+                )
                 installed = Installed(folder.name, project, python)
                 _require(installed.build())
             else:
                 _test(installed, extent)
         except (InputError, StepError) as error:
-            return Outcome(f"{stage} failed", time.monotonic() - began, str(error))
-    return Outcome("passed", time.monotonic() - began)
+            return TrialResult(f"{stage} failed", time.monotonic() - began, str(error))
+    return TrialResult("passed", time.monotonic() - began)
 
 
 def _test(installed: Installed, extent: Extent) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shlex
 import shutil
+from collections.abc import Callable
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -69,17 +71,22 @@ def doctor(
     if found and (restore or ignore):
         _change(found, restore or [], ignore or [], as_json=as_json)
         return
-    findings = [] if drift else _tools(python)
+    more: list[Finding] = []
     drifted = None
-    if found:
-        with working("Rendering what the answers give"):
-            more, drifted = _look_at(found)
-        findings += more
+
+    @cache  # looked at while other processes render; if nothing is rendered, afterwards
+    def tools() -> list[Finding]:
+        return [] if drift else _tools(python)
+
+    with working("Looking at the tools" + (" and the project" if found else "")):
+        if found:
+            more, drifted = _look_at(found, tools)
+        findings = [*tools(), *more]
     if as_json:
         shown = asdict(drifted) if drifted else None
         print_json({"findings": [asdict(finding) for finding in findings], "drift": shown})
     else:
-        _show(findings, drifted)
+        _show_findings(findings, drifted)
     if any(finding.status == "problem" for finding in findings):
         raise typer.Exit(FOUND)
     if drift and drifted and drifted.differences:
@@ -90,7 +97,7 @@ def _change(project: Project, back: list[str], unheard: list[str], *, as_json: b
     from torchsmith.drift import ignore, ignored, restore
 
     for name in {*back, *unheard}:
-        _require_known(project, name)
+        _require_ever_there(project, name)
     for name in back:
         _require_kept(project, name)
     with working("Rendering what the answers give"):
@@ -108,7 +115,7 @@ def _change(project: Project, back: list[str], unheard: list[str], *, as_json: b
         print(f"Ignored from now on: {', '.join(unheard)}")
 
 
-def _require_known(project: Project, name: str) -> None:
+def _require_ever_there(project: Project, name: str) -> None:
     """Refuse a file that neither is there nor ever was: so much is known before a render.
 
     Raises:
@@ -155,11 +162,12 @@ def _require_kept(project: Project, name: str) -> None:
 def _tools(python: str | None) -> list[Finding]:
     from torchsmith.doctor import default_python, toolchain
 
-    with working("Looking at the tools"):
-        return toolchain(python or default_python())
+    return toolchain(python or default_python())
 
 
-def _look_at(project: Project) -> tuple[list[Finding], Drift | None]:
+def _look_at(
+    project: Project, meanwhile: Callable[[], object]
+) -> tuple[list[Finding], Drift | None]:
     from torchsmith import git
     from torchsmith.doctor import Finding
 
@@ -175,11 +183,11 @@ def _look_at(project: Project) -> tuple[list[Finding], Drift | None]:
         findings.append(Finding("under git", "warning", found, "commit before an update"))
     else:
         findings.append(Finding("under git", "ok", "nothing uncommitted"))
-    template, drifted = _compare(project)
+    template, drifted = _compare(project, meanwhile)
     return [*findings, template], drifted
 
 
-def _compare(project: Project) -> tuple[Finding, Drift | None]:
+def _compare(project: Project, meanwhile: Callable[[], object]) -> tuple[Finding, Drift | None]:
     """Compare with the template; if that fails, say whether by network, version or answers."""
     from torchsmith import git
     from torchsmith.doctor import Finding
@@ -207,7 +215,7 @@ def _compare(project: Project) -> tuple[Finding, Drift | None]:
         return Finding("template", "problem", str(error), f"correct _commit in {file}"), None
     try:
         project.require_answers_as_rendered()
-        drifted = drift(project, ref, ignoring)
+        drifted = drift(project, ref, ignoring, meanwhile)
     except InputError as error:
         return Finding("answers", "problem", str(error), f"correct them in {file}"), None
     if drifted.before == drifted.after:
@@ -224,7 +232,7 @@ def _go_to(project: Project) -> str:
     return "" if there else f"cd {shlex.quote(str(project.root))} && "
 
 
-def _show(findings: list[Finding], drifted: Drift | None) -> None:
+def _show_findings(findings: list[Finding], drifted: Drift | None) -> None:
     marks = {"ok": "✓", "warning": "!", "problem": "✗"}
     print_table(
         ("", "check", "found"),

@@ -78,7 +78,6 @@ def new(
             show_default=False,
         ),
     ] = None,
-    ref: Annotated[str | None, typer.Option(hidden=True, help="The old name of --to.")] = None,
     as_json: Json = False,
 ) -> None:
     """Render a backend; in a folder torch-NAME it has that name, unless another is answered.
@@ -91,14 +90,13 @@ def new(
     from torchsmith.doctor import default_python
     from torchsmith.project import find
     from torchsmith.remembered import recall, remember
-    from torchsmith.render import render, require_empty
+    from torchsmith.render import Job, render, require_empty
 
-    to = to or ref
     source = _source(template)
     _require_place(destination, source)
     require_empty(destination)
     asked = parse(data)
-    given = {**_read(answers), **asked}
+    given = {**_given(answers), **asked}
     terminal = sys.stdin.isatty() and not as_json
     ask = terminal and not defaults
     offered = recall() | ({} if "backend_name" in given else _name(destination, ask=ask))
@@ -109,8 +107,8 @@ def new(
         from torchsmith.building import require_tools
 
         require_tools(python)
-    ref = _version(template, source, to)
-    render(destination, given, source=source, ref=ref, ask=ask, defaults=offered)
+    job = Job(given, source, _version_to_render(template, source, to), defaults=offered)
+    render(destination, job, ask=ask)
     project = find(destination, updatable=False)
     _warn_of_no_version(project, committed=template is not None or to is not None)
     if not as_json:
@@ -143,7 +141,7 @@ def new(
         raise typer.Exit(FOUND)
 
 
-def _read(answers: Path | None) -> dict[str, Any]:
+def _given(answers: Path | None) -> dict[str, Any]:
     from torchsmith.render import read_answers
 
     try:
@@ -193,7 +191,7 @@ def _source(template: str | None) -> str:
     return str(folder.absolute())
 
 
-def _version(template: str | None, source: str, to: str | None) -> str:
+def _version_to_render(template: str | None, source: str, to: str | None) -> str:
     """Return the version to render: what was asked for, or the newest release.
 
     Raises:

@@ -57,7 +57,7 @@ def dtypes(as_json: Json = False) -> None:
             "default": row["default"],
             "required": row.get("required", False),
         }
-        for name, row in catalog.load("dtypes")["dtype_catalog"]["default"].items()
+        for name, row in catalog.dtypes().items()
     ]
     if as_json:
         print_json(rows)

@@ -125,7 +125,7 @@ def update(
     found = find(project)
     found.require_clean()
     found = found if template is None else replace(found, source=template)
-    change = Change(parse(data), _version(found, to), template, discard_edits)
+    change = Change(parse(data), _version_to_reach(found, to), template, discard_edits)
     _merge(found, change, yes=yes, as_json=as_json)
 
 
@@ -156,11 +156,11 @@ def preview(
     if add or remove:
         answers |= found.adding(add) if add else found.removing(remove or [])
         to = to or "current"
-    with _trying(found, Change(answers, _version(found, to))) as plan:
+    with _trying(found, Change(answers, _version_to_reach(found, to))) as plan:
         if as_json:
             print_json({**_report(plan), "diff": plan.diff})
         else:
-            _show(found, plan)
+            _show_plan(found, plan)
             _show_diff(plan.diff)
         if plan.conflicts:
             raise typer.Exit(FOUND)
@@ -196,7 +196,7 @@ def diff(
         _show_diff(text)
 
 
-def _version(project: Project, to: str | None) -> str:
+def _version_to_reach(project: Project, to: str | None) -> str:
     from torchsmith.update import CURRENT, newest
 
     return CURRENT if to == "current" else to or newest(project)
@@ -239,7 +239,7 @@ def _merge(project: Project, change: Change, *, yes: bool, as_json: bool) -> Non
         raise InputError("nobody is there to be asked: pass --yes to go on, or look with preview")
     with nullcontext(standing(project)) if idle else _trying(project, change) as plan:
         if not as_json:
-            _show(project, plan)
+            _show_plan(project, plan)
         if plan.blocked:
             raise InputError(
                 f"{plan.blocked[0]} would be written over, which git knows nothing of: move it away"
@@ -262,7 +262,7 @@ def _report(plan: Plan) -> dict[str, Any]:
     return {name: getattr(plan, name) for name in shown}
 
 
-def _show(project: Project, plan: Plan) -> None:
+def _show_plan(project: Project, plan: Plan) -> None:
     out = console()
 
     def line(text: str, style: str) -> None:
