@@ -8,13 +8,13 @@ inputs are what the captured tensors hold then, and the results are in the same 
 from __future__ import annotations
 
 import contextlib
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import torch
 from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 from torch.utils import _pytree
-from torch.utils.hooks import RemovableHandle
 
 from . import _C
 from ._build import NAME
@@ -39,7 +39,7 @@ class Graph:
 
     def __init__(self, keep_graph: bool = False) -> None:
         self._graph = _C.Graph()
-        self._hook: RemovableHandle | None = None
+        self._hook: weakref.finalize[..., Graph] | None = None
 
     def capture_begin(self, pool: PoolId | None = None, capture_error_mode: str = "global") -> None:
         """Record what is enqueued on the current stream from now on; :class:`graph` does it better.
@@ -62,7 +62,10 @@ class Graph:
                 f"capture_error_mode is one of {', '.join(_MODES)}, not {capture_error_mode!r}"
             )
         self._graph.begin((0, 0) if pool is None else pool)
-        self._hook = register_optimizer_step_pre_hook(_check_optimizer)
+        # Also where the graph goes in the middle of its capture.
+        self._hook = weakref.finalize(
+            self, register_optimizer_step_pre_hook(_check_optimizer).remove
+        )
 
     def capture_end(self) -> None:
         """End the capture.
@@ -70,8 +73,7 @@ class Graph:
         Raises:
             RuntimeError: naming what broke the capture; the graph is then as new.
         """
-        if self._hook is not None:
-            self._hook.remove()
+        self._forget_hook()
         self._graph.end()
 
     def instantiate(self) -> None:
@@ -95,6 +97,7 @@ class Graph:
 
     def reset(self) -> None:
         """Give up the capture; memory that no tensor holds goes back to the device."""
+        self._forget_hook()
         self._graph.reset()
 
     def pool(self) -> PoolId:
@@ -105,6 +108,10 @@ class Graph:
         """
         pool: PoolId = self._graph.pool()
         return pool
+
+    def _forget_hook(self) -> None:
+        if self._hook is not None:
+            self._hook()
 
     def enable_debug_mode(self) -> None:
         """Do nothing: :meth:`debug_dump` has nothing to write."""

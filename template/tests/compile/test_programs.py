@@ -66,7 +66,21 @@ def draws(x: Tensor, _: Tensor) -> Any:
     return torch.rand_like(x), torch.bernoulli(x.sigmoid()), torch.dropout(x, 0.5, train=True)
 
 
-PROGRAMS: list[Function] = [mutation, shapes, strides, breaks, two_devices, draws]
+def views(x: Tensor, cache: Tensor) -> Any:
+    """Returns views of its inputs and of a result, some of whose elements share memory."""
+    y = x * 2
+    return (
+        x[:, :1].expand(4, 3),
+        x[1:, 2],
+        cache.t(),
+        cache.view(torch.int32)[0],
+        y[0].expand(3, 6),
+        y,
+        x.detach(),
+    )
+
+
+PROGRAMS: list[Function] = [mutation, shapes, strides, breaks, two_devices, draws, views]
 
 
 def inputs() -> tuple[Tensor, Tensor]:
@@ -93,6 +107,30 @@ def test_sizes_that_change() -> None:
     for size in (2, 3, 9):
         x = torch.randn(size, 4)
         torch.testing.assert_close(compiled(x.to(DEVICE)).cpu(), (x @ x.t()).softmax(-1).flatten())
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_sizes_and_strides_that_change_while_views_come_out(dynamic: bool) -> None:
+    def program(x: Tensor, n: int) -> Any:
+        return x[:, None].expand(-1, n), x.view(1, -1), x * 2
+
+    compiled = torch.compile(program, mode="reduce-overhead", dynamic=dynamic)
+    for size in (3, 3, 3, 4, 4, 4):
+        for step in (1, 2, 1):
+            x = torch.arange(size * step, dtype=torch.float32, device=DEVICE)[::step]
+            given, expected = compiled(x, size), program(x, size)
+            torch.testing.assert_close(given, expected, check_stride=True)
+            x[0] = 9
+            assert given[1][0, 0] == 9
+
+
+def test_a_pass_without_operators() -> None:
+    compiled = torch.compile(lambda x: x + 1, mode="reduce-overhead")
+    x = torch.zeros(3, device=DEVICE, requires_grad=True)
+    for count in (1, 2, 3):
+        compiled(x).sum().backward()
+        assert x.grad is not None
+        assert x.grad.tolist() == [count] * 3
 
 
 def test_operator_of_others_that_is_traced_with_wrong_strides() -> None:

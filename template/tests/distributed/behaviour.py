@@ -288,6 +288,27 @@ def failed_beside_others(rank: int, size: int) -> list[str]:
     return answer
 
 
+def differing(rank: int, size: int) -> list[str]:
+    """The ranks give one collective tensors of other sizes, of other types, and other operations."""
+    many = 1 << 18
+    calls: list[Callable[[], Any]] = [
+        lambda: dist.all_reduce(torch.ones(many + rank * 1024, device=DEVICE)),
+        lambda: dist.all_reduce(
+            torch.ones(many, dtype=(torch.float32, torch.int32)[rank % 2], device=DEVICE)
+        ),
+        lambda: dist.all_reduce(
+            torch.ones(many, device=DEVICE), op=(dist.ReduceOp.SUM, dist.ReduceOp.MAX)[rank % 2]
+        ),
+        lambda: dist.broadcast(torch.ones(many + rank * 1024, device=DEVICE), 0),
+    ]
+    answers = []
+    for call in calls:
+        answers.append(raised(call) or raised(backend.synchronize))
+        backend.acknowledge_failure()
+    dist.barrier()
+    return answers
+
+
 def waited_in_vain(rank: int, size: int) -> str:
     """Rank 0 waits on the host, for a moment, for a message that nobody sends."""
     answer = ""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from distributed import behaviour
+from distributed.conftest import can_share
 from distributed.ranks import Ranks
 
 
@@ -46,6 +48,16 @@ def test_a_failure_is_the_groups_and_ends_with_it(pair: Ranks) -> None:
     assert first.startswith("DistBackendError: all_reduce 1")
     assert second == first
     assert after == ""
+
+
+def test_ranks_that_differ_are_told_so(pair: Ranks, request: pytest.FixtureRequest) -> None:
+    if request.node.callspec.params["pair"] != "direct" or not can_share():
+        pytest.skip("Gloo carries what is staged, and does not compare it")
+    for sizes, types, operations, broadcast in pair.call(behaviour.differing):
+        assert "give all ranks tensors of the same size and type" in sizes
+        assert "give all ranks tensors of the same size and type" in types
+        assert "reduces by another operation" in operations
+        assert "give all ranks tensors of the same size and type" in broadcast
 
 
 def test_an_aborted_group_ends_what_waits_and_refuses_more(pair: Ranks) -> None:

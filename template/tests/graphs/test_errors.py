@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import torch
 from backend import DEVICE, backend
 from changed_device import without_group
 from support import needs, needs_two_devices, run_python
+from torch.optim.optimizer import _global_optimizer_pre_hooks
 
 pytestmark = needs(torch.float32, torch.int64)
 
@@ -154,3 +156,46 @@ def test_nothing_runs_before_a_capture() -> None:
         assert not torch.{DEVICE}.is_initialized()
     """
     run_python(code)
+
+
+@needs_two_devices
+def test_another_devices_stream_cannot_join_a_capture() -> None:
+    """Its memory would come from where strangers take theirs, and its numbers would repeat."""
+    stream, other = backend.Stream(0), backend.Stream(1)
+    graph = backend.Graph()
+    with backend.stream(stream):
+        graph.capture_begin()
+        event = stream.record_event()
+        with pytest.raises(RuntimeError, match="a graph is of one device"):
+            other.wait_event(event)
+        graph.reset()
+    other.synchronize()
+
+
+@pytest.mark.parametrize("end", ["capture_end", "reset", "__del__"])
+def test_no_hook_outlives_its_capture(end: str) -> None:
+    before = set(_global_optimizer_pre_hooks)
+    graph = backend.Graph()
+    with backend.stream(backend.Stream()):
+        graph.capture_begin()
+        assert set(_global_optimizer_pre_hooks) > before
+        if end != "__del__":
+            getattr(graph, end)()
+        del graph
+        gc.collect()
+    assert set(_global_optimizer_pre_hooks) == before
+
+
+def test_a_program_may_end_within_a_capture() -> None:
+    ended = run_python(
+        f"""
+        import torch
+        backend = torch.{DEVICE}
+        x = torch.ones(3, device="{DEVICE}")
+        graph = backend.Graph()
+        backend.set_stream(backend.Stream())
+        graph.capture_begin()
+        x + 1
+        """
+    )
+    assert ended.stderr == ""

@@ -266,6 +266,23 @@ def test_a_graph_is_launched_on_its_own_device(
     assert caught.value.code is api.ErrorCode.INVALID_ARGUMENT
 
 
+def test_a_stream_of_another_device_does_not_join(
+    api: ModuleType,
+    second_device: int,
+    make_stream: Callable[..., Any],
+    make_event: Callable[..., Any],
+) -> None:
+    stream, far, event = make_stream(), make_stream(second_device), make_event()
+    api.begin_capture(stream)
+    api.record(event, stream)
+    with pytest.raises(api.DeviceError) as caught:
+        api.wait(far, event)
+    assert caught.value.code is api.ErrorCode.INVALID_ARGUMENT
+    assert not api.is_capturing(far)
+    api.destroy_graph(api.end_capture(stream))
+    api.synchronize(far)
+
+
 def test_a_failure_within_a_graph_names_its_operation_and_the_rest_runs(
     api: ModuleType, stream: Any, make_counters: Callable[..., Any], capture: Callable[..., Any]
 ) -> None:

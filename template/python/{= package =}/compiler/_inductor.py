@@ -105,7 +105,8 @@ class _Inner:
         code = self._compile_pass(graph, inputs, **keywords)
         if refused:
             _replay.warn(refused)
-        elif self._replay:
+        # A pass without operators is the graph itself, and launches nothing.
+        elif self._replay and hasattr(code, "current_callable"):
             code.current_callable = _replay.Replayed(
                 code.current_callable,
                 keywords.get("static_input_idxs") or (),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import warnings
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -23,7 +24,8 @@ Code = Callable[[list[Any]], Sequence[Any]]
 
 
 class Replayed:
-    """Calls compiled code: as it is at first, by a graph from the second call with the same shapes.
+    """Calls compiled code: as it is at first, by a graph from the second call with inputs of the same shapes and
+    strides.
 
     A graph writes its results to the same memory each time. Outputs that the caller sees are copied
     out of it. The others, which go to the backward pass or become gradients, are usually gone
@@ -53,7 +55,10 @@ class Replayed:
     def __call__(self, inputs: list[Any]) -> Sequence[Any]:
         if self._refused or _C.is_current_stream_capturing():
             return self._code(inputs)
-        key = tuple(value.shape if isinstance(value, torch.Tensor) else value for value in inputs)
+        key = tuple(
+            (value.shape, value.stride()) if isinstance(value, torch.Tensor) else value
+            for value in inputs
+        )
         if key not in self._captures:
             if len(self._captures) < _MOST_GRAPHS:
                 self._captures[key] = None
@@ -117,6 +122,58 @@ def refusal(graph: torch.fx.Graph) -> str | None:
     return f"it works on {' and '.join(sorted(map(str, used)))}"
 
 
+@dataclass(frozen=True)
+class _View:
+    """An output that is a view of an input, which the caller gets of its own input."""
+
+    source: int
+    dtype: torch.dtype
+    shape: torch.Size
+    stride: tuple[int, ...]
+    offset: int  # in bytes, from where the input begins
+
+    def of(self, inputs: Sequence[Any]) -> torch.Tensor:
+        """Return the view of the input that the code is called with."""
+        source: torch.Tensor = inputs[self.source]
+        start = source.storage_offset() * source.element_size() + self.offset
+        view = torch.empty(0, dtype=self.dtype, device=source.device)
+        return view.set_(
+            source.untyped_storage(), start // self.dtype.itemsize, self.shape, self.stride
+        )
+
+
+def _views(
+    outputs: Sequence[Any], read: Sequence[Any], passed: Collection[int]
+) -> dict[int, _View]:
+    sources = {
+        value.untyped_storage()._cdata: index
+        for index, value in enumerate(read)
+        if isinstance(value, torch.Tensor) and value.numel() > 0
+    }
+    views = {}
+    for index, value in enumerate(outputs):
+        if not isinstance(value, torch.Tensor) or index in passed:
+            continue
+        source = sources.get(value.untyped_storage()._cdata)
+        if source is None:
+            continue
+        if value.is_conj() or value.is_neg():
+            raise RuntimeError("an output is a lazily conjugated or negated view of an input")
+        offset = value.data_ptr() - read[source].data_ptr()
+        views[index] = _View(source, value.dtype, value.shape, value.stride(), offset)
+    return views
+
+
+def _clone(value: torch.Tensor) -> torch.Tensor:
+    """Return a copy with the strides of ``value``, also if its elements share memory."""
+    copy = value.clone()
+    if copy.stride() == value.stride() or value.numel() == 0:
+        return copy
+    extent = 1 + sum((n - 1) * step for n, step in zip(value.shape, value.stride(), strict=True))
+    memory = value.as_strided((extent,), (1,), value.storage_offset()).clone()
+    return memory.as_strided(value.shape, value.stride(), 0)
+
+
 class _Capture:
     """One capture of compiled code, and the memory that it reads and writes."""
 
@@ -149,6 +206,7 @@ class _Capture:
             for index, value in enumerate(self._outputs)
             if isinstance(value, torch.Tensor) and id(value) in places
         }
+        self._views = _views(self._outputs, read, self._passed)
         self._seen = frozenset(seen)
         # Only what is given out without a copy can be held by others.
         lasting = {inputs[index].untyped_storage()._cdata for index, _ in self._fixed}
@@ -157,6 +215,7 @@ class _Capture:
             for index, value in enumerate(self._outputs)
             if isinstance(value, torch.Tensor)
             and index not in self._passed
+            and index not in self._views
             and index not in self._seen
         }
         self._storages = [storages[place] for place in storages.keys() - lasting]
@@ -179,7 +238,11 @@ class _Capture:
         self._copy(inputs)
         self._graph.replay()
         outputs = [
-            inputs[self._passed[index]] if index in self._passed else self._given(index, value)
+            inputs[self._passed[index]]
+            if index in self._passed
+            else self._views[index].of(inputs)
+            if index in self._views
+            else self._given(index, value)
             for index, value in enumerate(self._outputs)
         ]
         inputs.clear()
@@ -188,7 +251,7 @@ class _Capture:
     def _given(self, index: int, value: Any) -> Any:
         if not isinstance(value, torch.Tensor):
             return value
-        return value.clone() if index in self._seen else value.detach()
+        return _clone(value) if index in self._seen else value.detach()
 
     def _copy(self, inputs: Sequence[Any]) -> None:
         for index, held, expanded in self._copied:
