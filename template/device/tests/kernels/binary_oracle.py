@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import ml_dtypes
@@ -33,6 +34,11 @@ def _power(a: Values, b: Values) -> Values:
 
 def _divide_trunc(a: Values, b: Values) -> Values:
     if a.dtype.kind not in "iu":
+        # Numbers of float32 are divided in float32: a quotient that is rounded to a whole number is one.
+        with np.errstate(over="ignore"):
+            narrow = a.astype(np.float32), b.astype(np.float32)
+        if all(map(partial(np.array_equal, equal_nan=True), narrow, (a, b))):
+            return np.trunc(narrow[0] / narrow[1])
         return np.trunc(a / b)
     quotient = np.floor_divide(a, b)
     return quotient + ((quotient < 0) & (quotient * b != a))

@@ -203,7 +203,7 @@ class Device:
     def run_invalid(
         self, case: Case, message: str, *arguments: Any, more: Sequence[Any] = ()
     ) -> None:
-        """Runs a case that fails on the device, which the next synchronisation says, and only it."""
+        """Runs a case that fails on the device, which synchronisations say until it is acknowledged."""
         if not self.reports_errors and case.family != "check":
             pytest.skip("properties: the device does not report what only it sees")
         case = replace(case, sizes=_sizes(arguments))
@@ -219,6 +219,8 @@ class Device:
             with pytest.raises(self.api.DeviceError, match=message) as caught:
                 self.api.synchronize(self.stream)
             assert caught.value.code == self.api.ErrorCode.INVALID_ARGUMENT
+            if ("failures", "acknowledge_stream", True) in self.api.functions():
+                self.api.acknowledge_stream(self.stream)
             self.api.synchronize(self.stream)
 
     def _ask(self, case: Case, arguments: Sequence[Any]) -> dict[str, str | None]:
