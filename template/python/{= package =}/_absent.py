@@ -26,11 +26,14 @@ LATER: dict[str, tuple[str, ...]] = {
 """Names of ``torch.cuda`` and ``torch.xpu`` by what a later release brings them with."""
 
 INSTEAD: dict[str, str] = {
+    "AcceleratorError": "failures of work are RuntimeError, and last_failure() reads them",
     "CUDAGraph": f"its name is torch.{NAME}.Graph",
     "caching_allocator_alloc": "make a tensor of torch.uint8 and take its data_ptr()",
     "caching_allocator_delete": "free the tensor that holds the memory",
+    "check_error": "errors are raised where they are found, and last_failure() reads those of work",
     "comm": "torch.distributed has broadcast, scatter and gather, of several processes",
     "cudart": f"it is CUDA's library; what {NAME} has of it are functions of torch.{NAME}",
+    "get_arch_list": "get_device_properties() has the architecture of a device",
     "get_sync_debug_mode": f"torch.{NAME} has no such mode; fallback_stats() counts what ran on the CPU",
     "has_half": "ask supported_dtypes()",
     "host_memory_stats": "ask memory_stats(), which is of device memory",

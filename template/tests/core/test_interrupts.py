@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from backend import DEVICE, ENV_PREFIX
-from support import MIB, needs, run_python
+from support import needs, run_python
 
 pytestmark = needs(torch.float32)
 
@@ -120,7 +120,8 @@ def test_a_handler_that_returns_lets_the_wait_go_on() -> None:
 LATE = f"""
 import gc, os, signal, threading, torch
 backend, faults = torch.{DEVICE}, torch.{DEVICE}._C.faults
-half = backend.mem_get_info()[0] // 2 + (1 << 20)
+backend.set_per_process_memory_fraction((64 << 20) / backend.mem_get_info()[1])
+half = 33 << 20
 faults.set_delay(1_000_000, 1_000_000, seed=1)
 cached = torch.empty(half, dtype=torch.uint8, device="{DEVICE}")
 cached.fill_(1)
@@ -128,7 +129,7 @@ signalled = []
 signal.signal(signal.SIGUSR1, lambda *_: signalled.append(handle()))
 timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGUSR1))
 """
-FAULTS = {f"{ENV_PREFIX}_DEVICE_LAYERS": "faults", f"{ENV_PREFIX}_SIMULATOR_MEMORY": str(64 * MIB)}
+FAULTS = {f"{ENV_PREFIX}_DEVICE_LAYERS": "faults"}
 
 
 def test_a_handler_may_allocate_while_memory_is_waited_for() -> None:

@@ -38,6 +38,32 @@ def figures(*names: str) -> list[int]:
 
 
 @needs(torch.float32)
+@pytest.mark.parametrize("kind", ["empty", "larger"])
+def test_memory_goes_back_to_the_device_behind_the_work_that_uses_it(kind: str) -> None:
+    run_python(
+        f"""
+        import torch
+        backend = torch.{DEVICE}
+        backend.set_per_process_memory_fraction(90 * 2**20 / backend.mem_get_info()[1])
+        weight = torch.eye(1024, device="{DEVICE}")
+        x = weight
+        used = torch.empty(36 * 2**20, dtype=torch.uint8, device="{DEVICE}")
+        backend.synchronize()
+        for _ in range(30):
+            x = x @ weight
+        used.fill_(1)
+        event = backend.current_stream().record_event()
+        del used
+        if {kind == "empty"}:
+            backend.empty_cache()
+        else:
+            larger = torch.empty(40 * 2**20, dtype=torch.uint8, device="{DEVICE}")
+        assert event.query()
+        """
+    )
+
+
+@needs(torch.float32)
 def test_memory_that_another_stream_uses_is_kept_until_that_stream_is_done() -> None:
     stream = backend.Stream()
     waited = 0

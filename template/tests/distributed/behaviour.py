@@ -309,6 +309,28 @@ def differing(rank: int, size: int) -> list[str]:
     return answers
 
 
+def sparse(rank: int, size: int) -> list[str]:
+    """Collectives of sparse tensors, in a group of one backend and of two."""
+    groups = [
+        dist.new_group(backend=f"{DEVICE}ccl"),
+        dist.new_group(backend=f"cpu:gloo,{DEVICE}:{DEVICE}ccl"),
+    ]
+    tensors = [
+        torch.sparse_coo_tensor(torch.tensor([[rank]]), torch.ones(1), (4,)).to(DEVICE),
+        torch.eye(3).to_sparse_csr().to(DEVICE),
+    ]
+    calls: list[Callable[[Any, torch.Tensor], Any]] = [
+        lambda group, tensor: dist.all_reduce(tensor, group=group),
+        lambda group, tensor: dist.broadcast(tensor, 0, group=group),
+    ]
+    return [
+        raised(lambda call=call, group=group, tensor=tensor: call(group, tensor))  # type: ignore[misc]
+        for group in groups
+        for tensor in tensors
+        for call in calls
+    ]
+
+
 def waited_in_vain(rank: int, size: int) -> str:
     """Rank 0 waits on the host, for a moment, for a message that nobody sends."""
     answer = ""

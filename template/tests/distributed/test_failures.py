@@ -60,6 +60,12 @@ def test_ranks_that_differ_are_told_so(pair: Ranks, request: pytest.FixtureReque
         assert "give all ranks tensors of the same size and type" in broadcast
 
 
+def test_sparse_tensors_are_refused(pair: Ranks) -> None:
+    for answers in pair.call(behaviour.sparse):
+        for answer in answers:
+            assert "take neither sparse nor nested tensors: send dense ones" in answer
+
+
 def test_an_aborted_group_ends_what_waits_and_refuses_more(pair: Ranks) -> None:
     first, second = pair.call(behaviour.aborted)[0]
     assert "the group was aborted" in first
