@@ -159,7 +159,8 @@ def test_an_update_that_the_disk_refuses_changes_nothing(
 
     monkeypatch.setattr("torchsmith.update.swap", refused)
     done = torchsmith("update", "--yes", "--to", NEW, cwd=project)
-    assert done.refused().startswith("the system refuses 'a file' (")
+    assert (done.status, done.err.count("\n")) == (2, 1)
+    assert done.err.startswith("torchsmith: the system refuses 'a file' (")
     monkeypatch.undo()
     torchsmith("features", cwd=project)
     assert contents(project) == before
