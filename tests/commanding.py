@@ -27,8 +27,22 @@ class Ended:
         """What it reported."""
         return json.loads(self.out)
 
+    def passed(self) -> Ended:
+        """Check that it went well."""
+        assert self.status == 0, self.out[-8000:] + self.err[-8000:]
+        return self
+
+    def refused(self, *words: str) -> str:
+        """Check that it was refused in one sentence, which has some words, and return that."""
+        assert (self.status, self.out, self.err.count("\n")) == (2, "", 1), self
+        assert self.err.startswith("torchsmith: ")
+        assert [each for each in words if each not in self.err] == [], self.err
+        return self.err.removeprefix("torchsmith: ").rstrip("\n")
+
 
 Torchsmith = Callable[..., Ended]
+
+BIN = Path(sys.executable).parent
 
 
 def new(render: Renderer, *more: str) -> tuple[str, ...]:
@@ -36,18 +50,33 @@ def new(render: Renderer, *more: str) -> tuple[str, ...]:
     return ("new", "torch-acme", "--template", str(render.template), "-d", "preset=minimal", *more)
 
 
-def run_python(
-    *arguments: str, cwd: Path | None = None, **variables: str
-) -> subprocess.CompletedProcess[str]:
-    """Run a Python of its own on this tree's code, with nobody at the terminal."""
-    return subprocess.run(
-        [sys.executable, *arguments],
+def run(*command: str | Path, cwd: Path | None = None, **variables: str) -> Ended:
+    """Run a program, this environment's own before others, with nobody at the terminal."""
+    done = subprocess.run(
+        command,
         cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "generator"), **variables},
+        env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", **variables},
         capture_output=True,
         text=True,
         stdin=subprocess.DEVNULL,
     )
+    return Ended(done.returncode, done.stdout, done.stderr)
+
+
+def succeed(*command: str | Path, cwd: Path | None = None, **variables: str) -> str:
+    """Run a program, which must go well, and return what it prints."""
+    return run(*command, cwd=cwd, **variables).passed().out
+
+
+def fits(schema: str, *files: Path) -> None:
+    """Check files against one of the schemas that check-jsonschema has."""
+    succeed("check-jsonschema", "--builtin-schema", f"vendor.{schema}", *files)
+
+
+def run_python(*arguments: str, cwd: Path | None = None, **variables: str) -> Ended:
+    """Run a Python of its own on this tree's code."""
+    variables = {"PYTHONPATH": str(ROOT / "generator"), **variables}
+    return run(sys.executable, *arguments, cwd=cwd, **variables)
 
 
 def start_python(*arguments: str, cwd: Path | None = None) -> subprocess.Popen[str]:

@@ -50,3 +50,9 @@ def render(shared: Path, _isolated: None) -> Renderer:
     cache = shared / "renders"
     cache.mkdir(exist_ok=True)
     return Renderer(template, cache)
+
+
+@pytest.fixture
+def project(render: Renderer, tmp_path: Path) -> Path:
+    """A project with amp alone, under git."""
+    return render.project(tmp_path / "torch-foo", features=["amp"])

@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -18,6 +19,11 @@ from filelock import FileLock
 
 from maintenance.smoke import answers
 from speed import sped_up
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -102,8 +108,25 @@ class Renderer:
                 destination.with_suffix(".part").rename(destination)
         return destination
 
+    def project(self, destination: Path, **answers: Any) -> Path:
+        """Copy a render to ``destination``, under git, for tests that change it."""
+        shutil.copytree(self(**answers), destination)
+        commit(destination, "rendered")
+        return destination
+
+    def apart(self, folder: Path, **answers: Any) -> tuple[Path, Path]:
+        """Copy the template and a project of it to ``folder``, for tests that change both."""
+        template, project = folder / "template", folder / "torch-foo"
+        git(self.cache, "clone", "--quiet", str(self.template), str(template))
+        shutil.copytree(self(**answers), project)
+        file = project / ".copier-answers.yml"
+        text = file.read_text("utf-8").replace(str(self.template), str(template))
+        file.write_text(text, "utf-8")
+        commit(project, "rendered")
+        return template, project
+
     def fresh(self, destination: Path, **answers: Any) -> Path:
-        """Render into ``destination``, for tests that change it."""
+        """Render into ``destination`` by copier itself."""
         copier.run_copy(
             str(self.template),
             destination,
@@ -122,6 +145,11 @@ def files(folder: Path) -> Iterator[PurePosixPath]:
         relative = path.relative_to(folder)
         if not path.is_dir() and relative.parts[0] != ".git":
             yield PurePosixPath(relative)
+
+
+def toml(file: Path) -> dict[str, Any]:
+    """Return what a TOML file says."""
+    return tomllib.loads(file.read_text("utf-8"))
 
 
 def answers_in(project: Path) -> dict[str, Any]:

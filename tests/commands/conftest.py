@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +10,7 @@ from filelock import FileLock
 import invented
 import tiny
 from commanding import Ended, Torchsmith
-from rendering import Renderer, commit
+from rendering import commit
 from speed import sped_up
 from torchsmith import cli
 from torchsmith.render import Job
@@ -44,15 +43,6 @@ def torchsmith(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[st
         return Ended(status, said.out, said.err)
 
     return run
-
-
-@pytest.fixture
-def project(render: Renderer, tmp_path: Path) -> Path:
-    """A project with amp alone, under git."""
-    path = tmp_path / "torch-foo"
-    shutil.copytree(render(features=["amp"]), path)
-    commit(path, "rendered")
-    return path
 
 
 @pytest.fixture

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
 
-from rendering import ROOT, Renderer, commit, snapshot
+from commanding import succeed
+from rendering import ROOT, Renderer, commit
 from torchsmith import cli
 
 pytestmark = pytest.mark.depends_on(
@@ -36,18 +35,17 @@ STUB = (
 
 
 @pytest.fixture
-def workplace(shared: Path, tmp_path: Path) -> Path:
+def workplace(render: Renderer, shared: Path, tmp_path: Path) -> Path:
     """A folder with the project torch-foo, whose template has had a release since."""
     ready = shared / "with-two-releases"
     with FileLock(shared / "with-two-releases.lock"):
         if not ready.exists():
-            template = snapshot(shared / "released")
-            project = Renderer(template, shared).fresh(
-                ready.with_suffix(".part") / "torch-foo", preset="custom", features=["amp"]
-            )
-            commit(project, "rendered")
+            (shared / "released").mkdir()
+            template, project = render.apart(shared / "released", features=["amp"])
             (template / "template" / "docs" / "news.md").write_text("# News\n")
             commit(template, "release", tag="v1.1.0")
+            ready.with_suffix(".part").mkdir()
+            project.rename(ready.with_suffix(".part") / "torch-foo")
             ready.with_suffix(".part").rename(ready)
     shutil.copytree(ready, tmp_path / "work")
     stub = tmp_path / "environment" / "bin" / "python"
@@ -62,19 +60,11 @@ def test_the_command_lines_run(page: Path, workplace: Path) -> None:
     lines = "".join(BLOCK.findall(page.read_text("utf-8"))).splitlines()
     assert lines
     script = [re.sub(r"(.*) # status 1$", r"fails \1", line) for line in lines]
-    done = subprocess.run(
-        ["bash", "-c", PRELUDE + "\n".join(script)],
-        cwd=workplace,
-        env={
-            **os.environ,
-            "PYTHONPATH": str(ROOT / "generator"),
-            "VIRTUAL_ENV": str(workplace.parent / "environment"),
-        },
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-    )
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    variables = {
+        "PYTHONPATH": str(ROOT / "generator"),
+        "VIRTUAL_ENV": str(workplace.parent / "environment"),
+    }
+    succeed("bash", "-c", PRELUDE + "\n".join(script), cwd=workplace, **variables)
 
 
 def test_every_command_has_its_page() -> None:

@@ -13,7 +13,7 @@ import copier
 import pytest
 
 from commanding import Torchsmith
-from rendering import Renderer, commit, contents, git, snapshot
+from rendering import Renderer, commit, contents, git
 from torchsmith import catalog, doctor
 
 
@@ -53,8 +53,7 @@ def test_what_is_missing_is_a_problem_with_a_fix(
         assert rows[check]["fix"]
     tested = catalog.torch_window()["tested"]
     assert rows["torch"]["fix"] == f"{python} -m pip install torch=={tested}"
-    done = torchsmith("doctor", "--python", str(tmp_path / "none"), cwd=tmp_path)
-    assert (done.status, done.err.count("\n")) == (2, 1)
+    torchsmith("doctor", "--python", str(tmp_path / "none"), cwd=tmp_path).refused()
 
 
 @pytest.mark.parametrize(("version", "status"), [("3.5.1", "problem"), ("3.22.1", "ok")])
@@ -66,26 +65,29 @@ def test_a_tool_that_is_too_old_is_a_problem(version: str, status: str, tmp_path
 
 
 @pytest.mark.usefixtures("no_tools")
-def test_drift_tells_your_edits_from_the_templates(torchsmith: Torchsmith, tmp_path: Path) -> None:
-    template = snapshot(tmp_path / "template")
-    project = Renderer(template, tmp_path).fresh(tmp_path / "project", features=["amp"])
-    commit(project, "rendered")
-    assert torchsmith("doctor", "--json", cwd=project).json["drift"] == {
-        "before": "v1.0.0", "after": "v1.0.0", "differences": [],
-    }  # fmt: skip
+def test_drift_tells_your_edits_from_the_templates(
+    torchsmith: Torchsmith, tmp_path: Path, render: Renderer
+) -> None:
+    """And has a status for each hand."""
+    repository, project = render.apart(tmp_path, features=["amp"])
+    template = repository / "template"
+    done = torchsmith("doctor", "--drift", "--json", cwd=project)
+    assert (done.status, done.json["drift"]) == (
+        0, {"before": "v1.0.0", "after": "v1.0.0", "differences": []},
+    )  # fmt: skip
+
+    for path in ("LICENSE.jinja", "README.md.jinja"):
+        append(template / path, "theirs\n")
+    (template / "docs" / "news.md").write_text("# News\n")
+    (template / "docs" / "tracing.md.jinja").unlink()
+    commit(repository, "release", tag="v1.1.0")
+    (project / "device" / "acme.cpp").write_text("ours alone\n")
+    assert torchsmith("doctor", "--drift", cwd=project).status == 4
 
     for path in ("README.md", "csrc/amp/autocast.cpp", "LICENSE"):
-        file = project / path
-        file.write_text(file.read_text("utf-8") + "ours\n", "utf-8")
+        append(project / path, "ours\n")
     (project / "CHANGELOG.md").unlink()
-    (project / "device" / "acme.cpp").write_text("ours alone\n")
-    for path in ("LICENSE.jinja", "README.md.jinja"):
-        file = template / "template" / path
-        file.write_text(file.read_text("utf-8") + "theirs\n", "utf-8")
-    (template / "template" / "docs" / "news.md").write_text("# News\n")
-    (template / "template" / "docs" / "tracing.md.jinja").unlink()
-    commit(template, "release", tag="v1.1.0")
-
+    assert torchsmith("doctor", "--drift", cwd=project).status == 3
     done = torchsmith("doctor", "--json", cwd=project)
     assert done.status == 0, "edits are no problem"
     drift = done.json["drift"]
@@ -103,6 +105,12 @@ def test_drift_tells_your_edits_from_the_templates(torchsmith: Torchsmith, tmp_p
     rows = findings(done.json)
     assert rows["template"]["fix"] == "torchsmith update"
     assert rows["under git"]["status"] == "warning"
+    change(project, "_src_path", str(tmp_path / "gone"))
+    assert torchsmith("doctor", "--drift", cwd=project).status == 1
+
+
+def append(file: Path, text: str) -> None:
+    file.write_text(file.read_text("utf-8") + text, "utf-8")
 
 
 def change(project: Path, key: str, value: str) -> None:
@@ -171,39 +179,6 @@ def test_a_git_that_cannot_merge_trees_is_a_problem(
     assert row["fix"] == "install git 2.38 or newer, which updates need"
 
 
-def test_a_fix_is_one_line_however_short_lines_are(torchsmith: Torchsmith, tmp_path: Path) -> None:
-    """It is copied from there; the lines of a pipe are 80 characters long."""
-    python = bare_python(tmp_path / ("a-long-name" * 10))
-    done = torchsmith("doctor", "--python", str(python), cwd=tmp_path, columns=40)
-    tested = catalog.torch_window()["tested"]
-    assert f"  {python} -m pip install torch=={tested}" in done.out.splitlines()
-    assert "…" not in done.out
-
-
-@pytest.mark.usefixtures("no_tools")
-def test_drift_has_a_status_for_each_hand(torchsmith: Torchsmith, tmp_path: Path) -> None:
-    template = snapshot(tmp_path / "template")
-    project = Renderer(template, tmp_path).fresh(tmp_path / "project", features=[])
-    commit(project, "rendered")
-    assert torchsmith("doctor", "--drift", cwd=project).status == 0
-
-    (template / "template" / "docs" / "news.md").write_text("# News\n")
-    commit(template, "release", tag="v1.1.0")
-    assert torchsmith("doctor", "--drift", cwd=project).status == 4
-    assert torchsmith("doctor", "--python", sys.executable, cwd=project).status == 0
-
-    (project / "device" / "acme.cpp").write_text("ours alone\n")
-    assert torchsmith("doctor", "--drift", cwd=project).status == 4
-    (project / "CHANGELOG.md").unlink()
-    done = torchsmith("doctor", "--drift", "--json", cwd=project)
-    assert done.status == 3
-    assert {row["path"] for row in done.json["drift"]["differences"]} == {
-        "CHANGELOG.md", "docs/news.md",
-    }  # fmt: skip
-    change(project, "_src_path", str(tmp_path / "gone"))
-    assert torchsmith("doctor", "--drift", cwd=project).status == 1
-
-
 def test_restore_gives_files_back_and_loses_nothing(
     torchsmith: Torchsmith, project: Path, render: Renderer
 ) -> None:
@@ -215,32 +190,32 @@ def test_restore_gives_files_back_and_loses_nothing(
     before = contents(project)
 
     done = torchsmith("doctor", "--restore", "LICENSE", "--restore", "NOTICE", cwd=project)
-    assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)
-    assert "the template has no file 'NOTICE'" in done.err
+    done.refused("the template has no file 'NOTICE'")
     assert contents(project) == before
 
     done = torchsmith(
         "doctor", "--project", str(project), "--restore", "LICENSE", "--restore",
         "csrc/amp/autocast.cpp", cwd=project / "csrc",
-    )  # fmt: skip
-    assert done.status == 0, done.err
+    ).passed()  # fmt: skip
     assert contents(project) == {**fresh, "NOTICE": b"ours alone\n"}
     assert git(project, "status", "--porcelain").split() == ["M", "LICENSE"]
+    # What was given back once is uncommitted, but not lost if it is given back again.
+    torchsmith("doctor", "--restore", "LICENSE", cwd=project).passed()
+    (project / "LICENSE").write_text("not committed\n")
+    git(project, "add", "LICENSE")
+    torchsmith("doctor", "--restore", "LICENSE", cwd=project).refused()
 
 
 @pytest.mark.usefixtures("no_tools")
 def test_what_is_ignored_is_not_told_and_survives_updates(
-    torchsmith: Torchsmith, tmp_path: Path
+    torchsmith: Torchsmith, tmp_path: Path, render: Renderer
 ) -> None:
-    template = snapshot(tmp_path / "template")
-    project = Renderer(template, tmp_path).fresh(tmp_path / "project", features=["amp"])
+    template, project = render.apart(tmp_path, features=["amp"])
     for path in ("LICENSE", "README.md", "CHANGELOG.md"):
-        file = project / path
-        file.write_text(file.read_text("utf-8") + "\nours\n", "utf-8")
-    commit(project, "rendered, and edited")
-    assert torchsmith("doctor", "--ignore", "LICENSE", cwd=project).status == 0
-    done = torchsmith("doctor", "--ignore", "CHANGELOG.md", "--ignore", "LICENSE", cwd=project)
-    assert done.status == 0, done.err
+        append(project / path, "\nours\n")
+    commit(project, "edited")
+    torchsmith("doctor", "--ignore", "LICENSE", cwd=project).passed()
+    torchsmith("doctor", "--ignore", "CHANGELOG.md", "--ignore", "LICENSE", cwd=project).passed()
     assert git(project, "diff", "--stat").count(" | ") == 1
     commit(project, "ignored")
 
@@ -255,15 +230,11 @@ def test_what_is_ignored_is_not_told_and_survives_updates(
     manifest.write_text(f"{first}parts:\n  news:\n    requires: []\n    paths: [news]\n{rest}")
     commit(template, "release", tag="v1.1.0")
     for command in (("add", "rng"), ("update",)):
-        done = torchsmith(*command, "--yes", cwd=project)
-        assert done.status == 0, done.err
+        torchsmith(*command, "--yes", cwd=project).passed()
         commit(project, command[0])
     assert told() == ["README.md"]
     assert "news" in (project / ".torchsmith.yml").read_text("utf-8")
     assert "\nignore: [CHANGELOG.md, LICENSE]\n" in (project / ".torchsmith.yml").read_text("utf-8")
-    done = torchsmith("doctor", "--ignore", "nothing", cwd=project)
-    assert (done.status, done.err.count("\n")) == (2, 1)
-    assert "the template has no file 'nothing'" in done.err
 
 
 @pytest.fixture
@@ -287,50 +258,25 @@ def test_what_can_be_refused_without_a_render_is(torchsmith: Torchsmith, project
         (("--ignore", "../torch-foo/nofile"), "the template has no file '../torch-foo/nofile'"),
         (("--restore", "README.md"), "'README.md' has uncommitted changes, which would be lost"),
     ):
-        done = torchsmith("doctor", *arguments, cwd=project)
-        assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)
-        assert sentence in done.err
+        torchsmith("doctor", *arguments, cwd=project).refused(sentence)
     shutil.rmtree(project / ".git")
     done = torchsmith("doctor", "--restore", "README.md", cwd=project)
-    assert done.status == 2
-    assert "is not under git, so nothing could bring your 'README.md' back" in done.err
+    done.refused("is not under git, so nothing could bring your 'README.md' back")
     assert readme.read_text() == "edited\n"
 
 
-@pytest.mark.usefixtures("no_renders")
-def test_a_python_that_is_none_is_a_mistake_in_a_project_too(
-    torchsmith: Torchsmith, project: Path, tmp_path: Path
-) -> None:
-    """The tools are looked at within the comparison, whose own mistakes are findings."""
-    done = torchsmith("doctor", "--python", str(tmp_path / "none"), cwd=project)
-    assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)
-    assert "does not run as Python: name one with --python" in done.err
-
-
-def test_restore_may_write_over_what_git_has_in_an_earlier_commit(
-    torchsmith: Torchsmith, project: Path
-) -> None:
-    """What was given back once is uncommitted, but not lost if it is given back again."""
-    rendered = (project / "LICENSE").read_bytes()
-    (project / "LICENSE").write_text("ours\n")
-    commit(project, "edited")
-    for _ in range(2):
-        done = torchsmith("doctor", "--restore", "LICENSE", cwd=project)
-        assert done.status == 0, done.err
-        assert (project / "LICENSE").read_bytes() == rendered
-    (project / "LICENSE").write_text("not committed\n")
-    git(project, "add", "LICENSE")
-    assert torchsmith("doctor", "--restore", "LICENSE", cwd=project).status == 2
-
-
-def test_a_fix_can_be_copied_where_the_path_has_blanks(
+def test_a_fix_can_be_copied_however_short_lines_are_and_where_the_path_has_blanks(
     torchsmith: Torchsmith, tmp_path: Path
 ) -> None:
-    python = bare_python(tmp_path / "my tools")
+    """The lines of a pipe are 80 characters long."""
+    python = bare_python(tmp_path / ("a-long-name " * 10).strip())
     rows = findings(torchsmith("doctor", "--python", str(python), "--json", cwd=tmp_path).json)
     fixes = [row["fix"] for row in rows.values() if " -m " in row["fix"]]
     assert len(fixes) > 3
     assert all(shlex.split(fix)[:2] == [str(python), "-m"] for fix in fixes)
+    done = torchsmith("doctor", "--python", str(python), cwd=tmp_path, columns=40)
+    assert {f"  {fix}" for fix in fixes} <= set(done.out.splitlines())
+    assert "…" not in done.out
 
 
 @pytest.mark.usefixtures("no_tools")
@@ -348,6 +294,15 @@ def test_a_fix_from_elsewhere_goes_to_the_project_first(
     assert findings(done.json)["under git"]["fix"] == fix
 
 
+@pytest.mark.usefixtures("no_renders")
+def test_a_python_that_is_none_is_a_mistake_in_a_project_too(
+    torchsmith: Torchsmith, project: Path, tmp_path: Path
+) -> None:
+    """The tools are looked at within the comparison, whose own mistakes are findings."""
+    done = torchsmith("doctor", "--python", str(tmp_path / "none"), cwd=project)
+    done.refused("does not run as Python: name one with --python")
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -363,7 +318,6 @@ def test_the_rest_of_the_manifest_stays_as_it_is(
     manifest = project / ".torchsmith.yml"
     parts = "parts:\n" + manifest.read_text("utf-8").partition("parts:\n")[2]
     manifest.write_text(before + parts, "utf-8")
-    done = torchsmith("doctor", "--ignore", "LICENSE", cwd=project)
-    assert done.status == 0, done.err
+    torchsmith("doctor", "--ignore", "LICENSE", cwd=project).passed()
     assert manifest.read_text("utf-8").startswith(after)
     assert manifest.read_text("utf-8").endswith(parts)

@@ -20,8 +20,7 @@ def test_add_brings_the_files_and_keeps_edits(
 ) -> None:
     append(project / "README.md", "\nOur own words.\n")
     commit(project, "edited")
-    done = torchsmith("add", "rng", "--yes", cwd=project)
-    assert done.status == 0, done.err
+    done = torchsmith("add", "rng", "--yes", cwd=project).passed()
     assert "+ csrc/random/generator.cpp" in done.out
     fresh, actual = contents(render(features=["amp", "rng"])), contents(project)
     assert actual.pop("README.md") == fresh.pop("README.md") + b"\nOur own words.\n"
@@ -37,8 +36,7 @@ def test_remove_keeps_edits_as_conflicts(
     before = contents(project)
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     monkeypatch.setattr("typer.confirm", lambda _: False)
-    done = torchsmith("remove", "amp", cwd=project)
-    assert done.status == 0, done.err
+    done = torchsmith("remove", "amp", cwd=project).passed()
     assert "! csrc/amp/autocast.cpp  goes, but for your edits" in done.out
     assert "- csrc/amp/grad_scaler.cpp\n" in done.out
     assert contents(project) == before
@@ -58,8 +56,7 @@ def test_remove_discards_edits_when_it_is_told_to(
 ) -> None:
     append(project / "csrc" / "amp" / "autocast.cpp", "// ours\n")
     commit(project, "edited")
-    done = torchsmith("remove", "amp", "--yes", "--discard-edits", cwd=project)
-    assert done.status == 0, done.err
+    done = torchsmith("remove", "amp", "--yes", "--discard-edits", cwd=project).passed()
     assert "- csrc/amp/autocast.cpp  with your edits in it" in done.out
     assert "git show HEAD:csrc/amp/autocast.cpp" in done.out
     assert contents(project) == contents(render(features=[]))
@@ -86,16 +83,14 @@ def test_json_with_yes_does_it(project: Path, torchsmith: Torchsmith) -> None:
 def test_what_is_so_already_changes_nothing(
     command: tuple[str, str], project: Path, torchsmith: Torchsmith
 ) -> None:
-    done = torchsmith(*command, cwd=project)
-    assert done.status == 0, done.err
+    done = torchsmith(*command, cwd=project).passed()
     assert "Nothing to do" in done.out
     assert git(project, "status", "--porcelain") == ""
 
 
 def test_preview_shows_the_diff_and_touches_nothing(project: Path, torchsmith: Torchsmith) -> None:
     before = contents(project)
-    done = torchsmith("preview", "--remove", "amp", cwd=project)
-    assert done.status == 0, done.err
+    done = torchsmith("preview", "--remove", "amp", cwd=project).passed()
     assert "\n--- a/csrc/amp/grad_scaler.cpp\n+++ /dev/null\n" in done.out
     assert "\n-| `amp` | Automatic mixed precision | yes |\n+| `amp` |" in done.out
     assert contents(project) == before
@@ -103,15 +98,9 @@ def test_preview_shows_the_diff_and_touches_nothing(project: Path, torchsmith: T
 
 def test_what_preview_shows_is_what_happens(project: Path, torchsmith: Torchsmith) -> None:
     shown = torchsmith("preview", "--add", "storage", "--json", cwd=project).json
-    assert torchsmith("add", "storage", "--yes", cwd=project).status == 0
+    torchsmith("add", "storage", "--yes", cwd=project).passed()
     git(project, "add", "--all")
     assert git(project, "diff", "--cached", "HEAD") == shown["diff"]
-
-
-def test_an_answer_can_change_by_itself(project: Path, torchsmith: Torchsmith) -> None:
-    done = torchsmith("update", "--to", "current", "-d", "license=mit", "--yes", cwd=project)
-    assert done.status == 0, done.err
-    assert "MIT License" in (project / "LICENSE").read_text("utf-8")
 
 
 def test_a_project_inside_a_larger_repository(
@@ -121,56 +110,43 @@ def test_a_project_inside_a_larger_repository(
     (tmp_path / "all" / "other.txt").write_text("ours\n")
     commit(tmp_path / "all", "rendered")
     (tmp_path / "all" / "other.txt").write_text("uncommitted, and not the project's\n")
-    done = torchsmith("remove", "amp", "--yes", cwd=project)
-    assert done.status == 0, done.err
+    torchsmith("remove", "amp", "--yes", cwd=project).passed()
     assert contents(project) == contents(render(features=[]))
 
 
-def test_mistakes_are_one_sentence(
-    project: Path, torchsmith: Torchsmith, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_mistakes_are_one_sentence(project: Path, torchsmith: Torchsmith) -> None:
     ids = ", ".join(catalog.features())
 
-    def sentence(*arguments: str, cwd: Path = project) -> str:
-        done = torchsmith(*arguments, cwd=cwd)
-        assert done.status == 2
-        assert done.out == ""
-        assert done.err.count("\n") == 1
-        return done.err.removeprefix("torchsmith: ")
+    def sentence(*arguments: str) -> str:
+        return torchsmith(*arguments, cwd=project).refused()
 
     assert sentence("add", "rgn", "-y").startswith(f"there is no feature 'rgn': choose from {ids};")
-    assert sentence("remove", "am", "-y").endswith("this project has amp; did you mean 'amp'?\n")
+    assert sentence("remove", "am", "-y").endswith("this project has amp; did you mean 'amp'?")
     assert sentence("add", "rng").startswith("nobody is there to be asked: pass --yes")
-    assert sentence("update", "-y", "-d", "vender=x").endswith("did you mean 'vendor'?\n")
+    assert sentence("update", "-y", "-d", "vender=x").endswith("did you mean 'vendor'?")
     assert "v99" in sentence("preview", "--to", "v99")
-    assert "is not in a rendered project" in sentence("update", cwd=tmp_path)
     append(project / "README.md", "\nOurs.\n")
     assert "has uncommitted changes (README.md): commit them" in sentence("add", "rng", "-y")
-    (project / ".git").rename(tmp_path / "git")
-    assert "is not under git" in sentence("update", "-y")
 
 
-def test_what_another_feature_requires_stays(
-    project: Path, torchsmith: Torchsmith, tmp_path: Path
-) -> None:
+def test_what_another_feature_requires_stays(project: Path, torchsmith: Torchsmith) -> None:
     manifest = project / ".torchsmith.yml"
     other = "parts:\n  graph:\n    requires: [amp]\n    paths: [csrc/graph]\n"
     manifest.write_text(manifest.read_text("utf-8").replace("parts:\n", other, 1))
     commit(project, "as if there were such a feature")
-    done = torchsmith("remove", "amp", "-y", cwd=project)
-    assert done.status == 2
-    assert "'amp' cannot go without graph, which needs it: torchsmith remove amp graph" in done.err
+    torchsmith("remove", "amp", "-y", cwd=project).refused(
+        "'amp' cannot go without graph, which needs it: torchsmith remove amp graph"
+    )
 
 
 def test_the_device_that_is_built_stays(project: Path, torchsmith: Torchsmith) -> None:
-    done = torchsmith("update", "--to", "current", "-d", "device=opencl", "-y", cwd=project)
-    assert done.status == 0, done.err
+    done = torchsmith(
+        "update", "--to", "current", "-d", "device=opencl", "-y", cwd=project
+    ).passed()
     assert (project / "device" / "opencl").is_dir()
     commit(project, "another device")
     done = torchsmith("remove", "opencl", "-y", cwd=project)
-    assert done.status == 2
     words = "torchsmith update --to current -d device=simulator"
-    assert f"'opencl' cannot go while it is the device that is built: {words}" in done.err
-    done = torchsmith(*words.split()[1:], "-y", cwd=project)
-    assert done.status == 0, done.err
+    done.refused(f"'opencl' cannot go while it is the device that is built: {words}")
+    torchsmith(*words.split()[1:], "-y", cwd=project).passed()
     assert not (project / "device" / "opencl").exists()

@@ -1,4 +1,4 @@
-"""Edits to files that a template of a few lines moves, deletes or adds."""
+"""Files that a template of a few lines moves, deletes or adds, and what its users did to them."""
 
 from __future__ import annotations
 
@@ -7,41 +7,81 @@ from pathlib import Path
 import pytest
 
 from commanding import Torchsmith
-from rendering import commit, contents
+from rendering import commit, contents, git
 from tiny import FIRST, LINES, MOVED, SECOND, conflicts, edited, files, release
 from torchsmith.git import address
 
 
-def test_edits_follow_a_file_that_moved(small: Path, torchsmith: Torchsmith) -> None:
-    edited(small, "here.txt", "line 8\n", "line 8\nours\n")
-    shown = torchsmith("preview", cwd=small)
-    assert "your edits of here.txt follow it to there/it-is.txt" in shown.out
+def with_ours(text: str) -> str:
+    return text.replace("line 8\n", "line 8\nours\n")
+
+
+def both(text: str) -> str:
+    """Both sides of the line that the template changed."""
+    conflict = "<<<<<<< yours\nours\n=======\nline two\n>>>>>>> template-v2.0.0\n"
+    return text.replace("line 2\n", conflict)
+
+
+def do(project: Path, deed: str) -> None:
+    """Do something as a user, and commit it."""
+    what, *paths = deed.split()
+    if what == "insert":
+        edited(project, paths[0], "line 8\n", "line 8\nours\n")
+    elif what == "replace":
+        edited(project, paths[0], "line 2\n", "ours\n")
+    elif what == "ignore":
+        (project / ".git" / "info" / "exclude").write_text(f"{paths[0]}\n", "utf-8")
+    else:
+        git(project, what, *paths)
+        commit(project, deed)
+
+
+RENAMED = "you renamed kept.txt; own.txt takes what the template changed in it"
+# What the user does in the first release, what an update to the second says, the files that are not
+# as the second has them, and those in conflict.
+CASES: list[tuple[list[str], str, dict[str, str | None], dict[str, str]]] = [
+    (["insert here.txt"], "your edits of here.txt follow it to there/it-is.txt",
+     {"there/it-is.txt": with_ours(SECOND["there/it-is.txt"])}, {}),
+    (["replace here.txt"], "", {"there/it-is.txt": both(LINES)}, {"there/it-is.txt": "UU"}),
+    (["insert gone.txt"], "! gone.txt  goes, but for your edits, which stay as a conflict",
+     {"gone.txt": with_ours(LINES)}, {"gone.txt": "UD"}),
+    (["ignore new.txt"], "", {}, {}),
+    (["mv kept.txt own.txt"], RENAMED, {"kept.txt": None, "own.txt": SECOND["kept.txt"]}, {}),
+    (["mv kept.txt own.txt", "insert own.txt"], RENAMED,
+     {"kept.txt": None, "own.txt": with_ours(SECOND["kept.txt"])}, {}),
+    (["mv kept.txt own.txt", "replace own.txt"], "", {"kept.txt": None, "own.txt": both(LINES)},
+     {"own.txt": "UU"}),
+    (["mv here.txt own.txt"], "",
+     {"there/it-is.txt": None, "own.txt": SECOND["there/it-is.txt"]}, {}),
+    (["mv gone.txt own.txt"], "own.txt was gone.txt, which the template no longer has",
+     {"own.txt": LINES}, {}),
+    (["rm kept.txt"], "you deleted kept.txt, which the template changed: it stays away",
+     {"kept.txt": None}, {}),
+    (["rm here.txt"], "you deleted there/it-is.txt, which the template changed: it stays away",
+     {"there/it-is.txt": None}, {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("deeds", "says", "differing", "conflicting"), CASES, ids=[", ".join(case[0]) for case in CASES]
+)
+def test_what_a_user_did_to_a_file_is_followed_kept_or_named(
+    deeds: list[str], says: str, differing: dict[str, str | None], conflicting: dict[str, str],
+    small: Path, torchsmith: Torchsmith,
+) -> None:  # fmt: skip
+    for deed in deeds:
+        do(small, deed)
+    assert says in torchsmith("preview", cwd=small).out
     done = torchsmith("update", "--yes", cwd=small)
-    assert done.status == 0, done.err
-    moved = SECOND["there/it-is.txt"].replace("line 8\n", "line 8\nours\n")
-    assert files(small) == {**SECOND, "there/it-is.txt": moved}
-
-
-def test_where_both_changed_a_line_of_it_both_are_shown(
-    small: Path, torchsmith: Torchsmith
-) -> None:
-    edited(small, "here.txt", "line 2\n", "ours\n")
-    done = torchsmith("update", "--yes", cwd=small)
-    assert done.status == 1
-    assert done.err.endswith("Resolve the conflicts in there/it-is.txt, then git add them.\n")
-    text = (small / "there" / "it-is.txt").read_text("utf-8")
-    assert "<<<<<<< yours\nours\n" in text
-    assert "=======\nline two\n>>>>>>> template-v2.0.0\n" in text
-    assert conflicts(small) == {"there/it-is.txt": "UU"}
-
-
-def test_a_file_that_went_stays_with_its_edits(small: Path, torchsmith: Torchsmith) -> None:
-    edited(small, "gone.txt", "line 8\n", "ours\n")
-    done = torchsmith("update", "--yes", cwd=small)
-    assert done.status == 1
-    assert "! gone.txt  goes, but for your edits, which stay as a conflict" in done.out
-    assert files(small) == {**SECOND, "gone.txt": LINES.replace("line 8\n", "ours\n")}
-    assert conflicts(small) == {"gone.txt": "UD"}
+    assert done.status == bool(conflicting), done.err
+    assert says in done.out
+    if conflicting:
+        assert done.err.endswith(
+            f"Resolve the conflicts in {', '.join(conflicting)}, then git add them.\n"
+        )
+    expected = {**SECOND, **differing}
+    assert files(small) == {path: text for path, text in expected.items() if text is not None}
+    assert conflicts(small) == conflicting
 
 
 def test_a_file_of_the_users_where_one_comes_is_a_conflict(
@@ -49,10 +89,20 @@ def test_a_file_of_the_users_where_one_comes_is_a_conflict(
 ) -> None:
     (small / "new.txt").write_text("ours\n", "utf-8")
     commit(small, "added")
-    done = torchsmith("update", "--yes", cwd=small)
-    assert done.status == 1
+    assert torchsmith("update", "--yes", cwd=small).status == 1
     assert "ours\n" in (small / "new.txt").read_text("utf-8")
     assert list(conflicts(small)) == ["new.txt"]
+
+
+def test_a_deleted_file_that_did_not_change_is_not_named(
+    template: Path, small: Path, torchsmith: Torchsmith
+) -> None:
+    do(small, "rm kept.txt")
+    torchsmith("update", "--yes", cwd=small).passed()
+    commit(small, "updated")
+    release(template, "v3.0.0", {**SECOND, "newer.txt": "newer\n"}, MOVED)
+    done = torchsmith("update", "--yes", cwd=small).passed()
+    assert "kept.txt" not in done.out
 
 
 @pytest.mark.parametrize("ours", [b"a line of S\xf6hne\n", b"\0\1ours\n"], ids=["latin", "binary"])
@@ -74,22 +124,12 @@ def test_edits_that_are_not_utf_8_are_kept(
         assert (done.status, text) == (0, SECOND["there/it-is.txt"].encode() + ours)
 
 
-def test_a_new_file_comes_though_the_user_ignores_its_name(
-    small: Path, torchsmith: Torchsmith
-) -> None:
-    (small / ".git" / "info" / "exclude").write_text("new.txt\n", "utf-8")
-    done = torchsmith("update", "--yes", cwd=small)
-    assert done.status == 0, done.err
-    assert files(small) == SECOND
-
-
 def test_back_to_an_older_release_too(small: Path, torchsmith: Torchsmith) -> None:
-    assert torchsmith("update", "--yes", cwd=small).status == 0
+    torchsmith("update", "--yes", cwd=small).passed()
     commit(small, "updated")
     edited(small, "there/it-is.txt", "line 8\n", "line 8\nours\n")
-    done = torchsmith("update", "--yes", "--to", "v1.0.0", cwd=small)
-    assert done.status == 0, done.err
-    here = LINES.replace("line 8\n", "line 8\nours\n")
+    torchsmith("update", "--yes", "--to", "v1.0.0", cwd=small).passed()
+    here = with_ours(LINES)
     assert files(small) == {**FIRST, "here.txt": here}
 
 
@@ -114,8 +154,7 @@ def test_what_the_template_did_meanwhile_waits(
 
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     monkeypatch.setattr("typer.confirm", agree)
-    done = torchsmith("update", cwd=small)
-    assert done.status == 0, done.err
+    torchsmith("update", cwd=small).passed()
     assert files(small) == SECOND
     assert "_commit: v2.0.0" in (small / ".copier-answers.yml").read_text("utf-8")
 
@@ -134,9 +173,8 @@ def test_after_an_update_that_was_cut_off_the_next_one_starts_anew(
         patch.setattr("torchsmith.files._undo", lambda *_: None)
         assert torchsmith("update", "--yes", cwd=small).status == 130
     assert "_commit: v2.0.0" in (small / ".copier-answers.yml").read_text("utf-8")
-    done = torchsmith("update", "--yes", cwd=small)
-    assert done.status == 0, done.err
-    moved = SECOND["there/it-is.txt"].replace("line 8\n", "line 8\nours\n")
+    torchsmith("update", "--yes", cwd=small).passed()
+    moved = with_ours(SECOND["there/it-is.txt"])
     assert files(small) == {**SECOND, "there/it-is.txt": moved}
 
 
@@ -146,12 +184,9 @@ def test_a_template_that_moved(
     elsewhere = tmp_path / "elsewhere"
     template.rename(elsewhere)
     done = torchsmith("update", "--yes", cwd=small)
-    assert done.status == 2
-    assert str(template) in done.err
-    assert "torchsmith update --template" in done.err
+    done.refused(str(template), "torchsmith update --template")
     edited(small, "here.txt", "line 8\n", "ours\n")
-    done = torchsmith("update", "--yes", "--template", str(elsewhere), cwd=small)
-    assert done.status == 0, done.err
+    torchsmith("update", "--yes", "--template", str(elsewhere), cwd=small).passed()
     assert f"_src_path: {elsewhere}" in (small / ".copier-answers.yml").read_text("utf-8")
     assert "ours\n" in (small / "there" / "it-is.txt").read_text("utf-8")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rendering import GIT_ENVIRONMENT, ROOT, Renderer, commit, git, snapshot
+from commanding import succeed
+from rendering import GIT_ENVIRONMENT, ROOT, Renderer, commit, git
 
 pytestmark = pytest.mark.depends_on(
     "generator/torchsmith",
@@ -45,8 +45,9 @@ WITH_CONFLICTS = {
 
 @dataclass(frozen=True)
 class Job:
-    """A checkout that CI made, and the repository that it came from."""
+    """A checkout that CI made, the repository that it came from, and the template."""
 
+    template: Path
     checkout: Path
     origin: Path
     script: list[str]
@@ -55,14 +56,8 @@ class Job:
     def run(self, asked: str = "") -> str:
         """Run the script, and return what CI was asked to do."""
         for step in self.script:
-            done = subprocess.run(
-                ["bash", "-eo", "pipefail", "-c", step],
-                cwd=self.checkout,
-                env={**os.environ, **GIT_ENVIRONMENT, **self.environment, "ASKED": asked},
-                capture_output=True,
-                text=True,
-            )
-            assert done.returncode == 0, done.stdout + done.stderr
+            variables = {**GIT_ENVIRONMENT, **self.environment, "ASKED": asked}
+            succeed("bash", "-eo", "pipefail", "-c", step, cwd=self.checkout, **variables)
         return self.log.read_text("utf-8") if self.log.exists() else ""
 
     @property
@@ -106,18 +101,9 @@ def provider(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def template(tmp_path: Path) -> Path:
-    """Release v1.0.0."""
-    return snapshot(tmp_path / "template")
-
-
-@pytest.fixture
-def job(provider: str, template: Path, tmp_path: Path) -> Job:
+def job(provider: str, render: Renderer, tmp_path: Path) -> Job:
     """The job in a project that v1.0.0 wrote."""
-    project = Renderer(template, tmp_path).fresh(
-        tmp_path / "project", preset="custom", features=["publishing"], ci_provider=provider
-    )
-    commit(project, "rendered")
+    template, project = render.apart(tmp_path, features=["publishing"], ci_provider=provider)
     origin, checkout = tmp_path / "origin.git", tmp_path / "checkout"
     git(tmp_path, "clone", "--quiet", "--bare", str(project), str(origin))
     git(tmp_path, "clone", "--quiet", str(origin), str(checkout))
@@ -131,7 +117,7 @@ def job(provider: str, template: Path, tmp_path: Path) -> Job:
     for name, text in {"pip": RECORD, "gh": GH, "curl": CURL, "torchsmith": torchsmith}.items():
         (programs / name).write_text(text, "utf-8")
         (programs / name).chmod(0o755)
-    return Job(checkout, origin, script(project, provider), tmp_path / "log")
+    return Job(template, checkout, origin, script(project, provider), tmp_path / "log")
 
 
 def release(template: Path) -> None:
@@ -142,10 +128,10 @@ def release(template: Path) -> None:
     commit(template, "release", tag="v1.1.0")
 
 
-def test_a_release_becomes_a_request_with_the_preview_as_its_text(job: Job, template: Path) -> None:
-    release(template)
+def test_a_release_becomes_a_request_with_the_preview_as_its_text(job: Job) -> None:
+    release(job.template)
     asked = job.run()
-    assert f"git+{template}" in asked
+    assert f"git+{job.template}" in asked
     assert TITLE in asked
     assert "with conflicts" not in asked
     assert "v1.0.0 → v1.1.0" in asked
@@ -162,20 +148,18 @@ def test_without_a_release_nothing_happens(job: Job) -> None:
     assert job.branches() == ["main"]
 
 
-def test_a_release_is_offered_once(job: Job, template: Path) -> None:
-    release(template)
+def test_a_release_is_offered_once(job: Job) -> None:
+    release(job.template)
     asked = job.run(asked="https://there.is/one")
     assert "Update from" not in asked
     assert job.branches() == ["main"]
 
 
-def test_conflicts_are_on_the_branch_and_in_the_title(
-    job: Job, template: Path, provider: str
-) -> None:
+def test_conflicts_are_on_the_branch_and_in_the_title(job: Job, provider: str) -> None:
     ignored = job.checkout / ".gitignore"
     ignored.write_text(ignored.read_text("utf-8").replace("/site/\n", "/ours/\n"), "utf-8")
     commit(job.checkout, "ours")
-    release(template)
+    release(job.template)
     asked = job.run()
     assert WITH_CONFLICTS[provider] in asked
     assert ".gitignore  conflicts with your edits" in asked

@@ -11,25 +11,23 @@ from pathlib import Path
 
 import pytest
 
+from commanding import BIN, run
 from rendering import Renderer
 
-BIN = Path(sys.executable).parent
+HERE = f"-DPython_EXECUTABLE={sys.executable}"
 
 
 def configure(project: Path, build: Path, *options: str, **environment: str) -> str:
     """Run CMake, which must fail with one error, and return that error on one line."""
     cmake = shutil.which("cmake", path=f"{BIN}:{os.environ['PATH']}")
     assert cmake, "the tests need cmake"
-    done = subprocess.run(
-        [cmake, "-S", str(project), "-B", str(build), "-G", "Ninja", *options],
-        env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", **environment},
-        capture_output=True,
-        text=True,
+    done = run(
+        cmake, "-S", project, "-B", build, "-G", "Ninja", *options, cwd=project, **environment
     )
-    assert done.returncode != 0, done.stdout
-    assert "Traceback" not in done.stderr
-    errors = re.findall(r"CMake Error at [^\n]*:\n+((?:  [^\n]*\n|\n)*)", done.stderr)
-    assert len(errors) == 1, done.stderr
+    assert done.status != 0, done.out
+    assert "Traceback" not in done.err
+    errors = re.findall(r"CMake Error at [^\n]*:\n+((?:  [^\n]*\n|\n)*)", done.err)
+    assert len(errors) == 1, done.err
     return " ".join(errors[0].split())
 
 
@@ -45,13 +43,7 @@ def test_no_compiler(project: Path, tmp_path: Path) -> None:
         found = shutil.which(program, path=f"{BIN}:{os.environ['PATH']}")
         assert found is not None
         (tools / program).symlink_to(found)
-    error = configure(
-        project,
-        tmp_path / "build",
-        f"-DPython_EXECUTABLE={sys.executable}",
-        PATH=str(tools),
-        CXX="",
-    )
+    error = configure(project, tmp_path / "build", HERE, PATH=str(tools), CXX="")
     assert re.match(r"foo needs a C\+\+20 compiler, and none was found: install one", error)
 
 
@@ -83,18 +75,12 @@ def test_a_torch_outside_the_window(version: str, project: Path, tmp_path: Path)
     package.mkdir(parents=True)
     (package / "__init__.py").touch()
     (package / "version.py").write_text(f"__version__ = '{version}'\n")
-    error = configure(
-        project,
-        tmp_path / "build",
-        f"-DPython_EXECUTABLE={sys.executable}",
-        PYTHONPATH=str(package.parent),
-    )
+    error = configure(project, tmp_path / "build", HERE, PYTHONPATH=str(package.parent))
     assert error.startswith(f"PyTorch {version} is installed, but this backend builds with")
     assert "2.10 to 2.15" in error
 
 
 def test_a_device_folder_without_a_runtime(project: Path, tmp_path: Path) -> None:
-    options = (f"-DPython_EXECUTABLE={sys.executable}", "-DFOO_DEVICE=acme")
-    error = configure(project, tmp_path / "build", *options)
+    error = configure(project, tmp_path / "build", HERE, "-DFOO_DEVICE=acme")
     assert error.startswith(f"There is no device in {project}/device/acme: ")
     assert "runtime.cpp is missing" in error

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
-import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from subprocess import CompletedProcess
 
 import pytest
 import yaml
 
+from commanding import Ended, run, succeed
 from rendering import ROOT, Renderer, commit, contents, git
 from torchsmith import __version__, template
 
@@ -21,25 +19,20 @@ TEMPLATE = ("copier.yml", "generator/catalog", "template")
 
 
 @pytest.fixture(scope="module")
-def check(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., CompletedProcess[str]]:
+def check(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Ended]:
     """`make release-check` in folders of its own, with the environment that the tests run in."""
     folder = tmp_path_factory.mktemp("release")
-    ready = Path(sys.prefix) / "ready"
-    command = ["make", "-o", str(ready), f"VENV={sys.prefix}"]
-    command += [f"DIST={folder / 'dist'}", f"TRIAL={folder / 'trial'}", "release-check"]
-
-    def check(tag: str = "") -> CompletedProcess[str]:
-        return subprocess.run([*command, f"TAG={tag}"], cwd=ROOT, capture_output=True, text=True)
-
-    return check
+    command = ["make", "-o", f"{sys.prefix}/ready", f"VENV={sys.prefix}", "release-check"]
+    command += [f"DIST={folder / 'dist'}", f"TRIAL={folder / 'trial'}"]
+    return lambda tag="": run(*command, f"TAG={tag}", cwd=ROOT)
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A wheel built from what git knows of the checkout."""
     folder = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*command, "--wheel-dir", str(folder), str(ROOT)], check=True)
+    pip = (sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation")
+    succeed(*pip, "--wheel-dir", folder, ROOT)
     (built,) = folder.glob("torchsmith-*.whl")
     return built
 
@@ -48,10 +41,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An environment with the wheel and what it depends on, but nothing of this checkout."""
     environment = tmp_path_factory.mktemp("installed") / "environment"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True)
+    succeed(sys.executable, "-m", "venv", "--without-pip", environment)
     site = next((environment / "lib").glob("python3*/site-packages"))
-    pip = [sys.executable, "-m", "pip", "--python", str(environment / "bin" / "python")]
-    subprocess.run([*pip, "install", "--quiet", "--no-deps", str(wheel)], check=True)
+    pip = (sys.executable, "-m", "pip", "--python", environment / "bin" / "python")
+    succeed(*pip, "install", "--quiet", "--no-deps", wheel)
     theirs = next((Path(sys.prefix) / "lib").glob("python3*/site-packages"))
     # Dependencies alone: the lines of .pth files in a folder on the path are not read.
     (site / "dependencies.pth").write_text(f"{theirs}\n")
@@ -74,9 +67,8 @@ def offline(python: Path) -> Path:
     return python
 
 
-def torchsmith(python: Path, *arguments: str, cwd: Path) -> CompletedProcess[str]:
-    command = [str(python), "-I", "-m", "torchsmith", *arguments]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True)
+def torchsmith(python: Path, *arguments: str, cwd: Path) -> Ended:
+    return run(python, "-I", "-m", "torchsmith", *arguments, cwd=cwd)
 
 
 def listed(*folders: str) -> set[str]:
@@ -116,8 +108,8 @@ def test_it_works_without_a_network(
     arguments: tuple[str, ...], words: str, offline: Path, tmp_path: Path
 ) -> None:
     done = torchsmith(offline, *arguments, cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert words in done.stdout
+    assert (done.status, done.err) == (0, "")
+    assert words in done.out
 
 
 def test_a_project_of_its_begins_without_a_network(offline: Path, tmp_path: Path) -> None:
@@ -126,17 +118,15 @@ def test_a_project_of_its_begins_without_a_network(offline: Path, tmp_path: Path
     done = torchsmith(
         offline, "new", "torch-acme", "-d", "preset=minimal", "--to", tag, "--git", cwd=tmp_path
     )
-    assert done.returncode == 0, done.stderr
+    done.passed()
     project = tmp_path / "torch-acme"
     assert git(project, "log", "--format=%s") == "Render torch-acme\n"
-    done = torchsmith(offline, "device", "new", "acme", cwd=project)
-    assert done.returncode == 0, done.stderr
+    torchsmith(offline, "device", "new", "acme", cwd=project).passed()
     assert (project / "device" / "acme" / "runtime.cpp").exists()
     done = torchsmith(offline, "features", "--json", cwd=project)
-    assert not any(row["enabled"] for row in json.loads(done.stdout))
+    assert not any(row["enabled"] for row in done.json)
     done = torchsmith(offline, "new", "torch-bolt", "--to", "v99.0", cwd=tmp_path)
-    assert done.returncode == 2
-    assert f"this torchsmith has {tag} of the template and no other version" in done.stderr
+    done.refused(f"this torchsmith has {tag} of the template and no other version")
 
 
 def test_it_renders_where_git_is_not_installed(
@@ -144,11 +134,9 @@ def test_it_renders_where_git_is_not_installed(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     done = torchsmith(python, "new", "torch-acme", "-d", "preset=minimal", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "Warning" not in done.stderr
-    done = torchsmith(python, "new", "torch-bolt", "--git", cwd=tmp_path)
-    assert done.returncode == 2
-    assert "git is not installed" in done.stderr
+    done.passed()
+    assert "Warning" not in done.err
+    torchsmith(python, "new", "torch-bolt", "--git", cwd=tmp_path).refused("git is not installed")
     assert not (tmp_path / "torch-bolt").exists()
 
 
@@ -159,17 +147,13 @@ def test_smoke_builds_are_said_to_need_the_repository(
     arguments: tuple[str, ...], python: Path, tmp_path: Path
 ) -> None:
     done = torchsmith(python, "smoke", *arguments, cwd=tmp_path)
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert done.stderr.startswith(
-        "torchsmith: smoke builds are for the template's repository: clone it"
-    )
+    assert done.refused().startswith("smoke builds are for the template's repository: clone it")
 
 
 def test_what_it_renders_is_what_the_repository_renders(
     python: Path, render: Renderer, tmp_path: Path
 ) -> None:
-    done = torchsmith(python, "new", "torch-foo", "--defaults", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    torchsmith(python, "new", "torch-foo", "--defaults", cwd=tmp_path).passed()
     expected, actual = contents(render()), contents(tmp_path / "torch-foo")
     theirs = yaml.safe_load(expected.pop(".copier-answers.yml"))
     mine = yaml.safe_load(actual.pop(".copier-answers.yml"))
@@ -182,26 +166,24 @@ def test_its_projects_are_kept_up_without_a_network(
 ) -> None:
     project = tmp_path / "torch-foo"
 
-    def run(*arguments: str) -> str:
-        done = torchsmith(offline, *arguments, cwd=project)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+    def do(*arguments: str) -> str:
+        return torchsmith(offline, *arguments, cwd=project).passed().out
 
-    assert torchsmith(offline, "new", "torch-foo", "--defaults", cwd=tmp_path).returncode == 0
+    torchsmith(offline, "new", "torch-foo", "--defaults", cwd=tmp_path).passed()
     commit(project, "rendered")
     with (project / "README.md").open("a") as file:
         file.write("ours\n")
     commit(project, "edited")
-    assert "+ csrc/graphs/" in run("preview", "--add", "graphs")
-    run("add", "graphs", "--yes")
+    assert "+ csrc/graphs/" in do("preview", "--add", "graphs")
+    do("add", "graphs", "--yes")
     commit(project, "graphs")
-    run("remove", "amp", "--yes")
+    do("remove", "amp", "--yes")
     commit(project, "no amp")
-    assert "Nothing to do" in run("update", "--yes")
-    assert "\n+ours\n" in run("diff")
-    drift = json.loads(torchsmith(offline, "doctor", "--json", cwd=project).stdout)["drift"]
+    assert "Nothing to do" in do("update", "--yes")
+    assert "\n+ours\n" in do("diff")
+    drift = torchsmith(offline, "doctor", "--json", cwd=project).json["drift"]
     assert [row["path"] for row in drift["differences"]] == ["README.md"]
-    run("doctor", "--restore", "README.md")
+    do("doctor", "--restore", "README.md")
     expected = contents(render(features=["rng", "storage", "publishing", "graphs"]))
     actual = contents(project)
     answers = yaml.safe_load(actual.pop(".copier-answers.yml"))
@@ -214,14 +196,13 @@ def test_its_projects_are_kept_up_without_a_network(
     "CHANGELOG.md", "LICENSE", "Makefile", "README.md", "generator/torchsmith", "pyproject.toml"
 )
 def test_what_a_release_publishes_is_built_installed_and_tried(
-    check: Callable[..., CompletedProcess[str]],
+    check: Callable[..., Ended],
 ) -> None:
-    done = check()
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("PASSED") == 2, done.stdout  # twine's word on wheel and sdist
-    assert f"torchsmith {__version__}\n" in done.stdout
+    done = check().passed()
+    assert done.out.count("PASSED") == 2, done.out  # twine's word on wheel and sdist
+    assert f"torchsmith {__version__}\n" in done.out
     for preset in ("minimal", "standard", "full"):
-        assert f"torch-{preset} is rendered" in done.stderr, done.stderr
+        assert f"torch-{preset} is rendered" in done.err, done.err
 
 
 @pytest.mark.parametrize(
@@ -229,8 +210,8 @@ def test_what_a_release_publishes_is_built_installed_and_tried(
     [("v0.0.7", "the tag is v0.0.7"), (f"v{__version__}", "CHANGELOG.md has no dated heading")],
 )
 def test_a_tag_that_is_not_this_version_is_refused(
-    tag: str, reason: str, check: Callable[..., CompletedProcess[str]]
+    tag: str, reason: str, check: Callable[..., Ended]
 ) -> None:
     done = check(tag)
-    assert done.returncode != 0
-    assert reason in done.stdout
+    assert done.status != 0
+    assert reason in done.out

@@ -60,7 +60,7 @@ def install(render: Renderer, packages: Path, shared: Path) -> Callable[..., Ins
                 if by_command:
                     build = new(installed, render.template, answers)
                 else:
-                    # A copy, since the build writes into the project.
+                    # The build writes into the project.
                     shutil.copytree(render(**answers), installed.project)
                     if edit is not None:
                         edit(installed.project)

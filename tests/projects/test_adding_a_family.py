@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from commanding import succeed
 from rendering import Renderer, contents
 
 # It builds a device, without PyTorch.
@@ -89,7 +89,7 @@ def replace_once(path: Path, old: str, new: str) -> None:
 def test_it_touches_its_declaration_the_list_its_kernel_and_its_test(
     render: Renderer, tmp_path: Path
 ) -> None:
-    project = render.fresh(tmp_path / "project", preset="full")
+    project = render.project(tmp_path / "project", preset="full")
     before = contents(project)
     device = project / "device"
     headers = device / "include" / "foo" / "device"
@@ -111,11 +111,5 @@ def test_it_touches_its_declaration_the_list_its_kernel_and_its_test(
         "device/tests/kernels/test_negate_rows.py",
     }
 
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(test)],
-        cwd=project,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout[-8000:]
-    assert "5 passed" in done.stdout
+    command = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
+    assert "5 passed" in succeed(*command, test, cwd=project)

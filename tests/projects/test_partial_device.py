@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from commanding import succeed
 from maintenance.smoke.installing import Installed
 
 pytestmark = [
@@ -230,17 +231,10 @@ def test_a_runtime_without_a_kernel_trains_an_example(
     add_runtime(full, bare.folder)
     build = tmp_path / "build"
     for step in (
-        ["-S", "device", "-B", str(build), "-G", "Ninja", f"-DFOO_DEVICE={bare.folder}"],
-        ["--build", str(build)],
+        ("-S", "device", "-B", build, "-G", "Ninja", f"-DFOO_DEVICE={bare.folder}"),
+        ("--build", build),
     ):
-        done = subprocess.run(
-            ["cmake", *step],
-            cwd=full.project,
-            env=full.environment,
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 0, done.stdout[-6000:] + done.stderr
+        succeed("cmake", *step, cwd=full.project, **full.environment)
     there = {"LD_LIBRARY_PATH": str(build), "FOO_FALLBACK": "silent"}
     views = bare.run("-c", VIEWS, **there)
     assert views.stdout.split() == ["True"] * 4, views.stdout + views.stderr

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -32,8 +31,7 @@ def apply(project: Path) -> None:
 
 
 def test_its_lines_stand_where_the_page_says(render: Renderer, tmp_path: Path) -> None:
-    project = tmp_path / "project"
-    subprocess.run(["cp", "-r", render(preset="full"), project], check=True)
+    project = render.project(tmp_path / "project", preset="full")
     apply(project)
     assert "kEntr" in (project / "csrc/aten/unary.cpp").read_text("utf-8")
     assert "kEntr" in (project / "device/reference/unary_floating.cpp").read_text("utf-8")

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
-import subprocess
 import sys
 from pathlib import Path
 
 import copier
 import pytest
 
-from rendering import Renderer, contents
+from rendering import Renderer, contents, git
 from torchsmith import cli
 from torchsmith.commands.common import parse
 from torchsmith.errors import InputError
@@ -48,22 +46,24 @@ MISTAKES: dict[str, Mistake] = {
 }
 
 
+def refused(ours: bool, folder: Path, answers: dict[str, object], render: Renderer) -> str:
+    """Render by our command or by copier, which must refuse, and return what is said."""
+    with pytest.raises(InputError if ours else ValueError) as caught:  # noqa: PT012
+        if ours:
+            render_for_cli(folder, Job(answers, str(render.template)))
+        else:
+            render.fresh(folder, **answers)
+    return str(caught.value)
+
+
 @pytest.mark.parametrize("mistake", MISTAKES.values(), ids=MISTAKES)
 @pytest.mark.parametrize("ours", [False, True], ids=["copier", "torchsmith"])
 def test_it_is_one_sentence_and_nothing_is_written(
     ours: bool, mistake: Mistake, render: Renderer, tmp_path: Path
 ) -> None:
     answers, problem, remedy = mistake
-
-    def refused() -> None:
-        if ours:
-            render_for_cli(tmp_path / "new", Job(answers, str(render.template)))
-        else:
-            render.fresh(tmp_path / "new", **answers)
-
-    with pytest.raises(InputError if ours else ValueError, match=re.escape(problem)) as caught:
-        refused()
-    said = str(caught.value)
+    said = refused(ours, tmp_path / "new", answers, render)
+    assert problem in said
     assert remedy in said
     assert "\n" not in said
     assert not (ours and "Validation error" in said)
@@ -95,48 +95,38 @@ def test_a_choice_that_is_none_is_answered_with_the_closest(
     assert str(caught.value).endswith(sentence)
 
 
+@pytest.mark.parametrize("ours", [False, True], ids=["copier", "torchsmith"])
 @pytest.mark.parametrize("entry", ["README.md", ".hidden", "src/main.c", "a/b/c", ".config/file"])
-def test_copier_refuses_a_destination_with_files(
-    entry: str, render: Renderer, tmp_path: Path
+def test_a_destination_with_files_is_refused(
+    ours: bool, entry: str, render: Renderer, tmp_path: Path
 ) -> None:
     occupied = tmp_path / "odd [name]*"
-    file = occupied / entry
-    file.parent.mkdir(parents=True)
-    file.write_text("mine")
-    with pytest.raises(ValueError, match="is not empty: name a new folder"):
-        render.fresh(occupied)
+    (occupied / entry).parent.mkdir(parents=True)
+    (occupied / entry).write_text("mine")
+    assert "is not empty: name a new folder" in refused(ours, occupied, {}, render)
     assert contents(occupied) == {entry: b"mine"}
 
 
-@pytest.mark.parametrize("entry", ["README.md", "a/b/c/d/e", "empty/"])
-def test_our_command_refuses_a_destination_with_anything(entry: str, tmp_path: Path) -> None:
-    if entry.endswith("/"):
-        (tmp_path / entry).mkdir()
-    else:
-        (tmp_path / entry).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / entry).write_text("mine")
+@pytest.mark.parametrize("folder", ["a/b/c/d/e", "empty"])
+def test_our_command_refuses_a_destination_with_folders_alone(
+    folder: str, render: Renderer, tmp_path: Path
+) -> None:
+    (tmp_path / folder).mkdir(parents=True)
     before = sorted(tmp_path.rglob("*"))
-    with pytest.raises(InputError, match="is not empty: name a new folder"):
-        render_for_cli(tmp_path, Job({}))
+    assert "is not empty: name a new folder" in refused(True, tmp_path, {}, render)
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_an_empty_repository_is_a_good_destination(render: Renderer, tmp_path: Path) -> None:
-    subprocess.run(["git", "init", "--quiet", str(tmp_path / "new")], check=True)
-    assert (render.fresh(tmp_path / "new") / "LICENSE").exists()
-
-
-def test_a_rendered_project_can_be_copied_over(render: Renderer, tmp_path: Path) -> None:
-    project = render.fresh(tmp_path / "new", preset="minimal")
-    before = contents(project)
-    render.fresh(project)
-    assert contents(project) == before
-
-
-def test_features_alone_mean_custom(render: Renderer, tmp_path: Path) -> None:
+def test_an_empty_repository_can_be_filled_and_a_project_copied_over(
+    render: Renderer, tmp_path: Path
+) -> None:
+    git(tmp_path, "init", "--quiet", "new")
     project = render.fresh(tmp_path / "new", features="[rng]")
     answers = read_answers(project / ".copier-answers.yml")
     assert (answers["preset"], answers["features"]) == ("custom", ["rng"])
+    before = contents(project)
+    render.fresh(project)
+    assert contents(project) == before
 
 
 def test_a_failure_that_is_no_mistake_keeps_its_traceback(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -12,6 +10,7 @@ import pytest
 
 from benchmarks import units
 from benchmarks.figures import STORE, Report, Row
+from commanding import succeed
 from maintenance import pages, recording
 from rendering import HOSTILE, ROOT, Renderer, files
 from torchsmith import __version__
@@ -41,10 +40,8 @@ def test_generated_parts_are_current(page: Path) -> None:
 
 
 def test_every_generated_part_is_shown() -> None:
-    shown = re.findall(
-        r"<!-- (\w+): begin -->", "".join(page.read_text("utf-8") for page in pages.pages())
-    )
-    assert set(shown) == set(pages.PARTS)
+    text = "".join(page.read_text("utf-8") for page in pages.pages())
+    assert set(re.findall(r"<!-- (\w+): begin -->", text)) == set(pages.PARTS)
 
 
 def test_the_first_page_is_short() -> None:
@@ -112,14 +109,7 @@ def test_links_lead_somewhere(project: Path) -> None:
 
 
 def test_the_site_builds_without_a_warning(project: Path, tmp_path: Path) -> None:
-    mkdocs = Path(sys.executable).with_name("mkdocs")
-    done = subprocess.run(
-        [mkdocs, "build", "--strict", "--site-dir", str(tmp_path)],
-        cwd=project,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
+    succeed("mkdocs", "build", "--strict", "--site-dir", tmp_path, cwd=project)
     assert (tmp_path / "index.html").exists()
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from commanding import succeed
 from rendering import HOSTILE, Renderer, files
 
 PROJECTS = {
@@ -23,29 +22,21 @@ def project(request: pytest.FixtureRequest, render: Renderer) -> Path:
     return render(**PROJECTS[request.param])
 
 
-def run(project: Path, program: str, *arguments: str) -> None:
-    done = subprocess.run(
-        [Path(sys.executable).with_name(program), *arguments],
-        cwd=project,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
+# The C++ of `minimal` is a part of that of `full`.
+@pytest.mark.parametrize("project", ["full", "hostile"], indirect=True)
 def test_cxx_is_formatted(project: Path) -> None:
     sources = [str(path) for path in files(project) if path.suffix in (".cpp", ".h")]
     assert len(sources) > 20
-    run(project, "clang-format", "--dry-run", "-Werror", *sources)
+    succeed("clang-format", "--dry-run", "-Werror", *sources, cwd=project)
 
 
 def test_python_is_formatted_and_lint_free(project: Path) -> None:
-    run(project, "ruff", "format", "--check", "--no-cache", ".")
-    run(project, "ruff", "check", "--no-cache", ".")
+    succeed("ruff", "format", "--check", "--no-cache", ".", cwd=project)
+    succeed("ruff", "check", "--no-cache", ".", cwd=project)
 
 
 @pytest.mark.skipif(
     importlib.util.find_spec("torch") is None, reason="the types of the package are PyTorch's"
 )
 def test_the_package_is_typed(project: Path, shared: Path) -> None:
-    run(project, "mypy", "--strict", f"--cache-dir={shared / 'mypy'}", "python")
+    succeed("mypy", "--strict", f"--cache-dir={shared / 'mypy'}", "python", cwd=project)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 from fnmatch import fnmatch
 from itertools import product
@@ -14,15 +13,10 @@ from typing import Any
 import pytest
 import yaml
 
-from rendering import Renderer, commit, files
+from commanding import fits, succeed
+from rendering import Renderer, files, git, toml
 from torchsmith import catalog
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-BIN = Path(sys.executable).parent
 WINDOW = catalog.torch_window()
 TESTED = ".".join(WINDOW["tested"].split(".")[:2])
 PROCESSORS = {
@@ -52,9 +46,9 @@ def project(provider: str, render: Renderer) -> Path:
 @pytest.mark.parametrize(
     ("provider", "schema", "pattern"),
     [
-        ("github", "vendor.dependabot", ".github/dependabot.yml"),
-        ("github", "vendor.github-issue-forms", ".github/ISSUE_TEMPLATE/*.yml"),
-        ("gitlab", "vendor.renovate", ".gitlab/renovate.json"),
+        ("github", "dependabot", ".github/dependabot.yml"),
+        ("github", "github-issue-forms", ".github/ISSUE_TEMPLATE/*.yml"),
+        ("gitlab", "renovate", ".gitlab/renovate.json"),
     ],
 )
 def test_it_fits_the_published_schema(
@@ -62,12 +56,7 @@ def test_it_fits_the_published_schema(
 ) -> None:
     found = sorted(render(preset="full", ci_provider=provider).glob(pattern))
     assert found
-    done = subprocess.run(
-        [BIN / "check-jsonschema", "--builtin-schema", schema, *found],
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout
+    fits(schema, *found)
 
 
 def test_no_file_is_longer_than_it_must_be(project: Path) -> None:
@@ -96,16 +85,6 @@ def test_what_agents_are_told_of_is_there(render: Renderer) -> None:
     assert sorted(missing) == ["ATen/ATen.h", "ATen/ops/add.h", "torch/extension.h"]
 
 
-def test_an_action_has_one_commit_in_all_workflows(render: Renderer) -> None:
-    folder = render(preset="full") / ".github" / "workflows"
-    commits: dict[str, set[str]] = {}
-    for file in folder.glob("*.yml"):
-        for action, version in re.findall(r"uses: (\S+)@(\S+ # \S+)", file.read_text("utf-8")):
-            commits.setdefault(action, set()).add(version)
-    assert len(commits) >= 8
-    assert {action: found for action, found in commits.items() if len(found) > 1} == {}
-
-
 def rows(project: Path, provider: str) -> list[dict[str, str]]:
     """Each job that builds wheels: its PyTorch, its runner, what it skips."""
     if provider == "github":
@@ -128,7 +107,7 @@ def rows(project: Path, provider: str) -> list[dict[str, str]]:
 def test_a_release_has_wheels_for_every_pytorch_python_and_processor(
     project: Path, provider: str
 ) -> None:
-    settings = tomllib.loads((project / "cibuildwheel.toml").read_text("utf-8"))
+    settings = toml(project / "cibuildwheel.toml")
     patterns = settings["tool"]["cibuildwheel"]["build"]
     built = {
         (row["torch"], python, PROCESSORS[row["runner"]])
@@ -155,20 +134,20 @@ def test_the_version_says_which_pytorch_unless_it_is_the_tested_one(
     torch: str, render: Renderer, tmp_path: Path
 ) -> None:
     project = render(preset="full")
-    settings = tomllib.loads((project / "cibuildwheel.toml").read_text("utf-8"))
+    settings = toml(project / "cibuildwheel.toml")
     text = (project / "pyproject.toml").read_text("utf-8")
     (tmp_path / "pyproject.toml").write_text(text, "utf-8")
     before = settings["tool"]["cibuildwheel"]["before-all"]
-    subprocess.run(["sh", "-c", before], cwd=tmp_path, env={"TORCH": torch}, check=True)
-    after = (tmp_path / "pyproject.toml").read_text("utf-8")
+    succeed("sh", "-c", before, cwd=tmp_path, TORCH=torch)
     version = "0.1.0" if torch == TESTED else f"0.1.0+torch{torch}"
-    assert tomllib.loads(after)["project"]["version"] == version
+    assert toml(tmp_path / "pyproject.toml")["project"]["version"] == version
+    after = (tmp_path / "pyproject.toml").read_text("utf-8")
     assert after.replace(version, "0.1.0") == text
 
 
 def test_pre_commit_has_the_tools_of_the_job_lint(project: Path, provider: str) -> None:
     config = project / ".pre-commit-config.yaml"
-    subprocess.run([BIN / "pre-commit", "validate-config", str(config)], check=True)
+    succeed("pre-commit", "validate-config", config)
     (repository,) = read(config)["repos"]
     tools = {tool for hook in repository["hooks"] for tool in hook["additional_dependencies"]}
     ci = {"github": ".github/workflows/ci.yml", "gitlab": ".gitlab-ci.yml"}[provider]
@@ -180,8 +159,7 @@ def test_what_pre_commit_runs_finds_nothing_in_a_fresh_project(
     render: Renderer, tmp_path: Path
 ) -> None:
     """With the tools from this environment, which has the same versions."""
-    project = render.fresh(tmp_path / "project", preset="full")
-    commit(project, "rendered")
+    project = render.project(tmp_path / "project", preset="full")
     hooks = read(project / ".pre-commit-config.yaml")["repos"][0]["hooks"]
     for hook in hooks:
         kinds = ("py", "pyi") if "types_or" in hook else ("cpp", "h")
@@ -189,40 +167,26 @@ def test_what_pre_commit_runs_finds_nothing_in_a_fresh_project(
         names = [str(path) for path in files(project) if re.search(pattern, str(path))]
         assert {Path(name).suffix[1:] for name in names} == set(kinds)
         program, *arguments = hook["entry"].split()
-        subprocess.run([BIN / program, *arguments, *names], cwd=project, check=True)
-    changed = subprocess.run(
-        ["git", "diff", "--name-only"], cwd=project, capture_output=True, text=True
-    )
-    assert changed.stdout == ""
+        succeed(program, *arguments, *names, cwd=project)
+    assert git(project, "diff", "--name-only") == ""
 
 
-@pytest.mark.parametrize("preset", ["debug", "release", "asan", "tsan"])
-def test_a_preset_configures(preset: str, render: Renderer, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("preset", "flag"),
+    [("debug", "-g"), ("release", "-O3"), ("asan", "-fsanitize=address,undefined"),
+     ("tsan", "-fsanitize=thread")],
+)  # fmt: skip
+def test_a_preset_configures(preset: str, flag: str, render: Renderer, tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="a backend is configured for a PyTorch")
     project = render(preset="full")
-    done = subprocess.run(
-        [BIN / "cmake", "--preset", preset, "-S", str(project), "-B", str(tmp_path / "build"),
-         f"-DPython_EXECUTABLE={sys.executable}", f"-DCMAKE_MAKE_PROGRAM={BIN / 'ninja'}"],
-        cwd=project,
-        capture_output=True,
-        text=True,
+    succeed(
+        "cmake", "--preset", preset, "-S", project, "-B", tmp_path / "build",
+        f"-DPython_EXECUTABLE={sys.executable}", cwd=project,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
     commands = json.loads((tmp_path / "build" / "compile_commands.json").read_text("utf-8"))
-    flags = {
-        "debug": "-g",
-        "release": "-O3",
-        "asan": "-fsanitize=address,undefined",
-        "tsan": "-fsanitize=thread",
-    }
-    with_flag = [one for one in commands if flags[preset] in one["command"].split()]
-    assert len(with_flag) > 5
-    built = read_presets(project)["buildPresets"]
+    assert sum(flag in one["command"].split() for one in commands) > 5
+    built = json.loads((project / "CMakePresets.json").read_text("utf-8"))["buildPresets"]
     assert preset in {row["configurePreset"] for row in built}
-
-
-def read_presets(project: Path) -> Any:
-    return json.loads((project / "CMakePresets.json").read_text("utf-8"))
 
 
 def test_editors_files_are_json(project: Path) -> None:

@@ -1,7 +1,7 @@
 """A project with edits comes from every release of the template to what is here now.
 
-Past releases are the repository's tags; the two that stand in for history that does not exist yet
-differ from the present as releases do: by lines, by files that came, went and moved.
+Past releases are the repository's tags; the one that stands in for history that does not exist yet
+differs from the present as releases do: by lines, by files that came, went and moved.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ from rendering import (
     snapshot,
 )
 from torchsmith.project import find
+from torchsmith.render import Job, render
 from torchsmith.update import apply, releases, trying
 
 ANSWERS = {"vendor": "Acme", "preset": "custom", "features": ["amp", "rng"]}
-NOW = "v9999.0.0"
+PAST, NOW = "v0.0.1", "v9999.0.0"
 # What the user has changed: a device, an operator and prose.
 EDITS: dict[str, Callable[[str], str]] = {
     "README.md": lambda text: text + "\nOur own words.\n",
@@ -51,20 +52,15 @@ def edit(file: Path, change: Callable[[str], str]) -> None:
     file.write_text(after, "utf-8")
 
 
-def make_past(template: Path, past: str) -> None:
+def make_past(template: Path) -> None:
     """Turn the present template into an invented release."""
     tree = template / "template"
     (tree / "docs" / "old.md").write_text("# A page that went\n")
     edit(tree / ".gitignore", lambda text: "/a-line-that-went/\n" + text)
     edit(tree / "CHANGELOG.md.jinja", lambda text: text.replace("\n\n", "\n\nAnother line.\n", 1))
-    if past == "v0.0.1":
-        (tree / "docs" / "tracing.md.jinja").rename(tree / "docs" / "moved.md.jinja")
-        (tree / "tests" / "amp" / "test_grad_scaler.py").unlink()
-        edit(tree / "csrc" / "aten" / "fill.cpp.jinja", lambda text: text + "// went\n")
-
-
-def real_tags() -> list[str]:
-    return releases(str(ROOT))
+    (tree / "docs" / "tracing.md.jinja").rename(tree / "docs" / "moved.md.jinja")
+    (tree / "tests" / "amp" / "test_grad_scaler.py").unlink()
+    edit(tree / "csrc" / "aten" / "fill.cpp.jinja", lambda text: text + "// went\n")
 
 
 @pytest.fixture(scope="session")
@@ -74,11 +70,11 @@ def history(shared: Path) -> Path:
     with FileLock(shared / "history.lock"):
         if not template.exists():
             making = template.with_suffix(".part")
-            for past in ("v0.0.1", "v0.0.2"):
-                replace(making, present(shared))
-                make_past(making, past)
-                commit(making, past, tag=past)
-            for tag in real_tags():
+            present = snapshot(shared / "present")
+            replace(making, present)
+            make_past(making)
+            commit(making, PAST, tag=PAST)
+            for tag in releases(str(ROOT)):
                 archive = subprocess.run(
                     ["git", "archive", tag, "copier.yml", "generator/catalog", "template"],
                     cwd=ROOT,
@@ -90,15 +86,10 @@ def history(shared: Path) -> Path:
                     files.extractall(old, filter="data")
                 replace(making, old)
                 commit(making, tag, tag=tag)
-            replace(making, present(shared))
+            replace(making, present)
             commit(making, NOW, tag=NOW)
             making.rename(template)
     return template
-
-
-def present(shared: Path) -> Path:
-    folder = shared / "present"
-    return folder if folder.exists() else snapshot(folder)
 
 
 def replace(repository: Path, tree: Path) -> None:
@@ -113,8 +104,6 @@ def replace(repository: Path, tree: Path) -> None:
 
 
 def rendered(template: Path, project: Path, ref: str) -> Path:
-    from torchsmith.render import Job, render
-
     render(project, Job(ANSWERS, str(template), ref))
     commit(project, f"rendered from {ref}")
     return project
@@ -136,7 +125,7 @@ def update(project: Path, ref: str) -> None:
         apply(found, plan)
 
 
-@pytest.mark.parametrize("release", ["v0.0.1", "v0.0.2", *real_tags()])
+@pytest.mark.parametrize("release", [PAST, *releases(str(ROOT))])
 def test_edits_are_kept_and_all_else_is_as_a_fresh_render(
     release: str, history: Path, tmp_path: Path
 ) -> None:
@@ -174,10 +163,8 @@ def test_a_question_can_be_renamed_and_keeps_its_answer(history: Path, tmp_path:
             )
         ),
     )
-    for file in (template / "template").rglob("*.jinja"):
-        text = file.read_text("utf-8")
-        file.write_text(re.sub(r"(\{=[^}]*)\bvendor\b", r"\1maker", text), "utf-8")
-    for file in (template / "generator" / "catalog" / "licenses").iterdir():
+    licenses = (template / "generator" / "catalog" / "licenses").iterdir()
+    for file in (*(template / "template").rglob("*.jinja"), *licenses):
         text = file.read_text("utf-8")
         file.write_text(re.sub(r"(\{=[^}]*)\bvendor\b", r"\1maker", text), "utf-8")
     commit(template, "rename a question", tag="v9999.1.0")

@@ -10,16 +10,7 @@ import copier
 import pytest
 import yaml
 
-from rendering import (
-    Renderer,
-    answers_in,
-    commit,
-    contents,
-    contents_but_for_answers,
-    files,
-    git,
-    snapshot,
-)
+from rendering import Renderer, answers_in, commit, contents, contents_but_for_answers, files, git
 from torchsmith import catalog
 
 # Toggling is the user's documented command line: --vcs-ref=:current:.
@@ -31,14 +22,6 @@ def update(project: Path, **options: Any) -> None:
     copier.run_update(
         project, defaults=True, overwrite=True, quiet=True, settings=settings, **options
     )
-
-
-@pytest.fixture
-def project(render: Renderer, tmp_path: Path) -> Path:
-    """A project with amp alone, under git."""
-    path = render.fresh(tmp_path / "project", preset="custom", features=["amp"])
-    commit(path, "rendered")
-    return path
 
 
 def edit(file: Path, old: str, new: str) -> None:
@@ -81,19 +64,16 @@ def test_a_preset_can_take_the_place_of_a_choice(project: Path, render: Renderer
 def test_features_beside_a_preset_are_refused_at_an_update_too(
     render: Renderer, tmp_path: Path
 ) -> None:
-    path = render.fresh(tmp_path / "project", preset="full")
-    commit(path, "rendered")
+    path = render.project(tmp_path / "project", preset="full")
     with pytest.raises(ValueError, match="features is read with preset=custom only"):
         update(path, vcs_ref=CURRENT, data={"features": ["amp"]})
     assert git(path, "status", "--porcelain") == ""
 
 
-def test_a_release_arrives_without_touching_edits(tmp_path: Path) -> None:
+def test_a_release_arrives_without_touching_edits(render: Renderer, tmp_path: Path) -> None:
     """The next release changes a file, adds one and drops a question; the user changed others."""
-    template = snapshot(tmp_path / "template")
+    template, project = render.apart(tmp_path, preset="minimal", vendor="Acme")
     releases = Renderer(template, tmp_path)
-    project = releases.fresh(tmp_path / "project", preset="minimal", vendor="Acme")
-    commit(project, "rendered")
     edit(project / "LICENSE", "Apache License", "Apache License (ours)")
     edit(project / "CHANGELOG.md", "\n", "\nOur own words.\n")
     commit(project, "edited")
@@ -117,11 +97,9 @@ def test_a_release_arrives_without_touching_edits(tmp_path: Path) -> None:
     assert "/new-in-this-release" in actual[".gitignore"].decode()
 
 
-def test_a_feature_that_went_away_takes_no_other_along(tmp_path: Path) -> None:
-    template = snapshot(tmp_path / "template")
+def test_a_feature_that_went_away_takes_no_other_along(render: Renderer, tmp_path: Path) -> None:
+    template, project = render.apart(tmp_path, features=["amp", "rng"])
     releases = Renderer(template, tmp_path)
-    project = releases.fresh(tmp_path / "project", preset="custom", features=["amp", "rng"])
-    commit(project, "rendered")
     for pattern in catalog.features()["rng"].paths:
         name = pattern.lstrip("/").replace("{package}", "{= package =}")
         for path in (template / "template" / name, template / "template" / f"{name}.jinja"):

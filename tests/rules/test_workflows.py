@@ -1,11 +1,9 @@
-"""Workflows, ours and the rendered ones: valid, complete, and made of commands that exist."""
+"""Workflows, ours, the rendered ones and those of docs/ci.md: valid, complete, of real commands."""
 
 from __future__ import annotations
 
 import re
 import shlex
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,11 +11,12 @@ from typing import Any
 import pytest
 import yaml
 
+from commanding import fits, run_python, succeed
 from rendering import ROOT, Renderer
 from torchsmith import catalog
 
 WINDOW = catalog.torch_window()
-SCHEMAS = {"github": "vendor.github-workflows", "gitlab": "vendor.gitlab-ci"}
+SCHEMAS = {"github": "github-workflows", "gitlab": "gitlab-ci"}
 NAMES = {
     ("ours", "github"): {"ci.yml", "nightly.yml", "release.yml"},
     ("ours", "gitlab"): {".gitlab-ci.yml"},
@@ -25,6 +24,15 @@ NAMES = {
     ("rendered", "gitlab"): {".gitlab-ci.yml", "release.yml", "update.yml"},
 }
 TESTED = ".".join(WINDOW["tested"].split(".")[:2])
+TARGETS = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+
+GUIDE = (ROOT / "docs" / "ci.md").read_text("utf-8")
+BLOCKS = re.findall(r"```yaml\n# (\.\S+?),?( .*)?\n(.*?)```", GUIDE, re.DOTALL)
+COMMANDS = [
+    line.split("  #")[0].split(" # ")[0].strip()
+    for block in re.findall(r"```sh\n(.*?)```", GUIDE, re.DOTALL)
+    for line in block.splitlines()
+]
 
 
 @pytest.fixture(params=["ours", "rendered"])
@@ -42,19 +50,24 @@ def workflows(project: dict[str, Path], provider: str) -> list[Path]:
     return sorted((project["github"] / ".github" / "workflows").glob("*.yml"))
 
 
-def scripts(node: Any, at: str = "") -> Iterator[str]:
-    """Every shell script in a workflow."""
-    if isinstance(node, dict):
-        for key, value in node.items():
-            if key == "run" and isinstance(value, str):
-                yield value
-            elif key == "script":
-                yield from value
-            else:
-                yield from scripts(value)
-    elif isinstance(node, list):
-        for item in node:
-            yield from scripts(item)
+def scripts(project: dict[str, Path], provider: str) -> list[str]:
+    """Every shell script in the workflows."""
+
+    def within(node: Any) -> Iterator[str]:
+        if isinstance(node, dict):
+            for key, value in node.items():
+                if key == "run" and isinstance(value, str):
+                    yield value
+                elif key == "script":
+                    yield from value
+                else:
+                    yield from within(value)
+        elif isinstance(node, list):
+            for item in node:
+                yield from within(item)
+
+    files = workflows(project, provider)
+    return [text for file in files for text in within(yaml.safe_load(file.read_text("utf-8")))]
 
 
 @pytest.mark.parametrize("provider", SCHEMAS)
@@ -62,51 +75,33 @@ def test_they_fit_the_published_schema(provider: str, project: dict[str, Path]) 
     files = workflows(project, provider)
     part = "ours" if project[provider] == ROOT else "rendered"
     assert {file.name for file in files} == NAMES[part, provider]
-    done = subprocess.run(
-        [Path(sys.executable).with_name("check-jsonschema"), "--builtin-schema", SCHEMAS[provider],
-         *files],
-        capture_output=True,
-        text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
+    fits(SCHEMAS[provider], *files)
 
 
-def test_a_wrong_key_does_not_fit_the_schema(project: dict[str, Path], tmp_path: Path) -> None:
-    text = workflows(project, "github")[0].read_text("utf-8")
+def test_a_wrong_key_does_not_fit_the_schema(tmp_path: Path) -> None:
+    text = (ROOT / ".github" / "workflows" / "ci.yml").read_text("utf-8")
     (tmp_path / "ci.yml").write_text(text.replace("runs-on:", "run-on:"), "utf-8")
-    done = subprocess.run(
-        [Path(sys.executable).with_name("check-jsonschema"), "--builtin-schema", SCHEMAS["github"],
-         tmp_path / "ci.yml"],
-        capture_output=True,
-    )  # fmt: skip
-    assert done.returncode == 1
+    with pytest.raises(AssertionError, match="runs-on"):
+        fits(SCHEMAS["github"], tmp_path / "ci.yml")
 
 
 def test_actions_are_pinned_by_commit(project: dict[str, Path]) -> None:
     """A tag can be moved to other code by whoever owns the action; a commit cannot."""
-    lines = [
-        line.strip()
-        for file in workflows(project, "github")
-        for line in file.read_text("utf-8").splitlines()
-        if re.match(r"\s*(- )?uses:", line)
-    ]
+    text = "".join(file.read_text("utf-8") for file in workflows(project, "github"))
+    lines = re.findall(r"^\s*(?:- )?uses: *(.*)$", text, re.MULTILINE)
     assert len(lines) > 3
-    pinned = re.compile(r"(- )?uses: [\w./-]+@[0-9a-f]{40} # v\d+(\.\d+)*$")
-    assert [line for line in lines if not pinned.match(line)] == []
+    pinned = re.compile(r"[\w./-]+@[0-9a-f]{40} # v\d+(\.\d+)*")
+    assert [line for line in lines if not pinned.fullmatch(line)] == []
+    # And by one commit in all of them.
+    assert len(set(lines)) == len({line.partition("@")[0] for line in lines})
 
 
 @pytest.mark.parametrize("provider", SCHEMAS)
 def test_their_scripts_are_shell(provider: str, project: dict[str, Path]) -> None:
-    found = [
-        script
-        for file in workflows(project, provider)
-        for script in scripts(yaml.safe_load(file.read_text("utf-8")))
-    ]
+    found = scripts(project, provider)
     assert len(found) > 5
     for script in found:
-        plain = re.sub(r"\$\{\{.*?\}\}", "1", script)
-        done = subprocess.run(["bash", "-n", "-c", plain], capture_output=True, text=True)
-        assert done.returncode == 0, script + done.stderr
+        succeed("bash", "-n", "-c", re.sub(r"\$\{\{.*?\}\}", "1", script))
 
 
 @pytest.mark.parametrize("provider", SCHEMAS)
@@ -140,28 +135,56 @@ def test_our_commands_are_ones_that_we_have() -> None:
     lines = [
         line.strip()
         for provider in SCHEMAS
-        for file in workflows(ours, provider)
-        for script in scripts(yaml.safe_load(file.read_text("utf-8")))
+        for script in scripts(ours, provider)
         for line in script.splitlines()
     ]
-    targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
     made = {line.split()[1] for line in lines if line.startswith("make ")}
     assert made == {
         "venv", "demo", "test", "test-all", "conformance", "fuzz", "compat", "docs", "sanitize",
         "site", "release-check",
     }  # fmt: skip
-    assert made <= set(targets)
+    assert made <= TARGETS
     smoke = {line for line in lines if "torchsmith smoke" in line}
     assert len(smoke) == 3
     for line in smoke:
         plain = re.sub(r"\$\{\{.*?\}\}|\$CI_NODE_INDEX|\$CI_NODE_TOTAL", "4", line)
         words = [word for word in shlex.split(plain)[1:] if not word.endswith((".xml", ".html"))]
         words = [word for word in words if word not in ("--junit", "--page")]
-        done = subprocess.run(
-            [sys.executable, "-m", "torchsmith.cli", *words, "--list"],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 0, done.stderr
-        assert "waiting" in done.stdout
+        done = run_python("-m", "torchsmith.cli", *words, "--list", cwd=ROOT)
+        done.passed()
+        assert "waiting" in done.out
+
+
+# What docs/ci.md says to paste and to type.
+
+
+@pytest.mark.parametrize(("name", "note", "text"), BLOCKS, ids=[block[0] for block in BLOCKS])
+def test_a_workflow_to_paste_is_valid_beside_what_is_there(
+    name: str, note: str, text: str, tmp_path: Path, render: Renderer
+) -> None:
+    there = render(preset="full", ci_provider="gitlab") / name
+    whole = (there.read_text("utf-8") + text) if note else text
+    (tmp_path / "workflow.yml").write_text(whole, "utf-8")
+    fits(SCHEMAS["github" if "github" in name else "gitlab"], tmp_path / "workflow.yml")
+    assert set(re.findall(r'"(2\.\d+)"', text)) <= set(WINDOW["versions"])
+    assert "test" in yaml.safe_load(whole).get("jobs", yaml.safe_load(whole))
+
+
+@pytest.mark.depends_on(
+    "docs/ci.md", "generator/catalog", "generator/maintenance/smoke", "generator/torchsmith"
+)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_works_as_it_is_written(command: str, tmp_path: Path) -> None:
+    """In an empty folder. Renders are left to tests/smoke/test_run.py, which has the same one."""
+    words = shlex.split(command)
+    assert words[:2] == ["torchsmith", "smoke"]
+    done = run_python("-m", "torchsmith.cli", *words[1:], "--list", cwd=tmp_path)
+    done.passed()
+    assert done.out + done.err
+    named = {word for word in words if word.endswith((".xml", ".html"))}
+    assert {path.name for path in tmp_path.iterdir()} == named
+
+
+def test_the_guide_has_a_workflow_for_each_provider_and_names_targets_that_exist() -> None:
+    assert [block[0] for block in BLOCKS] == [".github/workflows/device.yml", ".gitlab-ci.yml"]
+    assert set(re.findall(r"`make (\w+)", GUIDE)) == {"compat", "site"} <= TARGETS

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from browser import chromium
-from choosing import opened
+from choosing import chromium, opened
 from maintenance.site import build
 from rendering import Renderer
 

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-import subprocess
+import shutil
+import stat
 import sys
+import time
+import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 import pytest
 import yaml
 
-from browser import chromium
-from choosing import feature, opened, retype, shown, text, unfold
-from rendering import ROOT, Renderer, contents
+from choosing import chromium, feature, opened, retype, shown, text, unfold
+from commanding import succeed
+from maintenance.site import build
+from rendering import HOSTILE, ROOT, Renderer, commit, contents
 
 if TYPE_CHECKING:
     from selenium.webdriver.chrome.webdriver import WebDriver
 
 pytestmark = pytest.mark.xdist_group("browser")
-
-COPIER = Path(sys.executable).with_name("copier")
 
 
 @pytest.mark.parametrize("way", ["copier", "torchsmith", "answers file"])
@@ -44,11 +46,8 @@ def test_what_is_taken_along_renders_what_is_shown(
         words = ["copier", "copy", "--vcs-ref", "HEAD", "--defaults", "--data-file", "answers.yml"]
         words += [str(render.template), "torch-acme"]
     if way == "torchsmith":
-        command = [sys.executable, "-m", "torchsmith.cli", *words[1:]]
-    else:
-        command = [str(COPIER), *words[1:], "--quiet"]
-    where = {**os.environ, "PYTHONPATH": str(ROOT / "generator")}
-    subprocess.run(command, cwd=tmp_path, env=where, check=True)
+        words[:1] = [sys.executable, "-m", "torchsmith.cli"]
+    succeed(*words, cwd=tmp_path, PYTHONPATH=str(ROOT / "generator"))
     written = contents(tmp_path / "torch-acme")
     ask = """const written = torchsmith.render(answersGiven());
         return Object.fromEntries(arguments[0].map((path) => [path, written.get(path)]))"""
@@ -58,22 +57,23 @@ def test_what_is_taken_along_renders_what_is_shown(
     assert shown(page) == set(written)
 
 
-@pytest.mark.parametrize("link", ["", "#backend_name=acme_npu&features=amp,rng&license=mit"])
 def test_both_commands_are_seen_on_a_phone_without_scrolling(
-    link: str, content: dict[str, Any], tmp_path: Path
+    content: dict[str, Any], tmp_path: Path
 ) -> None:
     with chromium() as window:
         phone = {"width": 375, "height": 667, "deviceScaleFactor": 1, "mobile": True}
         window.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
-        opened(window, {**content, "source": "gh:a/b"}, tmp_path, link)
-        size = window.execute_script("return [innerWidth, innerHeight, scrollY]")
-        assert size == [375, 667, 0]
-        for id in ("command", "copy", "new", "copy-new"):
-            place = window.find_element("id", id).rect
-            assert place["height"] > 0
-            assert place["x"] >= 0
-            assert place["x"] + place["width"] <= 375
-            assert place["y"] + place["height"] <= 667
+        for link in ("", "#backend_name=acme_npu&features=amp,rng&license=mit"):
+            window.get("about:blank")
+            opened(window, {**content, "source": "gh:a/b"}, tmp_path, link)
+            size = window.execute_script("return [innerWidth, innerHeight, scrollY]")
+            assert size == [375, 667, 0]
+            for id in ("command", "copy", "new", "copy-new"):
+                place = window.find_element("id", id).rect
+                assert place["height"] > 0
+                assert place["x"] >= 0
+                assert place["x"] + place["width"] <= 375
+                assert place["y"] + place["height"] <= 667
 
 
 def test_copying_gives_the_command_of_the_button(page: WebDriver) -> None:
@@ -84,3 +84,49 @@ def test_copying_gives_the_command_of_the_button(page: WebDriver) -> None:
         )
         page.find_element("id", button).click()
         assert page.execute_script("return window.copied") == text(page, id)
+
+
+def test_unpacked_it_is_what_copier_renders(
+    browser: WebDriver, render: Renderer, tmp_path: Path
+) -> None:
+    """With the browser's own download, and one file that is executable in the template."""
+    template = tmp_path / "template"
+    shutil.copytree(render.template, template)
+    (template / "template/examples/quickstart.py.jinja").chmod(0o755)
+    commit(template, "executable", tag="v1.0.1")
+    project = Renderer(template, tmp_path).fresh(tmp_path / "project", **HOSTILE)
+
+    answers = {**HOSTILE, "dtypes": ",".join(HOSTILE["dtypes"])}
+    opened(browser, build.data(template, str(template)), tmp_path, f"#{urlencode(answers)}")
+    folder = "torch-" + HOSTILE["backend_name"].replace("_", "-")
+    first, second = (download(browser, tmp_path / name) for name in ("first", "second"))
+    assert first.name == f"{folder}.zip"
+    assert first.read_bytes() == second.read_bytes()
+
+    with zipfile.ZipFile(first) as archive:
+        packed = {entry.filename: archive.read(entry) for entry in archive.infolist()}
+        modes = {entry.filename: entry.external_attr >> 16 for entry in archive.infolist()}
+    written = contents(project)
+    assert packed == {f"{folder}/{path}": data for path, data in written.items()}
+    assert modes == {
+        f"{folder}/{path}": stat.S_IFREG | (0o755 if executable(project / path) else 0o644)
+        for path in written
+    }
+    assert list(modes.values()).count(stat.S_IFREG | 0o755) == 1
+
+
+def download(page: WebDriver, folder: Path) -> Path:
+    """Press the button, and return the archive."""
+    folder.mkdir()
+    place = {"behavior": "allow", "downloadPath": str(folder)}
+    page.execute_cdp_cmd("Browser.setDownloadBehavior", place)
+    page.find_element("id", "zip").click()
+    deadline = time.monotonic() + 60
+    while not (found := list(folder.glob("*.zip"))):
+        assert time.monotonic() < deadline, "no archive was downloaded"
+        time.sleep(0.1)
+    return found[0]
+
+
+def executable(path: Path) -> bool:
+    return bool(path.stat().st_mode & stat.S_IXUSR)

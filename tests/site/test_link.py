@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from browser import complaints, reload, visit
-from choosing import feature, retype, text, unfold
+from choosing import complaints, feature, reload, retype, text, unfold, visit
 
 if TYPE_CHECKING:
     from selenium.webdriver.chrome.webdriver import WebDriver

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from browser import chromium, complaints
+from choosing import CONTRAST, chromium, complaints
+from commanding import succeed
 
 if TYPE_CHECKING:
     from selenium.webdriver.chrome.webdriver import WebDriver
@@ -53,17 +53,21 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
     overloads = {"native": 3, "computed": 4}
     document = {"versions": versions, "overloads": overloads, "results": RESULTS}
     evidence.write_text(json.dumps(document))
-    subprocess.run([sys.executable, REPORT, evidence, "--out", folder], check=True)
+    succeed(sys.executable, REPORT, evidence, "--out", folder)
     return (folder / "operators.html").as_uri()
 
 
-@pytest.fixture(params=["desk", "phone", "dark"])
-def window(page: str, request: pytest.FixtureRequest) -> Iterator[WebDriver]:
-    width = 500 if request.param == "phone" else 1200
-    with chromium(width=width, dark=request.param == "dark") as window:
-        window.get(page)
+@pytest.fixture(scope="module")
+def browser() -> Iterator[WebDriver]:
+    with chromium(width=1200) as window:
         yield window
-        assert complaints(window) == []
+
+
+@pytest.fixture
+def window(browser: WebDriver, page: str) -> Iterator[WebDriver]:
+    browser.get(page)
+    yield browser
+    assert complaints(browser) == []
 
 
 def operators(window: WebDriver) -> list[str]:
@@ -114,28 +118,15 @@ def test_details_of_an_operator(window: WebDriver) -> None:
     assert "on the CPU: aten::sort.stable" in window.find_element("css selector", "tr.more").text
 
 
-def test_nothing_is_wider_than_the_window(window: WebDriver) -> None:
-    wide = window.execute_script(
-        "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    )
-    assert wide <= 0
-
-
-def test_text_stands_out_from_its_background(window: WebDriver) -> None:
-    """WCAG's contrast ratio of small text, 4.5, for every colour that the table uses."""
-    for name in ("#operators tr.row th", "td.r0", "td.r1", "td.r2", "td.r3", "td.r4"):
-        found = window.find_elements("css selector", name)
-        if not found:
-            continue
-        text = luminance(found[0].value_of_css_property("color"))
-        body = window.find_element("tag name", "body")
-        back = luminance(body.value_of_css_property("background-color"))
-        assert (max(text, back) + 0.05) / (min(text, back) + 0.05) >= 4.5, name
-
-
-def luminance(colour: str) -> float:
-    parts = [float(part) / 255 for part in colour[colour.index("(") + 1 : -1].split(",")[:3]]
-    linear = [
-        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
-    ]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+@pytest.mark.parametrize(("width", "dark"), [(1200, False), (500, False), (1200, True)])
+def test_texts_stand_out_and_nothing_is_wider_than_the_window(
+    width: int, dark: bool, page: str
+) -> None:
+    with chromium(width=width, dark=dark) as window:
+        window.get(page)
+        wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        assert window.execute_script(wide) <= 0
+        found = window.execute_script(CONTRAST)
+        assert len(found["seen"]) > 3
+        assert found["weak"] == []
+        assert complaints(window) == []

@@ -62,11 +62,17 @@ def test_pairs_of_many_axes_need_few_rows() -> None:
     assert len(every_row({name: axes[name] for name in ("x0", "x1", "x2")}, anything)) == 27
 
 
-@pytest.mark.parametrize("strength", STRENGTHS)
+# Three-way coverage takes a quarter of a minute; what it is made of seldom changes.
+@pytest.mark.parametrize(
+    "strength",
+    ["each", "pairwise", pytest.param("3-way", marks=pytest.mark.depends_on(
+        "generator/catalog", "generator/maintenance/smoke", "tests/smoke"))],
+)  # fmt: skip
 def test_the_rows_of_a_run_cover_the_template(strength: str) -> None:
     axes = space({})
     rows = choose(axes, strength)
-    number = min(STRENGTHS[strength] or len(axes.axes), 4)
+    number = STRENGTHS[strength]
+    assert number
     in_order = ({name: row[name] for name in axes.axes} for row in rows)
     covered = {part for row in in_order for part in interactions_in(row, number)}
     assert set(interactions(axes.axes, number, axes.legal)) <= covered
@@ -79,7 +85,11 @@ def test_all_is_every_valid_combination() -> None:
     axes = space({})
     others = prod(len(axes.axes[name]) for name in ("dtypes", "license", "ci_provider", "identity"))
     combinations = len(valid_combinations()) + len(catalog.presets())
-    assert len(choose(axes, "all")) == others * combinations
+    rows = choose(axes, "all")
+    assert len(rows) == others * combinations
+    assert len({tuple(row.values()) for row in rows}) == len(rows)
+    assert all(axes.legal(row) for row in rows)
+    assert set(STRENGTHS) == {"each", "pairwise", "3-way", "all"}
 
 
 def test_shards_share_the_rows_out() -> None:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import shlex
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-import yaml
 
 from commanding import run_python
 from maintenance.smoke import report
-from maintenance.smoke.answers import HOSTILE, Row, features_of, space
+from maintenance.smoke.answers import Row, features_of, space
 from maintenance.smoke.run import Run, choose
 from maintenance.smoke.shrink import MOST_TRIALS
 from maintenance.smoke.trial import Extent, TrialResult
-from rendering import Renderer
 from torchsmith import catalog
 from torchsmith.commands.common import parse
 from torchsmith.errors import InputError
@@ -134,35 +130,25 @@ def test_reports_hold_every_row_and_whatever_was_logged(tmp_path: Path) -> None:
     assert f"{len(results) - len(failures)} of {len(results)} passed" in page
 
 
-def test_hostile_answers_are_legal(render: Renderer) -> None:
-    answers = yaml.safe_load((render(**HOSTILE) / ".copier-answers.yml").read_text("utf-8"))
-    assert {key: answers[key] for key in HOSTILE} == HOSTILE
-
-
-def torchsmith(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return run_python("-m", "torchsmith.cli", "smoke", *arguments)
-
-
 def test_the_command_renders_each_answer_and_writes_its_reports(tmp_path: Path) -> None:
-    done = torchsmith(
-        "--strength", "each", "--until", "render", "--json",
+    done = run_python(
+        "-m", "torchsmith.cli", "smoke", "--strength", "each", "--until", "render", "--json",
         "--junit", str(tmp_path / "smoke.xml"), "--page", str(tmp_path / "smoke.html"),
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    rows = json.loads(done.stdout)
+    ).passed()  # fmt: skip
+    rows = done.json
     assert len(rows) >= 4
     assert {row["state"] for row in rows} == {"passed"}
-    assert "CPU time" in done.stderr
+    assert "CPU time" in done.err
     assert (tmp_path / "smoke.html").read_text("utf-8").startswith("<!doctype html>")
     ElementTree.parse(tmp_path / "smoke.xml")
 
 
 def test_a_row_that_cannot_be_rendered_fails_with_the_reason_and_its_command() -> None:
-    done = torchsmith(
-        "-d", "backend_name=cuda", "-d", "preset=minimal", "-d", "license=mit",
-        "-d", "ci_provider=none", "-d", "dtypes=default", "--until", "render",
+    done = run_python(
+        "-m", "torchsmith.cli", "smoke", "-d", "backend_name=cuda", "-d", "preset=minimal",
+        "-d", "license=mit", "-d", "ci_provider=none", "-d", "dtypes=default", "--until", "render",
     )  # fmt: skip
-    assert done.returncode == 1
-    assert "'cuda' is a device type of PyTorch's own" in done.stderr
-    assert "repeat it with: torchsmith smoke -d backend_name=cuda" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert done.status == 1
+    assert "'cuda' is a device type of PyTorch's own" in done.err
+    assert "repeat it with: torchsmith smoke -d backend_name=cuda" in done.err
+    assert "Traceback" not in done.err
