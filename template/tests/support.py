@@ -198,7 +198,7 @@ def close(dtype: torch.dtype) -> dict[str, float]:
 
 
 def compare_gradients(
-    function: Callable[[torch.Tensor], torch.Tensor], values: torch.Tensor
+    function: Callable[[torch.Tensor], torch.Tensor], values: torch.Tensor, **tolerances: float
 ) -> None:
     """Compare the gradient of ``function`` at ``values`` here with that on the CPU."""
     gradients = []
@@ -208,7 +208,7 @@ def compare_gradients(
         (result * sample(*result.shape, seed=1).to(device)).sum().backward()
         assert leaf.grad is not None
         gradients.append(leaf.grad)
-    assert_same(gradients[1], gradients[0], rtol=1e-4, atol=1e-5)
+    assert_same(gradients[1], gradients[0], **{"rtol": 1e-4, "atol": 1e-5, **tolerances})
 
 
 def compare(function: Callable[..., Any], *arguments: Any, **tolerances: Any) -> None:

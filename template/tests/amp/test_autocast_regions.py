@@ -213,22 +213,3 @@ def test_checkpoint_recomputes_in_the_same_dtype(reentrant: bool) -> None:
         assert one is not None
         assert other is not None
         assert_same(one, other, rtol=0, atol=0)
-
-
-def test_a_module_trains_under_autocast() -> None:
-    torch.manual_seed(0)
-    model = torch.nn.Sequential(
-        torch.nn.Linear(8, 16), torch.nn.LayerNorm(16), torch.nn.GELU(), torch.nn.Linear(16, 3)
-    ).to(DEVICE)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.2)
-    inputs = sample(64, 8).to(DEVICE)
-    labels = (sample(64, 8).sum(1) > 0).long().to(DEVICE)
-    losses = []
-    for _ in range(40):
-        optimizer.zero_grad()
-        with torch.autocast(DEVICE, dtype=LOWER[0]):
-            loss = torch.nn.functional.cross_entropy(model(inputs), labels)
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    assert losses[-1] < losses[0] / 2

@@ -65,11 +65,16 @@ def comparison(operator: str, aspect: str, dtype: torch.dtype) -> dict[str, Any]
     return result
 
 
-def on_cpu(operator: str) -> bool | None:
-    """Return whether samples run on the CPU, or None where that is open, as with another PyTorch."""
+def on_cpu(operator: str, aspect: str) -> bool | None:
+    """Return whether samples, or their gradients, run on the CPU.
+
+    None where that is open: with another PyTorch, and for gradients of what runs on the CPU itself.
+    """
     table = KNOWN["on_cpu"]
     if operator in table["either"] or not torch.__version__.startswith(f"{table['torch']}."):
         return None
+    if aspect == "backward":
+        return None if operator in table["operators"] else operator in table["gradients"]
     return operator in table["operators"]
 
 

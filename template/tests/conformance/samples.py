@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -170,13 +171,18 @@ def samples(op: Any, dtype: torch.dtype, *, gradients: bool = False) -> Iterator
 
 
 def spread(items: Iterator[Sample], count: int) -> Iterator[Sample]:
-    """Yield so many of the samples, from the first to the last: neighbours are much alike."""
+    """Yield so many of the samples: the first, the last, and any between them.
+
+    Neighbours are much alike, and so are those at even distances, as many samples are products of
+    a few options each.
+    """
     if count == 1:
         yield from itertools.islice(items, 1)
         return
     every = list(items)
-    chosen = {number * (len(every) - 1) // (count - 1) for number in range(count)} if every else ()
-    yield from (every[place] for place in sorted(chosen))
+    between = range(1, len(every) - 1)
+    chosen = random.Random(0).sample(between, min(count - 2, len(between)))
+    yield from (every[place] for place in sorted({0, *chosen, len(every) - 1}) if every)
 
 
 def errors(op: Any) -> list[Any]:

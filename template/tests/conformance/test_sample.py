@@ -53,19 +53,19 @@ class TestSample(TestCase):
                 outcome = aspects.compare_with_cpu(aspect, op, one, comparison, limit=limit)
                 self.assertFalse(outcome.problems, f"{name}, {one}, {aspect}")
                 compared += outcome.compared
-                if aspect == "forward" and one is aspects.first_dtype(op):
-                    self.check_route(name, outcome)
+                if aspect in ("forward", "backward") and one is aspects.first_dtype(op):
+                    self.check_route(name, aspect, outcome)
         if compared == 0:
             self.skipTest(
                 "its failures are declared, the CPU has no result, or a dtype was left out"
             )
 
-    def check_route(self, name: str, outcome: Outcome) -> None:
-        """An operator runs on the CPU exactly where that is declared."""
-        expected = declared.on_cpu(name)
+    def check_route(self, name: str, aspect: str, outcome: Outcome) -> None:
+        """An operator, or its gradient, runs on the CPU exactly where that is declared."""
+        expected = declared.on_cpu(name, aspect)
         if expected is not None and outcome.compared and not may_fall_back():
             on_cpu = [fallback for fallback in outcome.fallbacks if not routes.draws(fallback)]
-            self.assertEqual(bool(on_cpu), expected, f"{name} runs on the CPU: {on_cpu}")
+            self.assertEqual(bool(on_cpu), expected, f"{name}, {aspect}, on the CPU: {on_cpu}")
 
 
 instantiate_device_type_tests(TestSample, globals(), only_for=DEVICE)

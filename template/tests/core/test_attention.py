@@ -229,17 +229,6 @@ def test_dropout() -> None:
     torch.testing.assert_close(gradient.sum().cpu(), result.sum().cpu(), rtol=1e-4, atol=1e-3)
 
 
-def test_multihead_attention_module() -> None:
-    theirs = torch.nn.MultiheadAttention(12, 3, batch_first=True)
-    mine = torch.nn.MultiheadAttention(12, 3, batch_first=True)
-    mine.load_state_dict(theirs.state_dict())
-    mine.to(DEVICE)
-    values = sample(2, 5, 12)
-    expected = theirs(values, values, values, need_weights=False)[0]
-    actual = mine(*[values.to(DEVICE)] * 3, need_weights=False)[0]
-    assert_same(actual, expected, rtol=1e-4, atol=1e-5)
-
-
 def test_a_seed_on_the_device_is_refused() -> None:
     query, key, value = (tensor.to(DEVICE) for tensor in make())
     out, logsumexp, *_ = torch.ops.aten._scaled_dot_product_fused_attention_overrideable(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,41 +10,8 @@ import torch
 from backend import DEVICE
 from support import assert_same, needs, needs_two_devices, sample
 from torch import nn
-from torch.autograd import gradcheck, gradgradcheck
 
 pytestmark = needs(torch.float32)
-
-FUNCTIONS: list[Callable[[torch.Tensor], torch.Tensor]] = [
-    lambda x: x * x,
-    lambda x: (x @ x.T).relu(),
-    lambda x: x.exp().log1p().mean(0),
-    lambda x: x.softmax(1)[:, 2],
-    lambda x: torch.cat([x[1:], x.T[:4, :4].T @ x[:4]]),
-    lambda x: torch.where(x > 0, x, x.sigmoid()),
-    lambda x: nn.functional.layer_norm(x, (5,)),
-    lambda x: x.pow(3).amax(1),
-    lambda x: x.unfold(1, 2, 1).prod(-1),
-    lambda x: torch.special.i0e(x),
-]
-
-
-@pytest.mark.parametrize("function", FUNCTIONS)
-def test_gradients_equal_those_of_the_cpu(function: Callable[[torch.Tensor], torch.Tensor]) -> None:
-    gradients = []
-    for device in ("cpu", DEVICE):
-        leaf = sample(4, 5).to(device).requires_grad_()
-        function(leaf).pow(2).sum().backward()
-        gradients.append(leaf.grad)
-    assert gradients[1] is not None and gradients[0] is not None
-    assert_same(gradients[1], gradients[0], rtol=1e-4, atol=1e-4)
-
-
-@needs(torch.float64)
-def test_numerical_gradients_agree() -> None:
-    value = sample(3, 3, dtype=torch.float64, low=0.5, high=2).to(DEVICE).requires_grad_()
-    for function in (torch.mul, torch.matmul, torch.div):
-        assert gradcheck(function, (value, value.detach().clone().requires_grad_()))
-    assert gradgradcheck(lambda x: (x * x.exp()).sum(), (value,))
 
 
 def test_gradients_accumulate_and_can_be_cleared() -> None:

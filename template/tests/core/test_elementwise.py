@@ -1,4 +1,4 @@
-"""Elementwise operators against the CPU: dtypes, promotion, layouts, out=, in place, scalars."""
+"""Elementwise operators: every dtype, promotion, numbers, special values, devices."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ UNARY = names(
 BINARY = names(
     """
     add sub mul div floor_divide remainder fmod pow atan2 maximum minimum fmax fmin hypot copysign
-    eq ne lt le gt ge logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor
+    logaddexp logaddexp2 xlogy heaviside rsub clamp_min clamp_max gcd lcm bitwise_left_shift
+    bitwise_right_shift eq ne lt le gt ge logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor
     """
 )
 LAYOUTS: list[Callable[[torch.Tensor], torch.Tensor]] = [
@@ -99,8 +100,7 @@ def test_unary(name: str, dtype: torch.dtype) -> None:
         # CUDA gives truth values as they are, and so do we; the CPU has no kernel for them.
         assert_same(torch.abs(values.to(DEVICE)), values)
         return
-    for layout in LAYOUTS:
-        compare(function, layout(values))
+    compare(function, values)
     if dtype.is_floating_point:
         special = [0.0, -0.0, 1.0, -1.0, float("inf"), float("-inf"), float("nan")]
         compare(function, torch.tensor(special, dtype=dtype))
@@ -117,13 +117,11 @@ def test_binary_with_promotion(name: str, dtype: torch.dtype) -> None:
 
 
 @needs(torch.float32)
-@pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "maximum", "lt", "pow"])
-def test_binary_with_broadcasting_and_layouts(name: str) -> None:
-    function = getattr(torch, name)
+def test_two_tensors_that_lie_differently() -> None:
     one, other = sample(6, 7, low=0.5), sample(6, 7, low=0.5, seed=1)
     for left in LAYOUTS:
         for right in LAYOUTS:
-            compare(function, left(one), right(other))
+            compare(torch.sub, left(one), right(other))
 
 
 @pytest.mark.parametrize("dtype", supported(FLOATING, INTEGERS), ids=str)
@@ -140,13 +138,6 @@ def test_python_scalars_promote_as_on_the_cpu(dtype: torch.dtype) -> None:
             compare(function, values)
 
 
-@pytest.mark.parametrize("dtype", supported(FLOATING, COMPLEX, INTEGERS), ids=str)
-def test_alpha_of_add_and_sub(dtype: torch.dtype) -> None:
-    one, other = sample(5, dtype=dtype), sample(5, dtype=dtype, seed=1)
-    compare(torch.add, one, other, alpha=3)
-    compare(torch.sub, one, other, alpha=2)
-
-
 @needs(torch.float32)
 def test_large_integers_stay_exact() -> None:
     for dtype in supported(torch.int64):
@@ -161,28 +152,6 @@ def test_large_integers_stay_exact() -> None:
 def test_in_place_result_that_cannot_be_held_is_refused() -> None:
     with pytest.raises(RuntimeError, match="can't be cast"):
         torch.ones(2, dtype=torch.int64, device=DEVICE).add_(1.5)
-
-
-@needs(torch.float32)
-def test_out_receives_the_result_and_is_resized() -> None:
-    one, other = sample(3, 4), sample(3, 4, seed=1)
-    expected = one + other
-    on_device = one.to(DEVICE), other.to(DEVICE)
-    empty = torch.empty(0, device=DEVICE)
-    assert torch.add(*on_device, out=empty) is empty
-    assert_same(empty, expected)
-    base = torch.zeros(4, 6, device=DEVICE)
-    torch.add(*on_device, out=base.T[:3, :])
-    assert_same(base.T[:3, :].contiguous(), expected)
-    assert base[:, 3:].eq(0).all().item()
-
-
-@needs(torch.float32, torch.float64)
-def test_out_of_another_dtype_receives_a_cast() -> None:
-    one = sample(5)
-    out = torch.empty(5, dtype=torch.float64, device=DEVICE)
-    torch.mul(one.to(DEVICE), 3, out=out)
-    assert_same(out, torch.mul(one, 3, out=torch.empty(5, dtype=torch.float64)))
 
 
 @needs(torch.float32)
@@ -268,3 +237,48 @@ def test_more_dimensions_than_a_kernel_takes() -> None:
 @needs(torch.float32)
 def test_large_tensors() -> None:
     compare(lambda x, y: x * y + x, sample(1025, 1031), sample(1025, 1031, seed=1))
+
+
+@pytest.mark.parametrize("dtype", supported(torch.float16, torch.bfloat16, torch.float32), ids=str)
+def test_nextafter_takes_the_smallest_step_of_its_type(dtype: torch.dtype) -> None:
+    one = torch.tensor([1.0, 0.0, -1.0, 1.0, 0.0], dtype=dtype)
+    other = torch.tensor([2.0, 1.0, 0.0, 1.0, -1.0], dtype=dtype)
+    info = torch.finfo(dtype)
+    least = info.smallest_normal * info.eps
+    expected = [1 + info.eps, least, -1 + info.eps / 2, 1.0, -least]
+    result = torch.nextafter(one.to(DEVICE), other.to(DEVICE))
+    assert_same(result, torch.tensor(expected, dtype=dtype), rtol=0, atol=0)
+
+
+@needs(torch.int64)
+@pytest.mark.parametrize("exponent", [0.5, -0.5, -1, -1.0, 3, 2.5])
+def test_powers_of_special_values(exponent: float) -> None:
+    special = torch.tensor([float("-inf"), float("inf"), -0.0, 0.0, float("nan"), 4.0, -4.0])
+    for dtype in supported(torch.float32, torch.float64):
+        compare(lambda x: x**exponent, special.to(dtype))
+
+
+def test_shifts_by_python_operators() -> None:
+    values = torch.tensor([1, -5, 2**40, 7])
+    for function in (
+        lambda x: x << 3,
+        lambda x: x >> 2,
+        lambda x: x << x.abs().clamp(max=5),
+        lambda x: x >> (x.abs() - 5),
+        lambda x: x.clone().__ilshift__(2),
+        lambda x: x.clone().__irshift__(x.clone()),
+    ):
+        compare(function, values)
+
+
+@needs(torch.float32)
+def test_equality_of_tensors() -> None:
+    one = sample(4, 5).to(DEVICE)
+    assert torch.equal(one, one.clone())
+    assert not torch.equal(one, one.neg())
+    assert not torch.equal(one, one[:2])
+    assert torch.equal(one[:0], one[:0].clone())
+    assert one.is_set_to(one)
+    assert not one.is_set_to(one.clone())
+    with pytest.raises(RuntimeError, match="different devices"):
+        torch.equal(one, one.cpu())

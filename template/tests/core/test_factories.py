@@ -19,10 +19,6 @@ from support import (
 )
 
 
-def numeric() -> list[torch.dtype]:
-    return [dtype for dtype in supported() if dtype is not torch.bool]
-
-
 @pytest.mark.parametrize("dtype", supported(), ids=str)
 def test_filled_tensors(dtype: torch.dtype) -> None:
     for make in (torch.zeros, torch.ones, lambda *s, **k: torch.full(s, 1, **k)):
@@ -33,21 +29,6 @@ def test_filled_tensors(dtype: torch.dtype) -> None:
         assert made.stride() == like.stride()
         assert_same(made, make_like(like))
     assert torch.empty_like(like, device=DEVICE).stride() == like.stride()
-
-
-@pytest.mark.parametrize("dtype", numeric(), ids=str)
-def test_ranges(dtype: torch.dtype) -> None:
-    # The CPU does not make these in every dtype, but converts to all.
-    if not dtype.is_complex:
-        for bounds in ((10,), (2, 20, 3)):
-            counted = torch.arange(*bounds, dtype=dtype, device=DEVICE)
-            assert_same(counted, torch.arange(*bounds).to(dtype))
-    if dtype in FLOATING:
-        assert_same(
-            torch.linspace(0, 1, 7, dtype=dtype, device=DEVICE),
-            torch.linspace(0, 1, 7, dtype=dtype),
-        )
-    assert_same(torch.eye(3, 4, dtype=dtype, device=DEVICE), torch.eye(3, 4).to(dtype))
 
 
 @needs(torch.float64)
@@ -63,15 +44,6 @@ def test_tensor_of_python_values(dtype: torch.dtype) -> None:
     assert_same(
         torch.as_tensor(values, dtype=dtype, device=DEVICE), torch.tensor(values, dtype=dtype)
     )
-
-
-@pytest.mark.parametrize("dtype", supported(), ids=str)
-def test_new_methods_stay_on_the_device(dtype: torch.dtype) -> None:
-    tensor = torch.empty(0, dtype=dtype, device=DEVICE)
-    assert_same(tensor.new_zeros(2), torch.zeros(2, dtype=dtype))
-    assert_same(tensor.new_full((2,), 1), torch.ones(2, dtype=dtype))
-    assert tensor.new_empty(3, 4).shape == (3, 4)
-    assert tensor.new_empty_strided((2, 3), (1, 2)).stride() == (1, 2)
 
 
 @needs(torch.float32)
@@ -110,26 +82,6 @@ def test_uninitialised_memory_is_filled_when_algorithms_must_be_deterministic() 
         assert torch.ones(2, device=DEVICE).resize_(4)[2:].isnan().all().item()
     finally:
         torch.use_deterministic_algorithms(False)
-
-
-@needs(torch.float32, torch.bool, torch.int64)
-def test_triangles_grids_and_joins() -> None:
-    on_cpu = sample(4, 5)
-    on_device = on_cpu.to(DEVICE)
-    functions: list[Callable[[torch.Tensor], torch.Tensor]] = [
-        torch.tril,
-        lambda x: torch.triu(x, 1),
-        lambda x: torch.cat([x, x[:1], x[1:3]]),
-        lambda x: torch.stack([x, x + 1], 1),
-        lambda x: x.repeat(2, 3),
-        lambda x: x.flip(0),
-        lambda x: x.roll(1, 1),
-        lambda x: torch.nn.functional.pad(x, (1, 2)),
-        lambda x: torch.meshgrid(x[0], x[:, 0], indexing="ij")[0],
-        lambda x: torch.nn.functional.one_hot(torch.arange(3, device=x.device)).to(x.dtype),
-    ]
-    for function in functions:
-        assert_same(function(on_device), function(on_cpu))
 
 
 def test_dtype_that_was_left_out_is_refused_wherever_a_tensor_would_get_it() -> None:

@@ -21,6 +21,7 @@ OPTIMIZERS: list[tuple[Any, dict[str, Any]]] = [
     (torch.optim.AdamW, {"lr": 0.1, "weight_decay": 0.1}),
     (torch.optim.AdamW, {"lr": 0.1, "maximize": True, "amsgrad": True}),
     (torch.optim.Adagrad, {"lr": 0.1, "lr_decay": 0.1, "weight_decay": 0.1}),
+    (torch.optim.RMSprop, {"lr": 0.1, "centered": True}),
 ]
 SHAPES = [(4, 5), (7,), (2, 3, 4), (1,)]
 
@@ -47,13 +48,16 @@ def steps(device: str, dtype: torch.dtype, optimizer: Any, **options: Any) -> li
 
 
 @pytest.mark.parametrize("dtype", supported(torch.float32, torch.float64), ids=str)
-@pytest.mark.parametrize("kind", ["fused", "foreach"])
+@pytest.mark.parametrize("kind", ["fused", "foreach", "for loop"])
 @pytest.mark.parametrize(("optimizer", "options"), OPTIMIZERS, ids=str)
 def test_steps(optimizer: Any, options: dict[str, Any], kind: str, dtype: torch.dtype) -> None:
+    if kind == "fused" and optimizer is torch.optim.RMSprop:
+        pytest.skip("PyTorch has no fused RMSprop")
     expected = steps("cpu", dtype, optimizer, **options)
-    if isinstance(options["lr"], torch.Tensor) and kind == "foreach":
+    if isinstance(options["lr"], torch.Tensor) and kind != "fused":
         options = {**options, "lr": float(options["lr"])}
-    actual = steps(DEVICE, dtype, optimizer, **options, **{kind: True})
+    chosen = {"foreach": False} if kind == "for loop" else {kind: True}
+    actual = steps(DEVICE, dtype, optimizer, **options, **chosen)
     for got, wanted in zip(actual, expected, strict=True):
         assert_same(got, wanted, rtol=1e-4, atol=1e-5)
 

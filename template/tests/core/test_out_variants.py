@@ -27,6 +27,19 @@ CASES: dict[str, tuple[Any, tuple[Any, ...], list[str]]] = {
     "im2col": (aten.im2col.out, (IMAGES, [2, 2], [1, 1], [0, 0], [1, 1]), ["out"]),
     "narrow_copy": (aten.narrow_copy.out, (IMAGES, 1, 0, 2), ["out"]),
     "mode": (aten.mode.values, (IMAGES.round(), 1), ["values", "indices"]),
+    **{
+        f"{name}_backward": (
+            getattr(aten, f"{name}_backward").grad_input,
+            (IMAGES, sample(2, 3, 8, 8, seed=1), *arguments),
+            ["grad_input"],
+        )
+        for name, *arguments in (
+            ("hardtanh", -1, 1),
+            ("leaky_relu", 0.1, False),
+            ("softplus", 1, 20),
+            ("threshold", 0.5),
+        )
+    },
     "max_unpool2d": (
         aten.max_unpool2d.out,
         (IMAGES[..., :2], torch.arange(96).view(2, 3, 8, 2) % 16, [4, 4]),

@@ -5,29 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 from backend import DEVICE
-from support import FLOATING, INTEGERS, assert_same, compare, layouts, natively, sample, supported
+from support import FLOATING, INTEGERS, compare, layouts, sample, supported
 
 NUMBERS = supported(FLOATING, INTEGERS)
 COMPLEX = supported(torch.complex64)
-WAYS = [{}, {"right": True}, {"side": "right"}, {"side": "left", "out_int32": True}]
-
-
-@pytest.mark.parametrize("ways", WAYS, ids=str)
-@pytest.mark.parametrize("length", [0, 1, 2, 7, 64, 100])
-@pytest.mark.parametrize("dtype", NUMBERS, ids=str)
-def test_searchsorted(dtype: torch.dtype, length: int, ways: dict[str, object]) -> None:
-    sequence = sample(length, dtype=dtype).sort().values
-    for values in layouts(4, 6, dtype=dtype):
-        compare(lambda s, v: torch.searchsorted(s, v, **ways), sequence, values)
-
-
-@pytest.mark.parametrize("dtype", NUMBERS, ids=str)
-def test_each_row_has_its_sequence_and_order(dtype: torch.dtype) -> None:
-    unsorted, values = sample(3, 9, dtype=dtype), sample(3, 5, dtype=dtype, seed=1)
-    order = unsorted.argsort(-1)
-    compare(torch.searchsorted, unsorted.sort(-1).values, values)
-    compare(lambda s, v, o: torch.searchsorted(s, v, sorter=o), unsorted, values, order)
-    compare(torch.searchsorted, unsorted.sort(-1).values, values[:, :0])
 
 
 @pytest.mark.parametrize("number", [2, 2.5, -100, 100])
@@ -46,20 +27,6 @@ def test_special_values() -> None:
         compare(lambda s, v, r=right: torch.bucketize(v, s, right=r), torch.arange(5.0), values)
     compare(torch.searchsorted, torch.arange(5), torch.tensor([1.5, 2]))
     compare(torch.bucketize, torch.tensor(3.0), torch.arange(5.0))
-
-
-def test_searches_write_to_outputs() -> None:
-    sequence, values = torch.arange(5.0), sample(3, 4)
-    expected = torch.searchsorted(sequence, values)
-    with natively():
-        for shape, step in (((0,), 1), ((3, 4), 1), ((3, 8), 2)):
-            out = torch.empty(shape, dtype=torch.int64, device=DEVICE)[..., ::step]
-            result = torch.searchsorted(sequence.to(DEVICE), values.to(DEVICE), out=out)
-            assert result is out
-            assert_same(out, expected)
-        narrow = torch.empty(0, dtype=torch.int32, device=DEVICE)
-        torch.bucketize(values.to(DEVICE), sequence.to(DEVICE), out_int32=True, out=narrow)
-    assert_same(narrow, expected.int())
 
 
 def test_searches_refuse_what_the_cpu_refuses() -> None:

@@ -146,19 +146,6 @@ def test_indexing_reads_and_writes_like_the_cpu() -> None:
     assert on_device[None, 1, None].shape == (1, 1, 6)
 
 
-@needs(torch.int64, torch.bool)
-def test_indexing_with_tensors_reads_and_writes_like_the_cpu() -> None:
-    on_cpu, on_device = sample(5, 6), sample(5, 6).to(DEVICE)
-    for tensor in (on_cpu, on_device):
-        tensor[torch.tensor([0, 2], device=tensor.device)] = 9
-        tensor[tensor < 0] = 0
-        tensor[[1, 3], [2, 4]] += 1
-    assert_same(on_device, on_cpu)
-    chosen = torch.tensor([[0, 1], [4, 2]])
-    assert_same(on_device[chosen.to(DEVICE)], on_cpu[chosen])
-    assert_same(on_device[on_device > 1], on_cpu[on_cpu > 1])
-
-
 def test_resize_keeps_the_values_that_fit() -> None:
     tensor = torch.arange(6.0, device=DEVICE)
     tensor.resize_(3)
