@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from backend import DEVICE, backend
+from backend import DEVICE
 from support import needs_two_devices, reports_errors
 
 Function = Callable[..., Any]

@@ -18,7 +18,7 @@ def fail(api: ModuleType, stream: Any, sentence: str = "the host has failed") ->
 def test_what_the_host_reports_is_a_failure_of_the_stream(api: ModuleType, stream: Any) -> None:
     fail(api, stream)
     for wait in (api.check_stream, api.synchronize):
-        with pytest.raises(api.DeviceError, match="^the host has failed$") as caught:
+        with pytest.raises(api.DeviceError, match=r"^the host has failed$") as caught:
             wait(stream)
         assert caught.value.code is api.ErrorCode.COMMUNICATION
         assert (caught.value.device, caught.value.stream) == (0, stream)
