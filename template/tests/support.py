@@ -123,6 +123,11 @@ def has_function(group: str, function: str) -> bool:
     return (group, function, True) in backend._C.device_functions()
 
 
+tells_of_the_hosts_failures = pytest.mark.skipif(
+    not has_function("failures", "fail_stream"),
+    reason="the device's streams know nothing of what the host finds wrong",
+)
+
 reports_errors = pytest.mark.skipif(
     not backend.get_device_properties(0).reports_errors
     or not has_function("failures", "acknowledge_device"),

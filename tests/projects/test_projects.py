@@ -34,7 +34,7 @@ FEWER = pytest.mark.depends_on(
 
 
 # Fewer tests would mean that some were not collected.
-AT_LEAST = {"tests": 7000, "device/tests": 20000}
+AT_LEAST = {"tests": 6900, "device/tests": 20000}
 
 
 def run_tests(project: Installed, *arguments: str) -> int:

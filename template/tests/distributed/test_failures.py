@@ -8,6 +8,9 @@ import pytest
 from distributed import behaviour
 from distributed.conftest import can_share
 from distributed.ranks import Ranks
+from support import tells_of_the_hosts_failures
+
+pytestmark = tells_of_the_hosts_failures
 
 
 def test_wrong_arguments_are_refused_by_the_call(pair: Ranks) -> None:

@@ -8,7 +8,7 @@ import pytest
 import torch
 from distributed import large
 from distributed.ranks import Ranks, ranks
-from support import needs
+from support import needs, tells_of_the_hosts_failures
 
 pytestmark = needs(torch.float32)
 
@@ -23,6 +23,7 @@ def test_a_sum_has_the_same_bits_on_all_ranks(group: Ranks) -> None:
     assert all(torch.equal(first, other) for other in others)
 
 
+@tells_of_the_hosts_failures
 def test_a_rank_that_is_killed_is_an_error_of_the_others(tmp_path: Path) -> None:
     with ranks(2, tmp_path) as started:
         for connection in started.connections:

@@ -86,8 +86,11 @@ def test_a_loss_is_acknowledged_by_a_reset_alone(
     api: ModuleType, make_stream: Callable[..., Any], make_event: Callable[..., Any]
 ) -> None:
     stream, event = make_stream(), make_event()
+    fail(api, stream)
     api.fail_stream(stream, api.ErrorCode.DEVICE_LOST, "gone")
     api.record(event, stream)
+    with pytest.raises(api.DeviceError, match="the host has failed"):
+        api.synchronize(stream)
     api.acknowledge_stream(stream)
     api.acknowledge_device(0)
     for waited in (stream, event, 0):
