@@ -62,6 +62,12 @@ def test_empty_tensors_reduce_as_on_the_cpu(function: Callable[[torch.Tensor], A
 
 
 @needs(torch.float32)
+@pytest.mark.parametrize("name", ["all", "any", "amax", "sum", "var"])
+def test_over_no_dimension(name: str) -> None:
+    compare(lambda x: getattr(torch, name)(x, dim=()), sample(3, 4))
+
+
+@needs(torch.float32)
 def test_long_sums_stay_accurate() -> None:
     values = torch.full((2**20,), 0.1)
     assert values.to(DEVICE).sum().item() == pytest.approx(0.1 * 2**20, rel=1e-6)
