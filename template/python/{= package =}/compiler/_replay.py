@@ -24,12 +24,12 @@ Code = Callable[[list[Any]], Sequence[Any]]
 
 
 class Replayed:
-    """Calls compiled code: as it is at first, by a graph from the second call with inputs of the same shapes and
-    strides.
+    """Calls compiled code: as it is at first, then by a graph for each set of shapes and strides.
 
-    A graph writes its results to the same memory each time. Outputs that the caller sees are copied
-    out of it. The others, which go to the backward pass or become gradients, are usually gone
-    before the next call; while somebody holds one of them, the code is called as it is.
+    The second call with the same shapes and strides captures it. A graph writes its results to the
+    same memory each time. Outputs that the caller sees are copied out of it. The others, which go
+    to the backward pass or become gradients, are usually gone before the next call; while somebody
+    holds one of them, the code is called as it is.
 
     Args:
         code: takes a list of inputs, which it empties, and returns its outputs.
@@ -237,18 +237,15 @@ class _Capture:
         """Return the outputs for ``inputs``, which is emptied."""
         self._copy(inputs)
         self._graph.replay()
-        outputs = [
-            inputs[self._passed[index]]
-            if index in self._passed
-            else self._views[index].of(inputs)
-            if index in self._views
-            else self._given(index, value)
-            for index, value in enumerate(self._outputs)
-        ]
+        outputs = [self._given(index, value, inputs) for index, value in enumerate(self._outputs)]
         inputs.clear()
         return outputs
 
-    def _given(self, index: int, value: Any) -> Any:
+    def _given(self, index: int, value: Any, inputs: Sequence[Any]) -> Any:
+        if index in self._passed:
+            return inputs[self._passed[index]]
+        if index in self._views:
+            return self._views[index].of(inputs)
         if not isinstance(value, torch.Tensor):
             return value
         return _clone(value) if index in self._seen else value.detach()
