@@ -71,7 +71,7 @@ def on_cpu(operator: str, aspect: str) -> bool | None:
     None where that is open: with another PyTorch, and for gradients of what runs on the CPU itself.
     """
     table = KNOWN["on_cpu"]
-    if operator in table["either"] or not torch.__version__.startswith(f"{table['torch']}."):
+    if not torch.__version__.startswith(f"{table['torch']}."):
         return None
     if aspect == "backward":
         return None if operator in table["operators"] else operator in table["gradients"]
