@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import signal
 import sys
-import time
 from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
@@ -47,14 +46,15 @@ def register(package: ModuleType, extensions: Sequence[Extension]) -> None:
 
 
 def _let_autograd_finish() -> None:
-    """Give autograd's threads the time to release what the last backward pass held.
+    """Let autograd's threads release what the last backward pass held.
 
-    They do that just after ``backward()`` has returned, and need Python for it. If the interpreter
-    ends meanwhile, it ends such a thread in the middle of a destructor, which aborts the process:
-    a script whose last line is ``backward()`` would fail now and then.
+    They do that just after ``backward()`` has returned, and need Python for it: a script whose last
+    line is ``backward()`` would fail now and then.
     """
-    if _C.is_initialized() and not _C.is_in_bad_fork():
-        time.sleep(0.01)
+    if _C.is_in_bad_fork() or _C.is_capturing():
+        return
+    for device in _C.used_devices():
+        _C.wait_for_autograd(device)
 
 
 def _report_failures() -> None:

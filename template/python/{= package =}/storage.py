@@ -6,7 +6,7 @@ PyTorch generates ``UntypedStorage.<name>()``, ``TypedStorage.<name>()`` and ``i
 A layout says what a vendor's own operators must know about a storage's bytes beyond sizes and
 strides. All storages begin with the plain one. The layout follows the bytes: saving and loading a
 tensor keep it, and so do ``copy.deepcopy`` and the methods of a storage (``clone``, ``copy_``, a
-copy to another device of this backend). Operators on tensors do not look at it.
+copy to another device of this backend). Operators on tensors refuse it.
 """
 
 from __future__ import annotations
@@ -75,10 +75,13 @@ def setup() -> None:
 
     ``UntypedStorage.copy_``, which clone, deepcopy and moves between devices use, copies through a
     tensor of bytes, which knows nothing of the two storages. ``Parameter.__deepcopy__`` copies the
-    tensor, by an operator, where that of a tensor copies the storage.
+    tensor, by an operator, where that of a tensor copies the storage. A storage's bytes are read
+    and written through tensors as well, whatever their layout.
     """
     untyped_storage: Any = torch.UntypedStorage
     untyped_storage.copy_ = _copy_with_layout(untyped_storage.copy_)
+    for name in ("__getitem__", "__setitem__", "fill_"):
+        setattr(untyped_storage, name, _of_bytes(getattr(untyped_storage, name)))
     parameter: Any = torch.nn.Parameter
     parameter.__deepcopy__ = _deepcopy_with_layout(parameter.__deepcopy__)
 
@@ -86,12 +89,22 @@ def setup() -> None:
 def _copy_with_layout(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def copy_(self: Any, src: Any, non_blocking: bool | None = None) -> Any:
-        result = original(self, src, non_blocking)
+        with _C.BytesOfStorages():
+            result = original(self, src, non_blocking)
         if self.device.type == NAME and src.device.type == NAME:
             set_storage_layout(self, storage_layout(src))
         return result
 
     return copy_
+
+
+def _of_bytes(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def method(self: Any, *arguments: Any) -> Any:
+        with _C.BytesOfStorages():
+            return original(self, *arguments)
+
+    return method
 
 
 def _deepcopy_with_layout(original: Callable[..., Any]) -> Callable[..., Any]:

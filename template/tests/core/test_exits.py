@@ -3,9 +3,42 @@
 from __future__ import annotations
 
 import pytest
+import torch
+from backend import DEVICE
 from core.exits import ENDS, end
+from support import needs, run_python
 
 
 @pytest.mark.parametrize("how", ENDS)
 def test_a_process_ends_while_its_devices_work(how: str) -> None:
     end(how)
+
+
+@needs(torch.float32)
+def test_waits_end_although_another_thread_goes_on_enqueueing() -> None:
+    """So they do at the exit, where daemon threads may be in the middle of training.
+
+    How such a program ends is not its own to say: the interpreter ends its threads wherever they are.
+    """
+    result = run_python(
+        f"""
+        import threading
+        import torch
+
+        model = torch.nn.Sequential(*(torch.nn.Linear(256, 256) for _ in range(4))).to("{DEVICE}")
+
+        def train():
+            while True:
+                model(torch.ones(256, 256, device="{DEVICE}")).sum().backward()
+
+        for _ in range(3):
+            threading.Thread(target=train, daemon=True).start()
+        for _ in range(5):
+            torch.{DEVICE}.synchronize()
+            torch.ones(2, device="{DEVICE}").cpu()
+            torch.{DEVICE}.current_stream().synchronize()
+        print("waited", flush=True)
+        """,
+        check=False,
+    )
+    assert result.stdout == "waited\n"

@@ -23,6 +23,12 @@ def attention() -> torch.Tensor:
     return query.grad
 
 
+def attention_from_copies() -> torch.Tensor:
+    """What is saved for the backward pass is a copy, as that of ``save_on_cpu`` and its like."""
+    with torch.autograd.graph.saved_tensors_hooks(torch.clone, lambda saved: saved.clone()):
+        return attention()
+
+
 DRAWS: dict[str, Callable[[], torch.Tensor]] = {
     "rand": lambda: torch.rand(5, device=DEVICE),
     "two draws": lambda: torch.randn(3, device=DEVICE) + torch.rand(3, device=DEVICE),
@@ -33,6 +39,7 @@ DRAWS: dict[str, Callable[[], torch.Tensor]] = {
     "dropout": lambda: functional.dropout(torch.ones(64, device=DEVICE)),
     "bernoulli": lambda: torch.bernoulli(torch.full((9,), 0.5, device=DEVICE)),
     "attention's dropout": attention,
+    "attention's dropout from copies": attention_from_copies,
 }
 
 

@@ -151,6 +151,7 @@ def test_what_the_sender_has_enqueued_is_done_before_the_other_reads(partner: Pa
     stream = backend.Stream()
     tensor = torch.zeros(300_000, device=DEVICE)
     stream.wait_stream(backend.current_stream())
+    tensor.record_stream(stream)
     for round in range(1, 6):
         with backend.stream(stream):
             for _ in range(100):

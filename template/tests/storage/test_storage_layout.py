@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import io
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -68,10 +69,50 @@ def test_views_and_aliases_share_it() -> None:
         assert backend.storage_layout(alias) == TILED
 
 
-def test_what_operators_make_is_plain() -> None:
+def test_what_is_like_it_is_plain() -> None:
     tensor = tiled()
-    for result in (tensor + 1, tensor.clone(), torch.empty_like(tensor)):
+    for result in (torch.empty_like(tensor), torch.zeros_like(tensor)):
         assert backend.storage_layout(result) == PLAIN
+
+
+LOOKS_AT_ELEMENTS: dict[str, Callable[[torch.Tensor], Any]] = {
+    "arithmetic": lambda x: x + 1,
+    "in place": lambda x: x.mul_(2),
+    "of a view": lambda x: x.t()[1:] + 1,
+    "out=": lambda x: torch.add(torch.ones_like(x), 1, out=x),
+    "product": lambda x: x @ torch.ones_like(x),
+    "layer": lambda x: torch.nn.functional.linear(torch.ones_like(x), x),
+    "normalisation": lambda x: torch.nn.functional.layer_norm(torch.ones_like(x), (4,), x[0]),
+    "reduction": torch.sum,
+    "indexing": lambda x: x[torch.tensor([0, 1], device=DEVICE)],
+    "concatenation": lambda x: torch.cat([torch.ones_like(x), x]),
+    "filling": torch.zero_,
+    "number": lambda x: x[0, 0].item(),
+    "clone": torch.clone,
+    "to the host": lambda x: x.cpu(),
+    "to pinned memory": lambda x: torch.empty(4, 4, pin_memory=True).copy_(x, non_blocking=True),
+    "from the host": lambda x: x.copy_(torch.ones(4, 4)),
+    "on the CPU": torch.special.bessel_j0,
+    "a list of them": lambda x: torch._foreach_add([torch.ones_like(x), x], 1),
+    "printing": repr,
+}
+
+
+@pytest.mark.parametrize("use", LOOKS_AT_ELEMENTS.values(), ids=LOOKS_AT_ELEMENTS)
+def test_what_looks_at_elements_refuses_it(use: Callable[[torch.Tensor], Any]) -> None:
+    tensor = tiled()
+    before = bytes_of(tensor)
+    with pytest.raises(RuntimeError, match=f"{DEVICE}:0, has a private layout.* Convert it"):
+        use(tensor)
+    assert bytes_of(tensor) == before
+    backend.set_storage_layout(tensor, PLAIN)
+    use(tensor)
+
+
+@needs_two_devices
+def test_copies_of_a_tensor_to_another_device_refuse_it() -> None:
+    with pytest.raises(RuntimeError, match="has a private layout"):
+        tiled().to(f"{DEVICE}:1")
 
 
 def test_resizing_keeps_it() -> None:
@@ -161,6 +202,7 @@ def test_it_does_not_disturb_the_conjugate_bit() -> None:
     loaded = torch.load(save(tensor.conj()))
     assert loaded.is_conj()
     assert backend.storage_layout(loaded) == TILED
+    backend.set_storage_layout(loaded, PLAIN)
     assert loaded.resolve_conj().tolist() == values.conj().tolist()
 
 
