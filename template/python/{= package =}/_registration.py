@@ -15,7 +15,7 @@ from torch.utils.backend_registration import (
     rename_privateuse1_backend,
 )
 
-from . import _C, _patches
+from . import _C, _flops, _patches
 from ._build import NAME
 from ._discovery import Extension, generated_methods
 
@@ -38,6 +38,7 @@ def register(package: ModuleType, extensions: Sequence[Extension]) -> None:
     methods.update(generated_methods(extensions))
     generate_methods_for_privateuse1_backend(**methods)
     _patches.apply()
+    _flops.register()
     for extension in extensions:
         if extension.setup is not None:
             extension.setup()

@@ -131,12 +131,15 @@ def get_device_name(device: DeviceLike = None) -> str:
     return get_device_properties(device).name
 
 
-def get_device_capability(device: DeviceLike = None) -> dict[str, set[torch.dtype]]:
-    """Return what ``torch.accelerator.get_device_capability`` says of ``device``.
+def get_device_capability(device: DeviceLike = None) -> tuple[int, int]:
+    """Return the version of the device's architecture, as ``torch.cuda.get_device_capability`` does.
 
-    The key ``supported_dtypes`` holds the dtypes that a tensor on the device can have.
+    It is ``(0, 0)`` where the device library gives none. What
+    ``torch.accelerator.get_device_capability`` says is something else: the dtypes that a tensor on
+    the device can have, which are :func:`supported_dtypes` here.
     """
-    return torch._C._accelerator_getDeviceCapability(device_index(device))
+    properties = get_device_properties(device)
+    return properties.major, properties.minor
 
 
 def can_device_access_peer(device: DeviceLike, peer_device: DeviceLike) -> bool:

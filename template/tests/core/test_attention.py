@@ -20,6 +20,7 @@ from support import (
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention as attention
 from torch.profiler import ProfilerActivity, profile
+from torch.utils.flop_counter import FlopCounterMode
 
 pytestmark = [needs(torch.float32), pytest.mark.usefixtures("everything_is_native")]
 
@@ -274,3 +275,14 @@ def test_inputs_on_a_device_that_is_not_current() -> None:
     result = attention(*inputs)
     assert result.device == inputs[0].device
     assert_same(result, attention(*make()), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("heads", [(4, 4), (4, 2)], ids=["each its own", "grouped"])
+def test_its_flops_are_counted(heads: tuple[int, int]) -> None:
+    """As PyTorch counts those of CUDA's fused kernels: two products forward, five backward."""
+    inputs = [tensor.to(DEVICE).requires_grad_() for tensor in make(heads=heads, width=6)]
+    with FlopCounterMode(display=False) as counter:
+        attention(*inputs, enable_gqa=heads[0] != heads[1]).sum().backward()
+    batch, (rows, columns), width = 2, (5, 7), 6
+    product = 2 * batch * heads[0] * rows * columns * width
+    assert counter.get_total_flops() == (2 + 5) * product

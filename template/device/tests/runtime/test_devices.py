@@ -20,6 +20,7 @@ def test_properties_are_filled_in(api: ModuleType) -> None:
         properties = api.properties(device)
         assert properties.name
         assert properties.architecture
+        assert min(properties.major, properties.minor) >= 0
         assert properties.total_memory == api.memory_info(device).total
         assert properties.highest_priority <= 0 <= properties.lowest_priority
         assert properties.allocation_alignment.bit_count() == 1

@@ -34,7 +34,8 @@ def runtime_starts() -> None:
 @surface("module", "get_device_properties, get_device_capability")
 def devices_are_described() -> None:
     expect(backend.get_device_properties(0).total_memory > 0)
-    expect(torch.float32 in backend.get_device_capability(0)["supported_dtypes"])
+    major, minor = backend.get_device_capability(0)
+    expect(major >= 0 and minor >= 0)
 
 
 @surface("module", "synchronize")

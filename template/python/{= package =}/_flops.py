@@ -1,0 +1,33 @@
+"""How much fused attention computes, for ``torch.utils.flop_counter``, which knows it on CUDA only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.utils.flop_counter import flop_registry, register_flop_formula
+
+
+def register() -> None:
+    """Add the formulas that PyTorch does not have."""
+    aten: Any = torch.ops.aten
+    forward = aten._scaled_dot_product_fused_attention_overrideable
+    backward = aten._scaled_dot_product_fused_attention_overrideable_backward
+    for operator, formula in ((forward, _forward), (backward, _backward)):
+        if operator not in flop_registry:
+            register_flop_formula(operator)(formula)
+
+
+# Shapes are (batch, heads, tokens, width); keys and values may have fewer heads. As for CUDA, no
+# score is left out because of a mask.
+
+
+def _forward(query: Any, key: Any, value: Any, *_: Any, **__: Any) -> int:
+    scores = 2 * query[0] * query[1] * query[2] * key[2]
+    return int(scores * (query[3] + value[3]))
+
+
+def _backward(_: Any, query: Any, key: Any, value: Any, *__: Any, **___: Any) -> int:
+    """Scores are computed again; three products are as wide as the keys, two as the values."""
+    scores = 2 * query[0] * query[1] * query[2] * key[2]
+    return int(scores * (3 * query[3] + 2 * value[3]))
