@@ -13,7 +13,7 @@ WAITS = {
     "item": "x[0, 0].item()",
     "cpu": "x.cpu()",
     "copy_": "torch.empty(SIZE, SIZE).copy_(x)",
-    "to": "torch.ones(3).to(x.device)",
+    "to": "torch.ones(1 << 16).to(x.device)",
     "tolist": "x.tolist()",
     "stream": "backend.current_stream().synchronize()",
     "event": "event.synchronize()",

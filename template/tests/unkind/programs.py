@@ -1,0 +1,200 @@
+"""Programs that are right on any device, however late it is and wherever its memory lies.
+
+Each draws what it does from its seed, and checks itself with arithmetic of the host.
+"""
+
+from __future__ import annotations
+
+import random
+import signal
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from backend import DEVICE, backend
+
+Random = random.Random
+SIZE = 1 << 12
+
+
+def _devices() -> list[int]:
+    return list(range(min(2, backend.device_count())))
+
+
+def _filled(value: float, device: int, size: int = SIZE) -> torch.Tensor:
+    return torch.full((size,), float(value), device=f"{DEVICE}:{device}")
+
+
+def streams(draw: Random) -> None:
+    """Chains of additions that streams of two devices hand to each other by events and copies."""
+    pool = [backend.Stream(device=device) for device in _devices() for _ in range(3)]
+    chains: list[tuple[torch.Tensor, Any, float]] = []
+    for stream in pool[:4]:
+        with backend.stream(stream):
+            chains.append((_filled(1, stream.device_index), stream, 1.0))
+    for _ in range(40):
+        place = draw.randrange(len(chains))
+        tensor, before, value = chains[place]
+        after = draw.choice(pool)
+        event = torch.Event(DEVICE)
+        event.record(before)
+        event.wait(after)
+        with backend.stream(after):
+            if after.device_index == tensor.device.index:
+                tensor.record_stream(after)
+                result = tensor + 1 if draw.random() < 0.7 else tensor.add_(1)
+            else:
+                tensor.record_stream(before)
+                with backend.stream(before):
+                    result = tensor.to(after.device, non_blocking=True) + 1
+        chains[place] = (result, after, value + 1)
+    for tensor, stream, value in chains:
+        with backend.stream(stream):
+            assert tensor.cpu().eq(value).all()
+
+
+def memory(draw: Random) -> None:
+    """Tensors that come and go on several streams, each of which must find its own number."""
+    pool = [backend.Stream(device=device) for device in _devices() for _ in range(2)]
+    kept: list[tuple[torch.Tensor, Any, float]] = []
+    for number in range(80):
+        stream = draw.choice(pool)
+        with backend.stream(stream):
+            size = draw.choice([1, 100, SIZE, 10 * SIZE])
+            kept.append((_filled(number, stream.device_index, size), stream, number))
+        if draw.random() < 0.6:
+            tensor, owner, value = kept.pop(draw.randrange(len(kept)))
+            others = [other for other in pool if other.device_index == owner.device_index]
+            user = draw.choice(others)
+            user.wait_stream(owner)
+            with backend.stream(user):
+                wrong = tensor.ne(value).sum()
+            tensor.record_stream(user)
+            del tensor
+            with backend.stream(user):
+                assert wrong.item() == 0, value
+    for tensor, owner, value in kept:
+        with backend.stream(owner):
+            assert tensor.cpu().eq(value).all()
+
+
+def copies(draw: Random) -> None:
+    """Sources that change, or go, as soon as a copy from them has returned."""
+    target = [torch.zeros(SIZE, device=f"{DEVICE}:{device}") for device in _devices()]
+    totals = [torch.zeros(SIZE, device=x.device) for x in target]
+    expected = [0.0 for _ in target]
+    source = torch.empty(SIZE)
+    for number in range(30):
+        place = draw.randrange(len(target))
+        if draw.random() < 0.5:
+            target[place].copy_(source.fill_(number))
+        else:
+            pinned = torch.full((SIZE,), float(number)).pin_memory()
+            target[place].copy_(pinned, non_blocking=True)
+            del pinned
+        source.fill_(-1)
+        totals[place] += target[place]
+        expected[place] += number
+    for total, value in zip(totals, expected, strict=True):
+        back = torch.empty(SIZE, pin_memory=True)
+        back.copy_(total, non_blocking=True)
+        backend.current_stream(total.device).synchronize()
+        assert back.eq(value).all()
+
+
+def growth(draw: Random) -> None:
+    """Storages of each device that grow, and keep what was in them."""
+    for number in range(8):
+        device = draw.choice(_devices())
+        others = [_filled(-1, other, 64) for other in _devices()]
+        tensor = _filled(number, device, 64)
+        tensor.resize_(draw.choice([100, SIZE, 4 * SIZE]))
+        assert tensor[:64].cpu().eq(number).all()
+        assert all(other.cpu().eq(-1).all() for other in others)
+        assert tensor.device.index == device
+
+
+def graphs(draw: Random) -> None:
+    """A graph over two streams whose input changes between the replays."""
+    if not hasattr(backend, "Graph"):
+        return
+    given = torch.zeros(SIZE, device=DEVICE)
+    side = backend.Stream()
+    graph = backend.Graph()
+    steps = draw.randrange(1, 5)
+    with backend.graph(graph):
+        result = given + 1
+        side.wait_stream(backend.current_stream())
+        with backend.stream(side):
+            other = given * 2
+            for _ in range(steps):
+                other = other + 1
+        backend.current_stream().wait_stream(side)
+        result = result + other
+    for number in range(5):
+        given.copy_(torch.full((SIZE,), float(number)))
+        graph.replay()
+        stranger = _filled(-7, 0)
+        assert result.cpu().eq(3 * number + 1 + steps).all()
+        assert stranger.cpu().eq(-7).all()
+
+
+def failures(draw: Random) -> None:
+    """A failure of one stream is told there until it is acknowledged, and nowhere else."""
+    if not backend.get_device_properties().reports_errors:
+        return
+    bad, good = backend.Stream(), backend.Stream()
+    table = torch.arange(4.0, device=DEVICE)
+    wrong = torch.tensor([1, 99], device=DEVICE)
+    backend.synchronize()
+    with backend.stream(bad):
+        lost = table[wrong]
+    with backend.stream(good):
+        assert (table + 1).tolist() == [1, 2, 3, 4]
+    ways: list[Callable[[], object]] = [bad.synchronize, backend.synchronize, lambda: lost.cpu()]
+    for _ in range(3):
+        with backend.stream(bad):
+            try:
+                draw.choice(ways)()
+            except RuntimeError as error:
+                assert "index" in str(error), error
+            else:
+                raise AssertionError("the failure was lost")
+    backend.acknowledge_failure(bad)
+    with backend.stream(bad):
+        assert (table * 2).tolist() == [0, 2, 4, 6]
+
+
+def handlers(draw: Random) -> None:
+    """Signals come all the time, and their handler computes on the device."""
+    calls: list[float] = []
+
+    def handle(*_: object) -> None:
+        calls.append(_filled(3, 0, 1 << 18).sum().item())
+
+    before = signal.signal(signal.SIGALRM, handle)
+    signal.setitimer(signal.ITIMER_REAL, 0.002, draw.uniform(0.002, 0.01))
+    try:
+        for number in range(10):
+            tensors = [_filled(number, 0, 1 << draw.randrange(10, 20)) for _ in range(4)]
+            assert all(tensor.cpu().eq(number).all() for tensor in tensors)
+            backend.empty_cache()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert set(calls) <= {3.0 * (1 << 18)}
+
+
+PROGRAMS: tuple[Callable[[Random], None], ...] = (
+    streams, memory, copies, growth, graphs, failures, handlers,
+)  # fmt: skip
+
+
+def run(seed: int) -> None:
+    """Run all of them in an order of the seed's."""
+    draw = random.Random(seed)
+    for program in draw.sample(PROGRAMS, len(PROGRAMS)):
+        try:
+            program(random.Random(seed))
+        except Exception as error:
+            raise AssertionError(f"{program.__name__} of seed {seed}: {error!r}") from error
