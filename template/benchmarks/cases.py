@@ -88,6 +88,54 @@ COPIES = [
     Case("device to host, 64 MiB", "other.copy_(there); sync()", COPY, 1, 30, limit=1 / 0.9),
 ]
 
+# While the device has 100 ms of work to do, or more. The CPU has done its own by then.
+BUSY = MATRIX.format(1024) + "; host = torch.ones(1 << 18); pinned = host.pin_memory()"
+BUSY_BEFORE = (
+    "import time; start = time.perf_counter(); x @ y; sync()\n"
+    "for _ in range(int(0.1 / (time.perf_counter() - start)) + 1): x @ y"
+)
+WITHOUT_WAITING = {
+    "tensor of a number": "torch.tensor(3.0, device=device)",
+    "host to device, 64 KiB": "host[:1 << 14].to(device)",
+    "pinned to device as float16": "pinned.to(device, torch.float16, non_blocking=True)",
+}
+BEHIND_WORK = [
+    Case(
+        f"{name}, behind 100 ms of work",
+        statement,
+        BUSY,
+        calls=1,
+        rounds=20,
+        excess_limit=1000,
+        before=BUSY_BEFORE,
+    )
+    for name, statement in WITHOUT_WAITING.items()
+]
+
+LOADER = """
+rows = torch.utils.data.TensorDataset(torch.randn(640, 256), torch.randn(640, 256))
+loader = torch.utils.data.DataLoader(rows, batch_size=64, pin_memory={0})
+
+def epoch():
+    for inputs, targets in loader:
+        inputs = inputs.to(device, non_blocking=True)
+        targets = targets.to(device, non_blocking=True)
+        optimizer.zero_grad()
+        torch.nn.functional.mse_loss(model(inputs), targets).backward()
+        optimizer.step()
+    sync()
+"""
+LOADERS = [
+    Case(
+        f"10 steps of the MLP from a DataLoader, {name}",
+        "epoch()",
+        MLP + LOADER.format(pinned),
+        calls=1,
+        rounds=20,
+    )
+    for name, pinned in (("pageable", False), ("pinned", True))
+]
+
 FALLBACK_STATEMENT = "torch.special.bessel_j0(x)"
 FALLBACK = {
     "0": Case("fallback, 1 element, copying", FALLBACK_STATEMENT, ONE, excess_limit=12),

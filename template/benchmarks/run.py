@@ -16,7 +16,16 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from cases import COPIES, FALLBACK, HOST_TIME, WORK, fallback_case, import_time
+from cases import (
+    BEHIND_WORK,
+    COPIES,
+    FALLBACK,
+    HOST_TIME,
+    LOADERS,
+    WORK,
+    fallback_case,
+    import_time,
+)
 from names import DEVICE, ENV_PREFIX
 from rich.console import Console
 from rich.table import Table
@@ -38,7 +47,7 @@ def shortened(case: Case, quick: bool) -> Case:
 def collect(quick: bool) -> list[Figure]:
     figures = [measure(shortened(case, quick)) for case in HOST_TIME + WORK]
     figures += [fallback_in_a_process(setting, quick) for setting in FALLBACK]
-    figures += [measure(shortened(case, quick)) for case in COPIES]
+    figures += [measure(shortened(case, quick)) for case in COPIES + BEHIND_WORK + LOADERS]
     return [*figures, import_time(3 if quick else 7)]
 
 

@@ -25,6 +25,7 @@ class Case:
         rounds: bursts; the figures are medians over them.
         limit: the most that the device may take, as a multiple of the CPU's time.
         excess_limit: the most that it may take above the CPU's time, in microseconds.
+        before: what is done before each burst and not timed, such as giving the device work.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Case:
     rounds: int = 300
     limit: float | None = None
     excess_limit: float | None = None
+    before: str = "pass"
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,7 @@ def measure(case: Case) -> Figure:
     """
     synchronize = torch.get_device_module(DEVICE).synchronize
     timers: dict[str, timeit.Timer] = {}
+    before: dict[str, timeit.Timer] = {}
     for device in ("cpu", DEVICE):
         names: dict[str, object] = {
             "torch": torch,
@@ -79,11 +82,13 @@ def measure(case: Case) -> Figure:
         }
         exec(case.setup, names)  # The cases are this package's own.
         timers[device] = timeit.Timer(case.statement, globals=names)
+        before[device] = timeit.Timer(case.before, globals=names)
     times: dict[str, list[float]] = {device: [] for device in timers}
     for number in range(case.rounds + case.rounds // 10):
         for device, timer in timers.items():
             timer.timeit(1)
             synchronize()
+            before[device].timeit(1)
             seconds = timer.timeit(case.calls) / case.calls
             if number >= case.rounds // 10:  # The first ones warm up.
                 times[device].append(seconds * MICROSECONDS)

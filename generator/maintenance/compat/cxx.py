@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -47,6 +48,8 @@ def configure(project: Path, build: Path, torch: Path, *, aarch64: bool = False)
         command += [
             "-DCMAKE_SYSTEM_NAME=Linux", "-DCMAKE_SYSTEM_PROCESSOR=aarch64",
             f"-DCMAKE_CXX_COMPILER={CROSS}",
+            # CMake runs no interpreter for this when it compiles for another processor.
+            f"-DPython_INCLUDE_DIR={sysconfig.get_path('include')}",
         ]  # fmt: skip
     done = _run_tool(command, PYTHONPATH=str(torch))
     if done.returncode:

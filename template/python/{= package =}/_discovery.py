@@ -11,6 +11,8 @@ A feature module offers
 ``GENERATED_METHODS: dict[str, object]`` (optional)
     keyword arguments for :func:`torch.utils.generate_methods_for_privateuse1_backend`. Two features
     may not give different values for one argument.
+``PATCHES: tuple[str, ...]`` (optional)
+    the names of the repairs of PyTorch that ``setup()`` makes if :func:`._patching.is_wanted`.
 ``setup() -> None`` (optional)
     called once, after PyTorch knows the backend's name and its device module. It must not start the
     runtime: no device may be touched while ``import torch`` runs.
@@ -37,6 +39,7 @@ class Extension:
     module: ModuleType
     exports: dict[str, object]
     generated_methods: dict[str, object]
+    patches: tuple[str, ...]
     setup: Callable[[], None] | None
 
 
@@ -51,6 +54,7 @@ def extension(module: ModuleType) -> Extension:
         module=module,
         exports={name: getattr(module, name) for name in module.__all__},
         generated_methods=dict(getattr(module, "GENERATED_METHODS", {})),
+        patches=getattr(module, "PATCHES", ()),
         setup=getattr(module, "setup", None),
     )
 

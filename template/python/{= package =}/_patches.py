@@ -1,6 +1,7 @@
 """Repairs of PyTorch where it does not know a backend that is renamed, or left something out.
 
-Each says what PyTorch does, and when the repair can go. None changes anything for other devices.
+Each says what PyTorch does, and when the repair can go, and has a name by which it is left out.
+None changes anything for other devices.
 """
 
 from __future__ import annotations
@@ -18,23 +19,22 @@ from torch.overrides import has_torch_function_unary
 from . import _C
 from ._build import NAME
 from ._compat import release
+from ._patching import is_wanted, refuse_unknown
 
 _kept: list[Any] = []
 """What has to last as long as the process: a library's kernels go when it does."""
 
 
-def apply() -> None:
-    """Replace PyTorch's functions. Called once, when the backend has its name."""
-    repair_dlpack_device()
-    repair_dlpack_import()
-    repair_loading()
-    repair_byteswap()
-    repair_printing()
-    repair_autocast_availability()
-    repair_fork_rng()
-    repair_traced_convolutions()
-    repair_traced_attention()
-    explain_missing_inductor()
+def apply(patches_of_features: Iterable[str]) -> None:
+    """Replace PyTorch's functions. Called once, when the backend has its name.
+
+    Raises:
+        ImportError: a patch is to be left out that is none, see :mod:`._patching`.
+    """
+    refuse_unknown((*PATCHES, *patches_of_features))
+    for name, patch in PATCHES.items():
+        if is_wanted(name):
+            patch()
 
 
 def repair_dlpack_device() -> None:
@@ -264,3 +264,18 @@ def uses_device(model: Any, inputs: Iterable[object]) -> bool:
 
     known = (node.meta.get("example_value", node.meta.get("val")) for node in model.graph.nodes)
     return any(is_here(value) for value in (*inputs, *model.parameters(), *known))
+
+
+PATCHES: dict[str, Callable[[], None]] = {
+    "dlpack_device": repair_dlpack_device,
+    "dlpack_import": repair_dlpack_import,
+    "loading": repair_loading,
+    "byteswap": repair_byteswap,
+    "printing": repair_printing,
+    "autocast_availability": repair_autocast_availability,
+    "fork_rng": repair_fork_rng,
+    "traced_convolutions": repair_traced_convolutions,
+    "traced_attention": repair_traced_attention,
+    "missing_inductor": explain_missing_inductor,
+}
+"""By the names that leave them out."""

@@ -37,7 +37,7 @@ def register(package: ModuleType, extensions: Sequence[Extension]) -> None:
     methods: dict[str, Any] = {"for_tensor": True, "for_module": True, "for_packed_sequence": True}
     methods.update(generated_methods(extensions))
     generate_methods_for_privateuse1_backend(**methods)
-    _patches.apply()
+    _patches.apply(name for extension in extensions for name in extension.patches)
     _flops.register()
     for extension in extensions:
         if extension.setup is not None:

@@ -21,6 +21,7 @@ import torch
 
 from . import _C
 from ._build import NAME
+from ._patching import is_wanted
 from .devices import supported_dtypes
 
 __all__ = ["StorageLayout", "set_storage_layout", "storage_layout"]
@@ -30,6 +31,8 @@ def _unsupported_dtypes() -> list[torch.dtype]:
     known = dict.fromkeys(item for item in vars(torch).values() if isinstance(item, torch.dtype))
     return [dtype for dtype in known if dtype not in supported_dtypes()]
 
+
+PATCHES = ("storage_layouts",)
 
 GENERATED_METHODS: dict[str, object] = {
     "for_storage": True,
@@ -78,6 +81,8 @@ def setup() -> None:
     tensor, by an operator, where that of a tensor copies the storage. A storage's bytes are read
     and written through tensors as well, whatever their layout.
     """
+    if not is_wanted("storage_layouts"):
+        return
     untyped_storage: Any = torch.UntypedStorage
     untyped_storage.copy_ = _copy_with_layout(untyped_storage.copy_)
     for name in ("__getitem__", "__setitem__", "fill_"):

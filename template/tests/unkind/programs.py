@@ -5,9 +5,12 @@ Each draws what it does from its seed, and checks itself with arithmetic of the 
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import random
 import signal
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -165,6 +168,18 @@ def failures(draw: Random) -> None:
         assert (table * 2).tolist() == [0, 2, 4, 6]
 
 
+@contextlib.contextmanager
+def _signals(handle: Callable[..., None], seconds: float) -> Iterator[None]:
+    """Call ``handle`` every few milliseconds, wherever the main thread is then."""
+    before = signal.signal(signal.SIGALRM, handle)
+    signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
 def handlers(draw: Random) -> None:
     """Signals come all the time, and their handler computes on the device."""
     calls: list[float] = []
@@ -172,21 +187,81 @@ def handlers(draw: Random) -> None:
     def handle(*_: object) -> None:
         calls.append(_filled(3, 0, 1 << 18).sum().item())
 
-    before = signal.signal(signal.SIGALRM, handle)
-    signal.setitimer(signal.ITIMER_REAL, 0.002, draw.uniform(0.002, 0.01))
-    try:
+    with _signals(handle, draw.uniform(0.002, 0.01)):
         for number in range(10):
             tensors = [_filled(number, 0, 1 << draw.randrange(10, 20)) for _ in range(4)]
             assert all(tensor.cpu().eq(number).all() for tensor in tensors)
             backend.empty_cache()
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
     assert set(calls) <= {3.0 * (1 << 18)}
 
 
+def _fill_up(kept: list[torch.Tensor], bytes: int) -> None:
+    """Keep allocating until there is no memory left."""
+    try:
+        while True:
+            kept.append(torch.empty(bytes, dtype=torch.uint8, device=DEVICE))
+    except torch.OutOfMemoryError:
+        pass
+
+
+@contextlib.contextmanager
+def _little_memory() -> Iterator[None]:
+    """Let this process have 64 MiB of the device's."""
+    backend.empty_cache()
+    backend.set_per_process_memory_fraction(64 * 2**20 / backend.mem_get_info()[1])
+    try:
+        yield
+    finally:
+        backend.set_per_process_memory_fraction(1.0)
+
+
+def pools(draw: Random) -> None:
+    """Threads that run out of memory in one private pool, which is gone when nobody has it."""
+    if not hasattr(backend, "MemPool"):
+        return
+    sizes = [draw.choice([1, 3, 5]) * 2**20 for _ in range(4)]
+    with _little_memory():
+        for _ in range(3):
+            pool = backend.MemPool()
+
+            def work(bytes: int, pool: Any = pool) -> None:
+                with backend.use_mem_pool(pool):
+                    for _ in range(3):
+                        _fill_up([], bytes)
+
+            threads = [threading.Thread(target=work, args=(bytes,)) for bytes in sizes]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            del pool, work, threads
+            gc.collect()
+            backend.empty_cache()
+            assert backend.memory_reserved() < 32 * 2**20
+
+
+def handlers_without_memory(draw: Random) -> None:
+    """Signals come while the cache gives memory back, and their handler needs some."""
+    seen: list[float] = []
+
+    def handle(*_: object) -> None:
+        with contextlib.suppress(torch.OutOfMemoryError):
+            seen.append(_filled(2, 0, 1 << 22).sum().item())
+
+    ones = torch.ones(512, 512, device=DEVICE)
+    product = torch.empty_like(ones)
+    with _little_memory(), _signals(handle, draw.uniform(0.0005, 0.003)):
+        for _ in range(3):
+            for _ in range(60):
+                torch.mm(ones, ones, out=product)
+            _fill_up([], 12 * 2**20)  # in use by what the stream has to do yet, and cached
+            _fill_up([], 14 * 2**20)  # which the cache gives back when that is done
+    assert set(seen) <= {2.0 * (1 << 22)}
+
+
 PROGRAMS: tuple[Callable[[Random], None], ...] = (
-    streams, memory, copies, growth, graphs, failures, handlers,
+    streams, memory, copies, growth, graphs, failures, handlers, pools,
+    handlers_without_memory,
 )  # fmt: skip
 
 

@@ -104,6 +104,27 @@ def test_what_reaches_beyond_its_allocation_says_by_how_much(
     api.deallocate_host(host)
 
 
+def test_scratch_memory_calls_the_library_in_the_middle_of_a_launch(
+    api: ModuleType, simulator: ModuleType, run_child: Make
+) -> None:
+    code = """
+import _device as api
+buffer = api.Buffer(0, 64)
+print("launch", flush=True)
+api.fill(api.default_stream(0), buffer.view(0, api.DType.float32, [4], [1]), 2.0)
+"""
+    variables = {
+        f"{api.ENV_PREFIX}_DEVICE_LAYERS": "validate,trace",
+        f"{api.ENV_PREFIX}_TRACE": "device",
+        f"{api.ENV_PREFIX}_SIMULATOR_SEED": "1",
+    }
+    done = run_child(code, **variables)
+    assert done.returncode == 0, done.stderr
+    calls = [line.partition("] ")[2].partition("(")[0] for line in done.stderr.splitlines()]
+    within = calls[calls.index("record") - 1 :][:4]
+    assert within == ["create_event", "record", "destroy_event", "allocate"]
+
+
 def test_a_second_give_back_does_not_reach_the_device(api: ModuleType, run_child: Make) -> None:
     code = """
 import _device

@@ -210,10 +210,19 @@ def test_a_switch_is_0_or_1(
     assert done.stderr.strip().endswith(f"{variable}={value} is not 0 or 1")
 
 
+@pytest.mark.parametrize("value", ["yes", "-1", "1.5"])
+def test_a_seed_is_a_whole_number(
+    api: ModuleType, simulator: ModuleType, run_child: Callable[..., Any], value: str
+) -> None:
+    variable = f"{api.ENV_PREFIX}_SIMULATOR_SEED"
+    done = run_child("import _device; _device.memory_info(0)", **{variable: value})
+    assert done.stderr.strip().endswith(f"{variable}={value} is not a whole number from 0 on")
+
+
 def test_an_empty_variable_is_not_set(
     api: ModuleType, simulator: ModuleType, run_child: Callable[..., Any]
 ) -> None:
-    names = ("MEMORY", "DEVICES", "HOST_ADDRESS")
+    names = ("MEMORY", "DEVICES", "HOST_ADDRESS", "SEED")
     environment = {f"{api.ENV_PREFIX}_SIMULATOR_{name}": "" for name in names}
     code = "import _device; print(_device.device_count(), _device.memory_info(1).total)"
     done = run_child(code, **environment)

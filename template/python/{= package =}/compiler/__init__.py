@@ -10,18 +10,24 @@ from __future__ import annotations
 
 import sys
 
+from .._patching import is_wanted
 from ._compilers import Compiler, compilers, find_compiler, register_compiler
 from ._imports import when_imported
 
 __all__ = ["Compiler", "compilers", "find_compiler", "register_compiler"]
 
 
+PATCHES = ("compilers", "reinplacing", "flex_attention")
+
+
 def setup() -> None:
     """Arrange for the registrations."""
     when_imported("torch._dynamo.device_interface", _register_interface)
     when_imported("torch._dynamo.trace_rules", _leave_package_untraced)
-    when_imported("torch._inductor.compile_fx", _register_compilers)
-    when_imported("torch.nn.attention.flex_attention", _support_flex_attention)
+    if is_wanted("compilers"):
+        when_imported("torch._inductor.compile_fx", _register_compilers)
+    if is_wanted("flex_attention"):
+        when_imported("torch.nn.attention.flex_attention", _support_flex_attention)
 
 
 def _register_interface() -> None:

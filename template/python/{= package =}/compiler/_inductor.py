@@ -14,6 +14,7 @@ from torch._inductor import config
 
 from .._build import NAME
 from .._patches import uses_device
+from .._patching import is_wanted
 from . import _codegen, _replay
 from ._compilers import Compiler, current
 
@@ -59,7 +60,7 @@ def install() -> None:
             _compiling.reset(token)
 
     module.compile_fx = compile_fx
-    if not hasattr(config, _PASSES):
+    if not hasattr(config, _PASSES) and is_wanted("reinplacing"):
         _disable_reinplacing()
 
 

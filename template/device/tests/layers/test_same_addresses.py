@@ -1,0 +1,49 @@
+"""The layer `same_addresses`: what devices have at the same addresses stays apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+ALONE = """
+import _device as api
+first, second = api.Buffer(0, 4096), api.Buffer(1, 4096)
+assert first.address == second.address
+first.write(bytes([1]) * 4096)
+second.write(bytes([2]) * 4096)
+api.copy_bytes(api.default_stream(0), (first.address + 8, 0), (second.address, 1), 4)
+api.fill_bytes(api.default_stream(1), second.address + 100, 7, 5)
+for device in (0, 1):
+    api.synchronize_device(device)
+assert first.read() == bytes([1] * 8 + [2] * 4 + [1] * 4084)
+assert second.read() == bytes([2] * 100 + [7] * 5 + [2] * 3991)
+for device, buffer in enumerate((first, second)):
+    info = api.describe(device, buffer.address + 17)
+    assert (info.device, info.base) == (device, buffer.address)
+print("apart")
+"""
+
+
+@pytest.mark.usefixtures("second_device")
+@pytest.mark.parametrize("layers", ["same_addresses", "validate,same_addresses,trace"])
+def test_devices_with_the_same_addresses_keep_what_is_theirs(
+    api: ModuleType, run_child: Callable[..., Any], layers: str
+) -> None:
+    done = run_child(ALONE, **{f"{api.ENV_PREFIX}_DEVICE_LAYERS": layers})
+    assert done.stdout == "apart\n", done.stderr
+
+
+@pytest.mark.usefixtures("second_device")
+def test_memory_of_one_device_alone_is_not_moved(
+    api: ModuleType, run_child: Callable[..., Any]
+) -> None:
+    code = """
+import _device as api
+buffer = api.Buffer(1, 64)
+print(api.describe(1, buffer.address).base == buffer.address)
+"""
+    done = run_child(code, **{f"{api.ENV_PREFIX}_DEVICE_LAYERS": "same_addresses"})
+    assert done.stdout == "True\n", done.stderr
