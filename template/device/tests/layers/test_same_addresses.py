@@ -22,7 +22,8 @@ assert first.read() == bytes([1] * 8 + [2] * 4 + [1] * 4084)
 assert second.read() == bytes([2] * 100 + [7] * 5 + [2] * 3991)
 for device, buffer in enumerate((first, second)):
     info = api.describe(device, buffer.address + 17)
-    assert (info.device, info.base) == (device, buffer.address)
+    assert info.device == device
+    assert info.base <= buffer.address < buffer.address + 4096 <= info.base + info.bytes
 print("apart")
 """
 
@@ -42,8 +43,8 @@ def test_memory_of_one_device_alone_is_not_moved(
 ) -> None:
     code = """
 import _device as api
-buffer = api.Buffer(1, 64)
-print(api.describe(1, buffer.address).base == buffer.address)
+address = api.allocate(1, 64)
+print(api.describe(1, address + 1).base == address)
 """
     done = run_child(code, **{f"{api.ENV_PREFIX}_DEVICE_LAYERS": "same_addresses"})
     assert done.stdout == "True\n", done.stderr
