@@ -103,6 +103,27 @@ def _without_growth(rebuild: Callable[..., torch.Tensor]) -> Callable[..., torch
     return rebuild_and_compare
 
 
+def repair_rebuilding() -> None:
+    """Load tensors without a storage, such as sparse ones, that require a gradient.
+
+    PyTorch pickles them as a tensor of the CPU that requires one as well, so that the one that it
+    moves to the device is no leaf, and raises. This can go once it moves what is detached.
+    """
+    module: Any = torch._utils
+    original = module._rebuild_device_tensor_from_cpu_tensor
+
+    @functools.wraps(original)
+    def _rebuild_device_tensor_from_cpu_tensor(
+        data: torch.Tensor, dtype: torch.dtype, device: str, requires_grad: bool
+    ) -> torch.Tensor:
+        if torch.device(device).type == NAME:
+            data = data.detach()
+        tensor: torch.Tensor = original(data, dtype, device, requires_grad)
+        return tensor
+
+    module._rebuild_device_tensor_from_cpu_tensor = _rebuild_device_tensor_from_cpu_tensor
+
+
 def repair_byteswap() -> None:
     """Let ``UntypedStorage.byteswap`` swap the bytes of a storage on this device, by way of the CPU.
 
@@ -270,6 +291,7 @@ PATCHES: dict[str, Callable[[], None]] = {
     "dlpack_device": repair_dlpack_device,
     "dlpack_import": repair_dlpack_import,
     "loading": repair_loading,
+    "rebuilding": repair_rebuilding,
     "byteswap": repair_byteswap,
     "printing": repair_printing,
     "autocast_availability": repair_autocast_availability,

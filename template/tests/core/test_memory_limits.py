@@ -238,3 +238,36 @@ tensor = take(5 * MIB + 4)
 assert figure("allocated_bytes.all.current") == 6 * MIB
 """,
     )
+
+
+@needs(torch.float32)
+@pytest.mark.parametrize(
+    "settings", ["max_split_size_mb:x", "max_split_size_mb", ",", "max_split_size_mb:1"]
+)
+def test_settings_that_cannot_be_read_are_refused(settings: str) -> None:
+    run_with(
+        settings,
+        f"""
+for _ in range(2):
+    try:
+        take(MIB)
+    except ValueError as error:
+        assert str(error).startswith("PYTORCH_ALLOC_CONF={settings} cannot be read: "), error
+        assert "INTERNAL ASSERT" not in str(error)
+    else:
+        raise AssertionError("not refused")
+""",
+    )
+
+
+@needs(torch.float32)
+def test_settings_that_nobody_follows_are_warned_of() -> None:
+    result = run_python(
+        f"{PRELUDE}\nx, y = take(MIB), torch.ones(3, device='{DEVICE}:0')",
+        {
+            "PYTORCH_ALLOC_CONF": "roundup_power2_divisions:[256:1,>:2],nonsense:1,max_split_size_mb:32"
+        },
+    )
+    warned = [line for line in result.stderr.splitlines() if "PYTORCH_ALLOC_CONF" in line]
+    assert len(warned) == 1
+    assert "does not follow 'nonsense'" in warned[0]

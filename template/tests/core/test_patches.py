@@ -43,6 +43,16 @@ PROBES = {
             except RuntimeError:
                 return False
     """,
+    "rebuilding": """
+        import pickle
+
+        def at_fault():
+            sparse = torch.eye(2).to(DEVICE).to_sparse_csr().requires_grad_()
+            try:
+                return not pickle.loads(pickle.dumps(sparse)).requires_grad
+            except RuntimeError:
+                return True
+    """,
     "byteswap": """
         def at_fault():
             x.untyped_storage().byteswap(torch.float32)  # where they are, which ends the process
