@@ -289,17 +289,37 @@ def failed_beside_others(rank: int, size: int) -> list[str]:
 
 
 def differing(rank: int, size: int) -> list[str]:
-    """The ranks give one collective tensors of other sizes, of other types, and other operations."""
-    many = 1 << 18
+    """The ranks give one collective tensors of other sizes and types, and other operations and roots.
+
+    Small tensors are staged and large ones are not, if the devices can share memory.
+    """
+    return [answer for many in (3, 1 << 18) for answer in _differing(rank, many)]
+
+
+def _differing(rank: int, many: int) -> list[str]:
     calls: list[Callable[[], Any]] = [
-        lambda: dist.all_reduce(torch.ones(many + rank * 1024, device=DEVICE)),
+        lambda: dist.all_reduce(torch.ones(many + rank, device=DEVICE)),
         lambda: dist.all_reduce(
             torch.ones(many, dtype=(torch.float32, torch.int32)[rank % 2], device=DEVICE)
         ),
         lambda: dist.all_reduce(
             torch.ones(many, device=DEVICE), op=(dist.ReduceOp.SUM, dist.ReduceOp.MAX)[rank % 2]
         ),
-        lambda: dist.broadcast(torch.ones(many + rank * 1024, device=DEVICE), 0),
+        lambda: dist.broadcast(torch.ones(many + rank, device=DEVICE), 0),
+        lambda: dist.broadcast(torch.ones(many, device=DEVICE), rank),
+        lambda: dist.all_gather_into_tensor(
+            torch.ones(2 * (many + rank), device=DEVICE), torch.ones(many + rank, device=DEVICE)
+        ),
+        lambda: dist.reduce_scatter_tensor(
+            torch.ones(many + rank, device=DEVICE), torch.ones(2 * (many + rank), device=DEVICE)
+        ),
+        lambda: dist.all_to_all_single(
+            torch.ones(2 * many, device=DEVICE),
+            torch.ones(2 * many, device=DEVICE),
+            [many - rank, many + rank],
+            [many, many],
+        ),
+        lambda: dist.reduce(torch.ones(many, device=DEVICE), rank),
     ]
     answers = []
     for call in calls:
