@@ -161,7 +161,7 @@ def test_what_is_said_of_operators_fits_their_schemas() -> None:
         f"""
         import torch
         from {backend.__name__} import _C
-        for name, takes_cpu_tensors, writes, cpu_result in _C.fallback_unsaid():
+        for name, takes_cpu_tensors, writes, cpu_result in _C.fallback_traits():
             schemas = [s for s in torch._C._jit_get_all_schemas() if s.name == name]
             schemas = [s for s in schemas if "Tensor" in str(s)]  # TorchScript has others
             assert schemas, f"there is no operator {{name}}"
