@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -15,6 +16,7 @@ from support import (
     needs,
     sample,
     supported,
+    supported_dtypes,
     unsupported_dtype,
 )
 
@@ -154,3 +156,22 @@ def test_operators_of_an_unsupported_dtype_say_so(symbol: str) -> None:
                 assert f"does not support {result}" in text or "not implemented for" in text
             except TypeError as error:
                 assert symbol == "@", error
+
+
+@pytest.mark.parametrize(
+    "dtype", [torch.complex128, torch.complex32, torch.uint16, torch.float8_e5m2]
+)
+def test_what_is_advised_for_a_missing_dtype_keeps_its_kind(dtype: torch.dtype) -> None:
+    """A complex number without its imaginary part would be another number."""
+    if dtype in supported_dtypes():
+        pytest.skip(f"generated with {dtype}")
+    with pytest.raises(TypeError, match="does not support") as error:
+        torch.empty(2, dtype=dtype, device=DEVICE)
+    advised = re.search(r"\.to\(torch\.(\w+)\)", str(error.value))
+    if advised is None:
+        assert "compute on the CPU" in str(error.value)
+        return
+    other = getattr(torch, advised[1])
+    assert other in supported_dtypes()
+    assert other.is_complex == dtype.is_complex
+    assert other.is_floating_point == dtype.is_floating_point
