@@ -170,8 +170,20 @@ def failures(draw: Random) -> None:
 
 @contextlib.contextmanager
 def _signals(handle: Callable[..., None], seconds: float) -> Iterator[None]:
-    """Call ``handle`` every few milliseconds, wherever the main thread is then."""
-    before = signal.signal(signal.SIGALRM, handle)
+    """Call ``handle`` every few milliseconds, wherever the main thread is then but in itself."""
+    busy = False
+
+    def once(number: int, frame: object) -> None:
+        nonlocal busy
+        if busy:
+            return
+        busy = True
+        try:
+            handle(number, frame)
+        finally:
+            busy = False
+
+    before = signal.signal(signal.SIGALRM, once)
     signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
     try:
         yield
