@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
 import torch
@@ -22,11 +22,15 @@ def forward(run: Run, sample: Sample) -> None:
 
 def noncontiguous(run: Run, sample: Sample) -> None:
     """The plain call on tensors with gaps in their memory."""
+    call_and_compare(run, with_gaps(sample), run.op)
+
+
+def with_gaps(sample: Sample) -> Arguments:
+    """Return a sample's arguments with gaps in their memory."""
     try:
-        mine = Arguments.of(sample.noncontiguous())
+        return Arguments.of(sample.noncontiguous())
     except RuntimeError as error:
         raise NotApplicable from error  # layouts other than strided have no such thing
-    call_and_compare(run, mine, run.op)
 
 
 def call_and_compare(run: Run, mine: Arguments, function: Function) -> None:
@@ -110,8 +114,16 @@ def empty_output(like: torch.Tensor, device: str) -> torch.Tensor:
 
 
 def backward(run: Run, sample: Sample) -> None:
-    """Gradients of everything that asks for one, for the same random cotangents."""
-    mine = Arguments.of(sample).copy()  # a sample's own tensors may have a history
+    """Gradients of everything that asks for one, for the same random cotangents, without and with gaps: some
+    formulas ask how an argument lies in memory."""
+    compare_gradients(
+        run, sample, Arguments.of(sample).copy()
+    )  # its own tensors may have a history
+    with suppress(NotApplicable):
+        compare_gradients(run, sample, with_gaps(sample).copy())
+
+
+def compare_gradients(run: Run, sample: Sample, mine: Arguments) -> None:
     theirs = run.on_device(mine)
     expected = differentiable(run.reference(lambda: mine.call(run.op)), sample)
     if not expected:

@@ -68,6 +68,11 @@ def test_channels_last_is_kept() -> None:
     assert joined.is_contiguous(memory_format=torch.channels_last)
 
 
+def test_channels_of_any_layout_are_shuffled() -> None:
+    for view in (lambda x: x, lambda x: x.transpose(1, 3), lambda x: x[:, :, ::2], lambda x: x[:0]):
+        compare(lambda x, view=view: torch.channel_shuffle(view(x), 2), sample(2, 4, 6, 4))
+
+
 def test_triangles_in_place() -> None:
     base = sample(5, 7)
     here = base.to(DEVICE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from typing import Any
 
@@ -181,6 +182,18 @@ def test_sizes_of_padded_tensors_may_lie_anywhere(device: str) -> None:
         torch.testing.assert_close(one.cpu(), other)
     with pytest.raises(RuntimeError, match="a row of sizes for each of 2"):
         torch._nested_from_padded(padded.to(DEVICE), sizes[:1])
+
+
+def test_files_of_strided_ones_are_loaded_onto_the_device() -> None:
+    saved = strided(parts("cpu")).detach()
+    file = io.BytesIO()
+    torch.save(saved, file)
+    file.seek(0)
+    with torch.serialization.safe_globals([torch._utils._rebuild_nested_tensor]):
+        loaded = torch.load(file, map_location=DEVICE)
+    assert loaded.device.type == DEVICE
+    for one, other in zip(loaded.unbind(), saved.unbind(), strict=True):
+        torch.testing.assert_close(one.cpu(), other)
 
 
 def test_what_strided_ones_lack_says_so() -> None:

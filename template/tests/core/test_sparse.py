@@ -83,6 +83,7 @@ SUMS: dict[str, Function] = {
     "add_": lambda s: s.clone().add_(s),
     "sub": lambda s: s - s * 3,
     "alpha": lambda s: torch.add(s, s, alpha=-2),
+    "fractional alpha in place": lambda s: s.clone().add_(s, alpha=1.5),
     "add to dense": lambda s: here(FULL, s) + s,
     "add to dense in place": lambda s: here(FULL, s).clone().add_(s, alpha=3),
     "out": lambda s: torch.add(s, s, out=torch.zeros_like(s)),
@@ -251,6 +252,19 @@ def test_gradients(kind: str, name: str) -> None:
         dense.sum().backward()
         gradients.append(leaf.grad)
     compare(gradients[1], gradients[0])
+
+
+@pytest.mark.parametrize("reduction", ["sum", "mean", "amax", "amin"])
+def test_gradients_of_reduced_products(reduction: str) -> None:
+    for wanted in ((True, True), (True, False), (False, True)):
+        gradients = []
+        for device in ("cpu", DEVICE):
+            rows = thin().to_sparse_csr().to(device).requires_grad_(wanted[0])
+            factor = TALL.to(device, copy=True).requires_grad_(wanted[1])
+            torch.sparse.mm(rows, factor, reduction).square().sum().backward()
+            gradients.append([leaf.grad for leaf in (rows, factor) if leaf.requires_grad])
+        for actual, expected in zip(gradients[1], gradients[0], strict=True):
+            compare(actual, expected)
 
 
 def test_gradients_reach_the_dense_factor() -> None:
