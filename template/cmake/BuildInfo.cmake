@@ -1,4 +1,4 @@
-# Writes down what the build knows of itself: core/build_info.h and core/supported_dtypes.h for C++, _build.py for Python.
+# Writes down what the build knows of itself: runtime/build_info.h and runtime/supported_dtypes.h for C++, _build.py for Python.
 separate_arguments(DTYPES)
 list(LENGTH DTYPES DTYPE_COUNT)
 list(JOIN DTYPES "\", \"" DTYPE_NAMES)
@@ -17,6 +17,6 @@ if(packages)
   string(STRIP "${DEVICE_PACKAGES}" DEVICE_PACKAGES)
 endif()
 
-configure_file(cmake/build_info.h.in "${CMAKE_CURRENT_BINARY_DIR}/include/core/build_info.h" @ONLY)
-configure_file(cmake/supported_dtypes.h.in "${CMAKE_CURRENT_BINARY_DIR}/include/core/supported_dtypes.h" @ONLY)
+configure_file(cmake/build_info.h.in "${CMAKE_CURRENT_BINARY_DIR}/include/runtime/build_info.h" @ONLY)
+configure_file(cmake/supported_dtypes.h.in "${CMAKE_CURRENT_BINARY_DIR}/include/runtime/supported_dtypes.h" @ONLY)
 configure_file(cmake/_build.py.in "${CMAKE_CURRENT_BINARY_DIR}/_build.py" @ONLY)

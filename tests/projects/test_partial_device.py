@@ -148,7 +148,7 @@ def add_runtime(full: Installed, folder: Path) -> None:
     """Make the folder a device: the simulator's runtime, in one file."""
     folder.mkdir(parents=True)
     simulator = full.project / "device" / "simulator"
-    parts = sorted(path.name for path in simulator.glob("*.cpp") if path.name != "testing.cpp")
+    parts = sorted(path.name for path in simulator.glob("*.cpp") if path.name != "bindings.cpp")
     runtime = "".join(f'#include "simulator/{name}"\n' for name in parts)
     (folder / "runtime.cpp").write_text(runtime)
 

@@ -58,6 +58,28 @@ def test_placeholders_in_cxx_stand_in_includes_and_namespaces_only(template: Pat
     assert not [line for line in found if not allowed.fullmatch(line.split(": ", 1)[1])]
 
 
+LAYERS: dict[str, set[str]] = {
+    "runtime": set(),
+    "memory": {"runtime"},
+    "core": {"runtime", "memory"},
+    "aten": {"runtime", "memory", "core", "random"},
+}
+"""What each folder of csrc includes of csrc; bindings include python/binding.h as well."""
+
+
+@pytest.mark.parametrize("folder", LAYERS)
+def test_the_layers_of_csrc_are_no_circle(template: Path, folder: str) -> None:
+    csrc = PurePosixPath("csrc")
+    others = "|".join(path.name for path in (template / csrc).iterdir() if path.is_dir())
+    allowed = "|".join({folder, *LAYERS[folder]})
+    parts = [
+        path
+        for path in sources(template, *CXX)
+        if path.is_relative_to(csrc / folder) and not path.name.startswith("bindings.")
+    ]
+    assert not offenders(template, parts, rf'#include "(?!({allowed})/)({others})/')
+
+
 def test_only_files_with_placeholders_are_rendered(template: Path) -> None:
     """A file without a variable is plain: any tool can read it, and copier need not compile it."""
     rendered = [path for path in files(template) if path.suffix == ".jinja"]

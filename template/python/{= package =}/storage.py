@@ -32,7 +32,7 @@ def _unsupported_dtypes() -> list[torch.dtype]:
     return [dtype for dtype in known if dtype not in supported_dtypes()]
 
 
-PATCHES = ("storage_layouts",)
+PATCHES = ("storage_layouts", "dlpack_export")
 
 GENERATED_METHODS: dict[str, object] = {
     "for_storage": True,
@@ -74,6 +74,14 @@ def set_storage_layout(target: HasStorage, layout: StorageLayout) -> None:
 
 
 def setup() -> None:
+    """Teach PyTorch's functions that a storage has a layout; called once, at import."""
+    if is_wanted("storage_layouts"):
+        _repair_copies_of_bytes()
+    if is_wanted("dlpack_export"):
+        _repair_dlpack_export()
+
+
+def _repair_copies_of_bytes() -> None:
     """Make PyTorch's two ways of copying a storage's bytes take its layout along.
 
     ``UntypedStorage.copy_``, which clone, deepcopy and moves between devices use, copies through a
@@ -81,14 +89,39 @@ def setup() -> None:
     tensor, by an operator, where that of a tensor copies the storage. A storage's bytes are read
     and written through tensors as well, whatever their layout.
     """
-    if not is_wanted("storage_layouts"):
-        return
     untyped_storage: Any = torch.UntypedStorage
     untyped_storage.copy_ = _copy_with_layout(untyped_storage.copy_)
     for name in ("__getitem__", "__setitem__", "fill_"):
         setattr(untyped_storage, name, _of_bytes(getattr(untyped_storage, name)))
     parameter: Any = torch.nn.Parameter
     parameter.__deepcopy__ = _deepcopy_with_layout(parameter.__deepcopy__)
+
+
+def _repair_dlpack_export() -> None:
+    """Refuse to export a private layout through DLPack, whose consumers find elements by strides.
+
+    ``to_dlpack`` reads no memory, so no operator sees the call.
+    """
+    bindings: Any = torch._C
+    for name in ("_to_dlpack", "_to_dlpack_versioned"):
+        setattr(bindings, name, _of_plain_layout(getattr(bindings, name)))
+    modules: tuple[Any, ...] = (torch, torch.utils.dlpack)
+    for module in modules:
+        module.to_dlpack = bindings._to_dlpack
+
+
+def _of_plain_layout(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def to_dlpack(tensor: Any, *arguments: Any, **keywords: Any) -> Any:
+        if isinstance(tensor, torch.Tensor) and _has_private_layout(tensor):
+            raise BufferError(
+                f"DLPack: a tensor's storage, on {tensor.device}, has a private layout, in which "
+                "sizes and strides do not say where elements are. Convert it to the plain layout "
+                "first, by an operator that knows both"
+            )
+        return original(tensor, *arguments, **keywords)
+
+    return to_dlpack
 
 
 def _copy_with_layout(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -14,6 +14,7 @@ from support import needs, run_python
 pytestmark = needs(torch.float32)
 
 RELEASE = tuple(int(part) for part in torch.__version__.split(".")[:2])
+HAS_LAYOUTS = hasattr(backend, "StorageLayout")
 HAS_AMP, HAS_COMPILERS = hasattr(backend, "amp"), hasattr(backend, "register_compiler")
 
 PROBES = {
@@ -116,6 +117,16 @@ PROBES = {
                 return True
             return torch.get_device_module(DEVICE).storage_layout(copied) != layout
     """,
+    "dlpack_export": """
+        def at_fault():
+            backend = torch.get_device_module(DEVICE)
+            backend.set_storage_layout(x, backend.StorageLayout(format=3))
+            try:
+                torch.utils.dlpack.to_dlpack(x)
+                return True
+            except BufferError:
+                return False
+    """,
     "compilers": """
         def at_fault():
             try:
@@ -137,7 +148,8 @@ UNNEEDED = {
     "autocast_availability": (HAS_AMP, "a backend with autocast has it always"),
     "fork_rng": (RELEASE >= (2, 13), "PyTorch 2.13 has repaired it"),
     "missing_inductor": (HAS_COMPILERS, "there are compilers"),
-    "storage_layouts": (not hasattr(backend, "StorageLayout"), "generated without storage"),
+    "storage_layouts": (not HAS_LAYOUTS, "generated without storage"),
+    "dlpack_export": (not HAS_LAYOUTS, "generated without storage"),
     "compilers": (not HAS_COMPILERS, "generated without compile"),
     "flex_attention": (not HAS_COMPILERS, "generated without compile"),
 }

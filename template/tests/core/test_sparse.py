@@ -4,114 +4,30 @@ from __future__ import annotations
 
 import copy
 import io
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 import torch
 from backend import DEVICE, backend
+from core.sparse_tensors import (
+    COLUMNS,
+    FULL,
+    MADE,
+    PLACES,
+    PRODUCTS,
+    ROWS,
+    SHAPES,
+    SUMS,
+    TALL,
+    Function,
+    compare,
+    duplicated,
+)
 from support import natively, needs, needs_two_devices, sample, supported
 
 pytestmark = [
     needs(torch.float32, torch.int64),
     pytest.mark.filterwarnings("ignore:Sparse"),
 ]
-
-Function = Callable[[torch.Tensor], Any]
-
-ROWS, COLUMNS = 4, 5
-PLACES = torch.tensor([[0, 2, 2, 0, 3], [1, 0, 3, 1, 4]])
-
-
-def thin(dtype: torch.dtype = torch.float32, seed: int = 0) -> torch.Tensor:
-    """Return a dense matrix of which many elements are zero."""
-    values = sample(ROWS, COLUMNS, dtype=dtype, seed=seed)
-    return values.masked_fill(sample(ROWS, COLUMNS, seed=seed + 1) < 1, 0)
-
-
-def duplicated(*dense: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-    """Return a tensor with two elements at one place."""
-    values = sample(PLACES.shape[1], *dense, dtype=dtype)
-    return torch.sparse_coo_tensor(PLACES, values, (ROWS, COLUMNS, *dense))
-
-
-MADE: dict[str, Callable[[], torch.Tensor]] = {
-    "coalesced": lambda: thin().to_sparse(),
-    "duplicated": duplicated,
-    "hybrid": lambda: duplicated(3),
-    "empty": lambda: torch.sparse_coo_tensor(size=(ROWS, COLUMNS)),
-    "int64": lambda: thin(torch.int64).to_sparse(),
-    "csr": lambda: thin().to_sparse_csr(),
-    "csc": lambda: thin().to_sparse_csc(),
-    "bsr": lambda: thin().to_sparse_bsr((2, 1)),
-    "bsc": lambda: thin().to_sparse_bsc((2, 1)),
-    "empty csr": lambda: torch.zeros(ROWS, COLUMNS).to_sparse_csr(),
-}
-"""Sparse tensors of the CPU."""
-
-TALL = sample(COLUMNS, 3, seed=5)
-FULL = sample(ROWS, COLUMNS, seed=6)
-
-
-def here(tensor: torch.Tensor, beside: torch.Tensor) -> torch.Tensor:
-    """Return ``tensor`` on the device and in the type of ``beside``."""
-    return tensor.to(beside.device, beside.dtype)
-
-
-SHAPES: dict[str, Function] = {
-    "to_dense": lambda s: s.to_dense(),
-    "to_sparse": lambda s: s.to_sparse(),
-    "to_sparse_csr": lambda s: s.to_sparse_csr(),
-    "to_sparse_csc": lambda s: s.to_sparse_csc(),
-    "to_sparse_bsr": lambda s: s.to_sparse_bsr((2, 1)),
-    "clone": lambda s: s.clone(),
-    "copy_": lambda s: torch.zeros_like(s).copy_(s),
-    "zero_": lambda s: s.clone().zero_(),
-    "to": lambda s: s.to(torch.float32),
-    "t": lambda s: s.t(),
-    "select": lambda s: s[1],
-    "cat": lambda s: torch.cat([s, s]),
-    "index_select": lambda s: s.index_select(0, torch.tensor([2, 0], device=s.device)),
-    "dimensions": lambda s: (s.sparse_dim(), s.dense_dim(), s._nnz()),
-    "sparse_mask": lambda s: here(FULL, s).sparse_mask(s),
-}
-"""What rearranges a sparse tensor."""
-
-SUMS: dict[str, Function] = {
-    "coalesce": lambda s: s.coalesce(),
-    "add": lambda s: s + s,
-    "add_": lambda s: s.clone().add_(s),
-    "sub": lambda s: s - s * 3,
-    "alpha": lambda s: torch.add(s, s, alpha=-2),
-    "fractional alpha in place": lambda s: s.clone().add_(s, alpha=1.5),
-    "add to dense": lambda s: here(FULL, s) + s,
-    "add to dense in place": lambda s: here(FULL, s).clone().add_(s, alpha=3),
-    "out": lambda s: torch.add(s, s, out=torch.zeros_like(s)),
-    "sum": lambda s: s.sum(),
-    "sparse.sum": lambda s: torch.sparse.sum(s, 0),
-    "sum of rows": lambda s: s.sum(1, keepdim=True),
-    "norm": lambda s: s.norm(),
-}
-
-PRODUCTS: dict[str, Function] = {
-    "by a number": lambda s: s * 3,
-    "by a CPU tensor": lambda s: s * torch.tensor(2, dtype=s.dtype),
-    "by a 0-dim tensor": lambda s: s * torch.tensor(2, dtype=s.dtype, device=s.device),
-    "in place": lambda s: s.clone().mul_(2),
-    "by itself": lambda s: s * s,
-    "by another": lambda s: s * s.clone().abs_(),
-    "by a dense one": lambda s: s * here(FULL, s),
-    "divided": lambda s: s / 2,
-    "pow": lambda s: s**2,
-    "mm": lambda s: torch.mm(s, here(TALL, s)),
-    "sparse.mm": lambda s: torch.sparse.mm(s, here(TALL, s)),
-    "from the left": lambda s: here(TALL, s).t() @ s.t(),
-    "mv": lambda s: s @ here(TALL, s)[:, 0],
-    "addmm": lambda s: torch.addmm(here(TALL, s)[:4], s, here(TALL, s), beta=2, alpha=3),
-    "addmm of a row": lambda s: torch.addmm(here(TALL, s)[0], s, here(TALL, s)),
-    "linear": lambda s: torch.nn.functional.linear(here(TALL, s).t(), s),
-    "of two": lambda s: torch.sparse.mm(s, s.t()),
-}
 
 ELEMENTWISE = [
     "abs",
@@ -143,20 +59,6 @@ ELEMENTWISE = [
     "isneginf",
     "isposinf",
 ]
-
-
-def compare(actual: Any, expected: Any) -> None:
-    """Compare a result of the device with one of the CPU; the order of equal places may differ."""
-    if not isinstance(expected, torch.Tensor):
-        assert actual == expected
-        return
-    assert actual.device.type == DEVICE
-    assert (actual.layout, actual.dtype) == (expected.layout, expected.dtype)
-    assert actual.shape == expected.shape
-    if expected.layout is torch.sparse_coo:
-        assert actual.sparse_dim() == expected.sparse_dim()
-        actual, expected = actual.cpu().coalesce(), expected.coalesce()
-    torch.testing.assert_close(actual.cpu(), expected, equal_nan=True)
 
 
 REFUSALS = (RuntimeError, NotImplementedError, IndexError)
@@ -236,87 +138,6 @@ def test_these_run_on_the_device(kind: str, name: str) -> None:
     made = MADE[kind]().to(DEVICE)
     with natively():
         {**SHAPES, **SUMS, **PRODUCTS}[name](made)
-
-
-@pytest.mark.parametrize(
-    "name", ["to_dense", "add", "sum", "by itself", "sparse.mm", "by a number", "linear"]
-)
-@pytest.mark.parametrize("kind", ["coalesced", "duplicated", "csr"])
-def test_gradients(kind: str, name: str) -> None:
-    function = {**SHAPES, **SUMS, **PRODUCTS}[name]
-    gradients = []
-    for device in ("cpu", DEVICE):
-        leaf = MADE[kind]().to(device).requires_grad_()
-        result = function(leaf)
-        dense = result.to_dense() if result.layout is not torch.strided else result
-        dense.sum().backward()
-        gradients.append(leaf.grad)
-    compare(gradients[1], gradients[0])
-
-
-@pytest.mark.parametrize("reduction", ["sum", "mean", "amax", "amin"])
-def test_gradients_of_reduced_products(reduction: str) -> None:
-    for wanted in ((True, True), (True, False), (False, True)):
-        gradients = []
-        for device in ("cpu", DEVICE):
-            rows = thin().to_sparse_csr().to(device).requires_grad_(wanted[0])
-            factor = TALL.to(device, copy=True).requires_grad_(wanted[1])
-            torch.sparse.mm(rows, factor, reduction).square().sum().backward()
-            gradients.append([leaf.grad for leaf in (rows, factor) if leaf.requires_grad])
-        for actual, expected in zip(gradients[1], gradients[0], strict=True):
-            compare(actual, expected)
-
-
-def test_gradients_reach_the_dense_factor() -> None:
-    gradients = []
-    for device in ("cpu", DEVICE):
-        factor = TALL.to(device, copy=True).requires_grad_()
-        torch.sparse.mm(thin().to_sparse().to(device), factor).square().sum().backward()
-        gradients.append(factor.grad)
-    compare(gradients[1], gradients[0])
-
-
-def train(device: str, optimizer: type[torch.optim.Optimizer], **options: Any) -> torch.Tensor:
-    torch.manual_seed(0)
-    table = torch.nn.Embedding(7, 3, sparse=True)
-    bags = torch.nn.EmbeddingBag(7, 3, mode="sum", sparse=True)
-    model = torch.nn.ModuleList([table, bags]).to(device)
-    steps = optimizer(model.parameters(), **options)
-    words = torch.tensor([[1, 2, 2], [6, 0, 1]], device=device)
-    for _ in range(3):
-        steps.zero_grad()
-        loss = (table(words).sum(1) + bags(words)).square().sum()
-        loss.backward()
-        steps.step()
-    return torch.cat([table.weight, bags.weight]).detach()
-
-
-@pytest.mark.parametrize(
-    ("optimizer", "options"),
-    [
-        (torch.optim.SparseAdam, {"lr": 0.1}),
-        (torch.optim.SGD, {"lr": 0.05}),
-        (torch.optim.SGD, {"lr": 0.05, "momentum": 0.9}),
-        (torch.optim.Adagrad, {"lr": 0.1}),
-    ],
-)
-def test_embeddings_with_sparse_gradients_train(optimizer: Any, options: dict[str, float]) -> None:
-    with natively():
-        actual = train(DEVICE, optimizer, **options)
-    torch.testing.assert_close(actual.cpu(), train("cpu", optimizer, **options))
-
-
-def test_sparse_gradients_accumulate() -> None:
-    results = []
-    for device in ("cpu", DEVICE):
-        table = torch.nn.Embedding.from_pretrained(TALL.clone(), freeze=False, sparse=True).to(
-            device
-        )
-        for words in ([1, 1, 3], [0, 3]):
-            table(torch.tensor(words, device=device)).sum().backward()
-        assert table.weight.grad is not None
-        results.append(table.weight.grad)
-    compare(results[1], results[0])
 
 
 @pytest.mark.parametrize("kind", MADE)

@@ -249,12 +249,16 @@ def alone_in_time(rank: int, size: int, prefix: str) -> list[Any]:
 
 
 def aborted(rank: int, size: int) -> list[str]:
-    """Rank 0 reduces alone, gives up, and tries again."""
+    """Rank 0 reduces alone, gives up, and tries again: what is staged, and what is not."""
+    return [answer for many in (10, 1 << 18) for answer in _aborted(rank, many)]
+
+
+def _aborted(rank: int, many: int) -> list[str]:
     given_up = dist.new_group(timeout=timedelta(seconds=5))
     assert given_up is not None
     answer = []
     if rank == 0:
-        tensor = torch.ones(10, device=DEVICE)
+        tensor = torch.ones(many, device=DEVICE)
         dist.all_reduce(tensor, group=given_up, async_op=True)
         given_up._get_backend(torch.device(DEVICE)).abort()
         answer = [
@@ -291,9 +295,38 @@ def failed_beside_others(rank: int, size: int) -> list[str]:
 def differing(rank: int, size: int) -> list[str]:
     """The ranks give one collective tensors of other sizes and types, and other operations and roots.
 
-    Small tensors are staged and large ones are not, if the devices can share memory.
+    Small tensors are staged and large ones are not, if the devices can share memory. In new groups
+    as well, whose ranks have not met.
     """
-    return [answer for many in (3, 1 << 18) for answer in _differing(rank, many)]
+    answers = [answer for many in (3, 1 << 18) for answer in _differing(rank, many)]
+    for one, other in ((0, 3), (3, 0), (0, 1 << 18), (3, 1 << 18)):
+        group = dist.new_group()
+        answers += _differing_sizes((one, other)[rank], group)
+        dist.destroy_process_group(group)
+    return answers
+
+
+def _differing_sizes(many: int, group: Any) -> list[str]:
+    def ones(times: int = 1) -> torch.Tensor:
+        return torch.ones(times * many, device=DEVICE)
+
+    calls: list[Callable[[], Any]] = [
+        lambda: dist.all_reduce(ones(), group=group),
+        lambda: dist.broadcast(ones(), 0, group=group),
+        lambda: dist.all_gather_into_tensor(ones(2), ones(), group=group),
+        lambda: dist.reduce_scatter_tensor(ones(), ones(2), group=group),
+        lambda: dist.reduce(ones(), 0, group=group),
+    ]
+    return _answers(calls, group)
+
+
+def _answers(calls: list[Callable[[], Any]], group: Any = None) -> list[str]:
+    answers = []
+    for call in calls:
+        answers.append(raised(call) or raised(backend.synchronize))
+        backend.acknowledge_failure()
+    dist.barrier(group=group)
+    return answers
 
 
 def _differing(rank: int, many: int) -> list[str]:
@@ -321,12 +354,7 @@ def _differing(rank: int, many: int) -> list[str]:
         ),
         lambda: dist.reduce(torch.ones(many, device=DEVICE), rank),
     ]
-    answers = []
-    for call in calls:
-        answers.append(raised(call) or raised(backend.synchronize))
-        backend.acknowledge_failure()
-    dist.barrier()
-    return answers
+    return _answers(calls)
 
 
 def sparse(rank: int, size: int) -> list[str]:

@@ -95,6 +95,7 @@ LOOKS_AT_ELEMENTS: dict[str, Callable[[torch.Tensor], Any]] = {
     "on the CPU": torch.special.bessel_j0,
     "a list of them": lambda x: torch._foreach_add([torch.ones_like(x), x], 1),
     "printing": repr,
+    "lazy copies": torch._lazy_clone,
 }
 
 
@@ -107,6 +108,17 @@ def test_what_looks_at_elements_refuses_it(use: Callable[[torch.Tensor], Any]) -
     assert bytes_of(tensor) == before
     backend.set_storage_layout(tensor, PLAIN)
     use(tensor)
+
+
+@pytest.mark.parametrize(
+    "export", [torch.Tensor.__dlpack__, torch.utils.dlpack.to_dlpack, torch.from_dlpack]
+)
+def test_dlpack_refuses_it(export: Callable[[torch.Tensor], Any]) -> None:
+    tensor = tiled()
+    with pytest.raises(BufferError, match=f"{DEVICE}:0, has a private layout.* Convert it"):
+        export(tensor)
+    backend.set_storage_layout(tensor, PLAIN)
+    export(tensor)
 
 
 @needs_two_devices

@@ -1,4 +1,4 @@
-# The Python modules for the device's tests: _device, and _simulator where the device has knobs of its own (testing.cpp).
+# The Python modules for the device's tests: _device, and _simulator where the device has knobs of its own (bindings.cpp).
 find_package(Python REQUIRED COMPONENTS Interpreter Development.Module)
 execute_process(
   COMMAND "${Python_EXECUTABLE}" -m pybind11 --cmakedir
@@ -16,12 +16,12 @@ function(add_test_module name)
   set_target_properties(${name} PROPERTIES CXX_VISIBILITY_PRESET hidden LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
 endfunction()
 
-file(GLOB testing_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/testing/*.cpp")
-add_test_module(_device ${testing_sources})
+file(GLOB bindings_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/bindings/*.cpp")
+add_test_module(_device ${bindings_sources})
 target_link_libraries(_device PRIVATE ${DEVICE_LOADER})
 target_compile_options(_device PRIVATE -Wall -Wextra -Werror)
-if(EXISTS "${DEVICE_DIR}/testing.cpp" AND NOT ${DEVICE_ENV_PREFIX}_DEVICE_LIBRARY)
-  add_test_module(_simulator "${DEVICE_DIR}/testing.cpp")
+if(EXISTS "${DEVICE_DIR}/bindings.cpp" AND NOT ${DEVICE_ENV_PREFIX}_DEVICE_LIBRARY)
+  add_test_module(_simulator "${DEVICE_DIR}/bindings.cpp")
   target_link_libraries(_simulator PRIVATE ${DEVICE_TARGET})
   target_compile_options(_simulator PRIVATE ${DEVICE_WARNINGS})
 endif()
