@@ -9,6 +9,15 @@ from filelock import FileLock
 import changes
 from rendering import GIT_ENVIRONMENT, ROOT, Renderer, snapshot
 
+ANSWERS = ("copier.yml", "generator/catalog")
+FOLDERS = {
+    "tests/commands": (*ANSWERS, "generator/torchsmith", "tests/commands"),
+    "tests/packaging": (*ANSWERS, "generator/torchsmith", "pyproject.toml", "tests/packaging"),
+    "tests/site": (*ANSWERS, "generator/maintenance/site", "tests/site"),
+    "tests/smoke": (*ANSWERS, "generator/maintenance/smoke", "tests/smoke"),
+}
+"""What the tests of a folder depend on, where they do not say it themselves."""
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -16,10 +25,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     changed = changes.changed(ROOT)
     for item in items:
         depends = item.get_closest_marker("depends_on")
-        for path in depends.args if depends else ():
+        folder = item.path.parent.relative_to(ROOT).as_posix()
+        paths = depends.args if depends else FOLDERS.get(folder, ())
+        for path in paths:
             if not (ROOT / path).exists():
                 raise pytest.UsageError(f"{item.nodeid} depends on {path}, which is not there")
-        if depends and not changes.concern(changed, depends.args):
+        if paths and not changes.concern(changed, paths):
             item.add_marker("nightly")
 
 

@@ -11,7 +11,13 @@ from commanding import succeed
 from rendering import Renderer, contents
 
 # It builds a device, without PyTorch.
-pytestmark = pytest.mark.depends_on("template/device", "template/cmake")
+pytestmark = pytest.mark.depends_on(
+    "template/device/bindings",
+    "template/device/CMakeLists.txt.jinja",
+    "template/device/layers/validate",
+    "template/device/library.cmake",
+    "template/device/loader",
+)
 
 DECLARATION = """
 // out is in, with the rows from `first` on negated. Both float32, of rank 2 and the same sizes.

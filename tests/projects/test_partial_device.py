@@ -16,7 +16,14 @@ from maintenance.smoke.installing import Installed
 
 pytestmark = [
     pytest.mark.xdist_group("partial"),
-    pytest.mark.depends_on("template/device", "template/cmake", "template/csrc/core"),
+    pytest.mark.depends_on(
+        "template/device/CMakeLists.txt.jinja",
+        "template/device/glue.cpp.jinja",
+        "template/device/library.cmake",
+        "template/device/loader",
+        "template/device/simulator",
+        "template/device/tests/kernels/conftest.py",
+    ),
 ]
 
 # Two families in full, and one that declines a type, an operation and a rank.
@@ -193,8 +200,16 @@ def test_its_gaps_are_declared_in_few_words(partial: Partial) -> None:
     assert {entry["family"] for entry in missing} == families - NATIVE
 
 
-def test_it_passes_the_conformance_tests(partial: Partial) -> None:
-    done = partial.test("device/tests")
+@pytest.mark.parametrize(
+    "tests",
+    [
+        [f"device/tests/kernels/test_{family}.py" for family in ("copy", "matmul", "unary")],
+        pytest.param(["device/tests"], marks=pytest.mark.nightly),
+    ],
+    ids=["some", "all"],
+)
+def test_it_passes_the_conformance_tests(tests: list[str], partial: Partial) -> None:
+    done = partial.test(*tests)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-6000:]
     assert re.search(r"^copy +yes +yes", done.stdout, re.MULTILINE)
     assert re.search(r"^unary .*part", done.stdout, re.MULTILINE)

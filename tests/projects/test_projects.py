@@ -23,13 +23,10 @@ PROJECTS: dict[str, dict[str, Any]] = {
 }
 NAMES = {"full": "foo", "minimal": "zq_nova"}
 
-# What a choice of features is made of. Each file of theirs is in `full`, which every run builds.
+# What a choice of features is made of. Each file of theirs is in `full`, which every run builds,
+# and tests/rules/test_ownership.py sees whether what stays includes or imports what goes.
 FEWER = pytest.mark.depends_on(
-    "generator/catalog",
-    "template/CMakeLists.txt.jinja",
-    "template/cmake",
-    "template/csrc/core",
-    "template/python",
+    "generator/catalog/features.yml", "template/CMakeLists.txt.jinja", "template/cmake"
 )
 
 
@@ -54,7 +51,15 @@ def project(request: pytest.FixtureRequest, install: Callable[..., Installed]) -
     return install(request.param, **PROJECTS[request.param])
 
 
-@pytest.mark.parametrize("tests", AT_LEAST)
+@pytest.mark.parametrize(
+    "tests",
+    [
+        "tests",
+        pytest.param(
+            "device/tests", marks=pytest.mark.depends_on("template/cmake", "template/device")
+        ),
+    ],
+)
 def test_the_tests_of_full_pass(tests: str, install: Callable[..., Installed]) -> None:
     assert run_tests(install("full", **PROJECTS["full"]), tests) >= AT_LEAST[tests]
 

@@ -40,8 +40,7 @@ def test_its_lines_stand_where_the_page_says(render: Renderer, tmp_path: Path) -
 @pytest.mark.depends_on(
     "template/docs/adding-an-operator.md.jinja",
     "template/csrc/aten/unary.cpp.jinja",
-    "template/device/include",
-    "template/device/bindings",
+    "template/device/reference/unary_floating.cpp.jinja",
     "template/device/tests/kernels/unary_oracle.py",
 )
 def test_it_builds_and_runs(install: Callable[..., Installed]) -> None:

@@ -6,6 +6,7 @@ import ast
 import re
 from itertools import permutations
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import pytest
 import yaml
@@ -24,14 +25,24 @@ WHITELIST = {
 }
 
 
+# All, none and each alone have every file; what else there is follows from the catalog.
+ALL_BUT_ONE = pytest.mark.depends_on("copier.yml", "generator/catalog")
+
+
+def parameters() -> list[Any]:
+    """Each combination, those of all but one feature marked."""
+    most = len(catalog.features()) // 2
+    marks = {
+        each: [ALL_BUT_ONE] for each in COMBINATIONS if most < len(each) < len(catalog.features())
+    }
+    return [pytest.param(each, marks=marks.get(each, []), id=name(each)) for each in COMBINATIONS]
+
+
 def name(combination: frozenset[str]) -> str:
     return "+".join(sorted(combination)) or "none"
 
 
-@pytest.fixture(
-    params=[*COMBINATIONS, HOSTILE],
-    ids=lambda value: "hostile" if value is HOSTILE else name(value),
-)
+@pytest.fixture(params=[*parameters(), pytest.param(HOSTILE, id="hostile")])
 def project(request: pytest.FixtureRequest, render: Renderer) -> Path:
     if request.param is HOSTILE:
         return render(**HOSTILE)
@@ -68,7 +79,7 @@ def test_every_file_is_clean(project: Path) -> None:
     assert not [folder for folder in folders if not any(folder.iterdir())]
 
 
-@pytest.mark.parametrize("combination", COMBINATIONS, ids=name)
+@pytest.mark.parametrize("combination", parameters())
 def test_a_feature_is_whole_files(combination: frozenset[str], render: Renderer) -> None:
     """What is rendered equals the full render less the files of the features that are off."""
     off = [feature for id, feature in catalog.features().items() if id not in combination]

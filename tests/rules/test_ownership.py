@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
@@ -35,6 +37,49 @@ def owned(path: PurePosixPath, declared: Iterable[str]) -> bool:
 def test_every_file_has_exactly_one_owner(paths: list[PurePosixPath]) -> None:
     wrong = {str(path): list(owners(path)) for path in paths if len(list(owners(path))) != 1}
     assert not wrong, "declare these in generator/catalog/features.yml"
+
+
+ROOTS = [
+    PurePosixPath(root)
+    for root in ("csrc", "device", "device/include", "device/tests", "python", "tests")
+]
+"""Where names in includes and imports begin, beside the folder of the file."""
+
+
+def needed(path: Path) -> Iterator[str]:
+    """How the paths end, without what they begin with, of the files that it cannot do without."""
+    text = path.read_text("utf-8")
+    if path.suffix != ".py":
+        yield from re.findall(r'^#include ["<]([^">]+)[">]', text, re.M)
+        return
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            module = ".".join(filter(None, [PACKAGE if node.level else "", node.module]))
+            names = [module, *(f"{module}.{alias.name}" for alias in node.names)]
+        else:
+            continue
+        yield from (f"{name.replace('.', '/')}.py" for name in names)
+
+
+def test_what_stays_needs_nothing_of_a_feature_that_goes(render: Renderer) -> None:
+    """A project without a feature has whatever its own files include or import."""
+    project = render(preset="full")
+    paths = {path for path in files(project) if path.suffix in (".h", ".cpp", ".py")}
+    count, wrong = 0, []
+    for path in paths:
+        [owner] = owners(path)
+        there = {"core", owner}
+        if owner in catalog.features():
+            there |= catalog.closure(frozenset({owner}))
+        for name in needed(project / path):
+            found = {root / name for root in (*ROOTS, path.parent)} & paths
+            count += bool(found)
+            if found and not any(set(owners(other)) <= there for other in found):
+                wrong.append(f"{path}, of {owner}, needs {name}")
+    assert count > 1500
+    assert not wrong
 
 
 @pytest.mark.parametrize("feature", catalog.features())

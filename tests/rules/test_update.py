@@ -16,6 +16,8 @@ from torchsmith import catalog
 # Toggling is the user's documented command line: --vcs-ref=:current:.
 CURRENT = copier.VcsRef.CURRENT
 
+pytestmark = pytest.mark.depends_on("copier.yml", "generator/catalog", "generator/torchsmith")
+
 
 def update(project: Path, **options: Any) -> None:
     settings = copier.Settings()

@@ -19,8 +19,13 @@ from torchsmith.template import CATALOG
 if TYPE_CHECKING:
     from selenium.webdriver.chrome.webdriver import WebDriver
 
-# One browser serves all of them.
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = [
+    # One browser serves all of them.
+    pytest.mark.xdist_group("browser"),
+    pytest.mark.depends_on(
+        "copier.yml", "generator/catalog", "generator/maintenance/site", "template"
+    ),
+]
 
 DTYPES = catalog.dtypes()
 PLAIN: dict[str, Any] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -44,6 +45,17 @@ def register(package: ModuleType, extensions: Sequence[Extension]) -> None:
             extension.setup()
     atexit.register(_let_autograd_finish)
     atexit.register(_report_failures)
+    atexit.register(_leave_a_forked_child, os.getpid())
+
+
+def _leave_a_forked_child(parent: int) -> None:
+    """Let a forked child end without C++'s destructors.
+
+    Where its parent has used autograd, PyTorch's engine would wait ten seconds for threads that the
+    child does not have.
+    """
+    if os.getpid() != parent:
+        _C.exit_at_once(0)
 
 
 def _let_autograd_finish() -> None:

@@ -119,6 +119,28 @@ def test_device_can_be_used_in_a_child_that_was_forked_before() -> None:
 
 @needs(torch.float32)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+@pytest.mark.parametrize("device", ["cpu", DEVICE])
+def test_forked_child_ends_without_waiting_for_threads_of_autograd(device: str) -> None:
+    """As its parent's are not there. PyTorch's patience with them is ten seconds."""
+    result = run_python(
+        f"""
+        import os, signal, sys, torch, warnings
+        warnings.simplefilter("ignore")
+        torch.ones(3, device="{device}", requires_grad=True).sum().backward()
+        child = os.fork()
+        if child == 0:
+            print("ends", flush=True)
+            sys.exit(3)
+        signal.signal(signal.SIGALRM, lambda *_: os.kill(child, signal.SIGKILL))
+        signal.alarm(8)
+        print("status", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        """
+    )
+    assert result.stdout == "ends\nstatus 3\n"
+
+
+@needs(torch.float32)
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 @pytest.mark.parametrize("end", ["os._exit(0)", "sys.exit(0)"])
 def test_forked_child_drops_what_it_inherited(end: str) -> None:
     result = run_python(

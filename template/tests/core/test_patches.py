@@ -163,6 +163,7 @@ def is_at_fault(name: str, left_out: str) -> bool:
     return result.returncode != 0 or result.stdout.splitlines()[-1] == "True"
 
 
+@pytest.mark.full  # what PyTorch needs changes with PyTorch alone
 @pytest.mark.parametrize("name", PROBES)
 def test_pytorch_needs_each_repair_still(name: str) -> None:
     unneeded, reason = UNNEEDED.get(name, (False, ""))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import multiprocessing
 import random
 import signal
 import threading
@@ -15,6 +16,7 @@ from typing import Any
 
 import torch
 from backend import DEVICE, backend
+from support import has_function
 
 Random = random.Random
 SIZE = 1 << 12
@@ -207,6 +209,53 @@ def handlers(draw: Random) -> None:
     assert set(calls) <= {3.0 * (1 << 18)}
 
 
+class _Interruption(Exception):
+    """What a signal's handler raises, as that of Ctrl-C does."""
+
+
+def _lend(connection: Any) -> None:
+    """Let the process at the other end have memory of this one, until it says that it is done."""
+    connection.send(_filled(5, 0))
+    connection.recv()
+
+
+def interruptions(draw: Random) -> None:
+    """A signal whose handler raises, while memory of another process waits to be given back."""
+    if not hasattr(backend, "ipc") or not has_function("sharing", "export_memory"):
+        return
+    came = False
+
+    def handle(*_: object) -> None:
+        nonlocal came
+        came = True
+        raise _Interruption
+
+    context = multiprocessing.get_context("forkserver")
+    connection, other = context.Pipe()
+    lender = context.Process(target=_lend, args=(other,))
+    lender.start()
+    before = signal.signal(signal.SIGALRM, handle)
+    ones = torch.ones(1024, 1024, device=DEVICE)
+    try:
+        borrowed = connection.recv()
+        for _ in range(10):
+            ones = torch.mm(ones, ones)
+        total = borrowed.sum()
+        signal.setitimer(signal.ITIMER_REAL, draw.uniform(0.001, 0.02))
+        try:
+            del borrowed
+            while not came:
+                pass
+        except _Interruption:
+            came = False
+        assert not came, "a deleter swallowed what a signal's handler raised"
+        assert total.item() == 5 * SIZE
+    finally:
+        signal.signal(signal.SIGALRM, before)
+        connection.send(None)
+        lender.join()
+
+
 def _fill_up(kept: list[torch.Tensor], bytes: int) -> None:
     """Keep allocating until there is no memory left."""
     try:
@@ -277,10 +326,15 @@ PROGRAMS: tuple[Callable[[Random], None], ...] = (
 )  # fmt: skip
 
 
+DEAR = 10
+"""One seed of so many runs the program that starts a process of its own."""
+
+
 def run(seed: int) -> None:
     """Run all of them in an order of the seed's."""
     draw = random.Random(seed)
-    for program in draw.sample(PROGRAMS, len(PROGRAMS)):
+    programs = PROGRAMS if seed % DEAR else (*PROGRAMS, interruptions)
+    for program in draw.sample(programs, len(programs)):
         try:
             program(random.Random(seed))
         except Exception as error:
