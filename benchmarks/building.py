@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -74,7 +75,23 @@ def running(environment: Path, project: Path, scratch: Path) -> list[Row]:
         Row("fragmentation after 100,000 allocations of a GPT in training", ours, 15, "%"),
         Row("the same by CUDA's policy", cudas, None, "%"),
         *over_two_processes(python, scratch),
+        *instructions(python, project, scratch),
     ]
+
+
+def instructions(python: Path, project: Path, scratch: Path) -> list[Row]:
+    """Count the host's instructions of some operators, where there is valgrind to do it."""
+    if shutil.which("valgrind") is None:
+        return []
+    figures = scratch / "instructions.json"
+    command = [str(python), str(project / "benchmarks/instructions.py"), "--json", str(figures)]
+    cost_of(command)
+    rows = []
+    for name, counts in json.loads(figures.read_text()).items():
+        for device, where, limit in (("null", "above the device", 1.0), ("foo", "in all", 1.3)):
+            figure = f"instructions of `{name}`, {where}, against the CPU"
+            rows.append(Row(figure, counts[device] / counts["cpu"], limit, "x"))
+    return rows
 
 
 def over_two_processes(python: Path, scratch: Path) -> list[Row]:
