@@ -97,7 +97,9 @@ def kept(key: str) -> Iterator[Path | None]:
             entry = _entry(key)
             stack.enter_context(hold(entry))
             os.utime(entry)
-            found = entry / "files"
+            # Who cleans caches by age takes files out of the middle.
+            if (entry / "listing").read_text("utf-8") == _listing(entry / "files"):
+                found = entry / "files"
         if not found:
             stack.close()
         yield found
@@ -116,6 +118,7 @@ def keep(key: str, made: Path) -> Iterator[Path]:
             entry = _entry(key)
             entry.parent.mkdir(parents=True, exist_ok=True)
             stack.enter_context(hold(made))
+            (made / "listing").write_text(_listing(made / "files"), "utf-8")
             _drop(entry)
             made.rename(entry)  # fails where another process uses what it has kept meanwhile
             made = entry
@@ -126,6 +129,12 @@ def keep(key: str, made: Path) -> Iterator[Path]:
 
 def _entry(key: str) -> Path:
     return root() / "renders" / hashlib.sha256(key.encode()).hexdigest()
+
+
+def _listing(folder: Path) -> str:
+    """The files in a folder, with their sizes."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_symlink() or path.is_file())
+    return "".join(f"{path.relative_to(folder)}\t{path.lstat().st_size}\n" for path in files)
 
 
 def _used(entry: Path) -> float:

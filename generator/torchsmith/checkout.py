@@ -65,7 +65,7 @@ def pin(source: str, ref: str | None, hint: str) -> Pin | None:
 def _remote(source: str, tag: str, hint: str) -> Pin | None:
     address, name = git.address(source), f"refs/tags/{tag}"
     try:
-        listed = git.git(Path.cwd(), "ls-remote", address, name, f"{name}^{{}}")
+        listed = git.git(Path.cwd(), "ls-remote", "--", address, name, f"{name}^{{}}")
     except git.GitError as error:
         raise unreachable(source, error.reason, hint) from error
     # Of an annotated tag, which is an object of its own, the commit comes last.

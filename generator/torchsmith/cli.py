@@ -79,8 +79,24 @@ app.add_typer(op.app, name="op")
 app.command(name="smoke", cls=Command, context_settings=smoke.SETTINGS)(smoke.smoke)
 
 
+OF_A_REPOSITORY = (
+    *(
+        "GIT_DIR",
+        "GIT_WORK_TREE",
+        "GIT_INDEX_FILE",
+        "GIT_PREFIX",
+        "GIT_COMMON_DIR",
+        "GIT_NAMESPACE",
+    ),
+    *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_SHALLOW_FILE"),
+)
+"""What git tells its hooks, of one repository; a command works with several."""
+
+
 def main() -> int:
     """Run the command and return its exit status; errors that are not bugs print one line."""
+    for variable in OF_A_REPOSITORY:
+        os.environ.pop(variable, None)
     # Git, run by us or by copier, must fail instead of waiting for a password.
     os.environ.setdefault("GIT_TERMINAL_PROMPT", "0")
     if isinstance(sys.stdout, io.TextIOWrapper):

@@ -8,13 +8,16 @@ the process or the machine died meanwhile.
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
 import shutil
 import signal
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from torchsmith import cache, git
 from torchsmith.errors import InputError
@@ -40,11 +43,14 @@ def swap(
         last: What else belongs to it; it may change git's index.
 
     Raises:
+        InputError: A folder of theirs is a link, or git's index is locked.
         OSError: The files cannot be written; nothing has changed.
     """
     stage = _stage(root)
     with _alone(stage.parent):
-        _undo(stage)
+        _recover(stage)
+        _require_no_links(root, [*write, *delete])
+        _require_no_lock(stage.parent / "index.lock")
         _swap(root, source, stage, write, delete, last)
 
 
@@ -75,24 +81,29 @@ def _swap(
 ) -> None:  # fmt: skip
     try:
         _copy(source, stage / "new", write)
-        replaced = [path for path in (*write, *delete) if os.path.lexists(root / path)]
+        replaced = [path for path in (*write, *delete) if _content(root / path) is not None]
         _copy(root, stage / "old", replaced)
         if (stage.parent / "index").exists():
             _copy(stage.parent, stage, ["index"])
-        journal = {"root": str(root), "paths": [*write, *delete], "replaced": replaced}
+        journal = {
+            "root": str(root),
+            "head": _head(root),
+            "old": {path: _content(root / path) for path in (*write, *delete)},
+            "new": {path: _content(stage / "new" / path) for path in (*write, *delete)},
+        }
         (stage / "journal.part").write_text(json.dumps(journal), "utf-8")
         with _uninterrupted():
             (stage / "journal.part").rename(stage / "journal")
             try:
+                for path in delete:  # first: a folder may take the place of a file
+                    _remove(root, path)
                 for path in write:
                     (root / path).parent.mkdir(parents=True, exist_ok=True)
                     (stage / "new" / path).replace(root / path)
-                for path in delete:
-                    _remove(root, path)
                 last()
                 (stage / "journal").unlink()
             except BaseException:
-                _undo(stage)
+                _undo(stage, json.loads((stage / "journal").read_text("utf-8")))
                 raise
     finally:
         if not (stage / "journal").exists():
@@ -100,30 +111,100 @@ def _swap(
 
 
 def recover(root: Path) -> None:
-    """Undo a swap that was cut off in the middle; without one do nothing."""
+    """Undo a swap that was cut off in the middle, and say so; without one do nothing.
+
+    Where somebody has worked on its files since, or has committed, all stays as it is.
+    """
     stage = _stage(root)
     if (stage / "journal").exists():
         with _alone(stage.parent):
-            _undo(stage)
+            _recover(stage)
 
 
-def _undo(stage: Path) -> None:
+def _recover(stage: Path) -> None:
     journal = stage / "journal"
     if not journal.exists():
         return
     told = json.loads(journal.read_text("utf-8"))
     root = Path(told["root"])  # of several projects in the repository, the one that was cut off
-    for path in told["paths"]:
-        if path not in told["replaced"]:
+    now = {path: _content(root / path) for path in told["old"]}
+    ours = all(now[path] in (told["old"][path], told["new"][path]) for path in now)
+    if now == told["old"]:
+        # It had made folders at most, or git has put everything back.
+        for path in [path for path in now if now[path] is None]:
             _remove(root, path)
-        elif os.path.lexists(stage / "old" / path):
+        outcome = ""
+    elif ours and told["head"] == _head(root):
+        lock = stage.parent / "index.lock"
+        if lock.exists() and lock.stat().st_mtime >= journal.stat().st_mtime:
+            lock.unlink()  # of a git that died with us
+        _undo(stage, told)
+        outcome = "and is undone"
+    else:
+        outcome = "and its files have changed since, so that they stay: look at git status"
+    journal.unlink(missing_ok=True)
+    shutil.rmtree(stage, ignore_errors=True)
+    if outcome:
+        print(f"torchsmith: a command was cut off in '{root}', {outcome}", file=sys.stderr)
+
+
+def _undo(stage: Path, told: dict[str, Any]) -> None:
+    root = Path(told["root"])
+    replaced = [path for path, content in told["old"].items() if content is not None]
+    for path in told["old"].keys() - set(replaced):
+        _remove(root, path)
+    for path in replaced:
+        if os.path.lexists(stage / "old" / path):
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (stage / "old" / path).replace(root / path)
-    (stage.parent / "index.lock").unlink(missing_ok=True)  # of a git that died with us
     with suppress(FileNotFoundError):
         (stage / "index").replace(stage.parent / "index")
-    journal.unlink()
-    shutil.rmtree(stage, ignore_errors=True)
+    (stage / "journal").unlink()
+
+
+def _content(file: Path) -> str | None:
+    """What tells a file's content from another one's; None where there is no file."""
+    try:
+        if file.is_symlink():
+            return f"link to {file.readlink()}"
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return None
+
+
+def _head(root: Path) -> str:
+    """The commit of a project, or nothing."""
+    try:
+        return git.git(root, "rev-parse", "--verify", "HEAD").strip()
+    except InputError:
+        return ""
+
+
+def _require_no_links(root: Path, paths: Sequence[str]) -> None:
+    """Refuse to write through a link, which leads to what no copy is made of.
+
+    Raises:
+        InputError: A folder is one.
+    """
+    folders = {parent for path in paths for parent in Path(path).parents}
+    for folder in sorted(folders - {Path()}):
+        if (root / folder).is_symlink():
+            raise InputError(
+                f"'{root / folder}' is a link, and no file is written or removed behind one: "
+                "put a folder in its place"
+            )
+
+
+def _require_no_lock(lock: Path) -> None:
+    """Refuse to begin while another git writes the index.
+
+    Raises:
+        InputError: One does, or was killed while it did.
+    """
+    if lock.exists():
+        raise InputError(
+            f"another git works in the repository, or was killed: wait for it, or remove '{lock}'"
+        )
 
 
 @contextmanager

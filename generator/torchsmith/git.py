@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -104,17 +105,29 @@ def root_of(folder: Path) -> Path | None:
     """Return the root of the repository that ``folder`` is in, or None.
 
     Raises:
-        InputError: Git is missing.
+        InputError: Git is missing, or refuses the repository.
     """
     try:
         return Path(git(folder, "rev-parse", "--show-toplevel").strip())
-    except GitError:
+    except GitError as error:
+        for parent in (folder.absolute(), *folder.absolute().parents):
+            if (parent / ".git").exists():
+                trust = f": git config --global --add safe.directory {shlex.quote(str(parent))}"
+                fix = trust if "dubious ownership" in error.reason else ""
+                raise InputError(f"git refuses '{parent}', {error.reason}{fix}") from error
         return None
 
 
 def changes(folder: Path) -> list[str]:
     """Return what is uncommitted in ``folder``, as `git status` prints it."""
     return git(folder, "status", "--porcelain", "--", ".").splitlines()
+
+
+def overlooked(folder: Path) -> list[str]:
+    """Return the files in ``folder`` that git was told not to look at, so that no change shows."""
+    listed = git(folder, "ls-files", "-v", "-z", "--", ".").split("\0")[:-1]
+    marked = (line[2:] for line in listed if line[0] == "S" or line[0].islower())
+    return [path for path in marked if os.path.lexists(folder / path)]  # a sparse checkout has none
 
 
 File = tuple[str, str]
@@ -253,6 +266,10 @@ class ScratchRepository:
         return git(folder, *there, "diff", *DIFF_OPTIONS, "--", *paths, index=index)
 
 
+def _is_file(path: Path) -> bool:
+    return path.is_symlink() or path.is_file()
+
+
 def stage(
     folder: Path, paths: Iterable[str], conflicts: Sequence[Conflict], scratch: ScratchRepository
 ) -> None:
@@ -265,8 +282,11 @@ def stage(
         scratch: Where the contents of these are.
     """
     unmerged = {each.path for each in conflicts}
-    listed = "".join(f"{path}\0" for path in paths if path not in unmerged)
-    git(folder, "update-index", "--add", "--remove", "-z", "--stdin", text=listed)
+    ended = [path for path in paths if path not in unmerged]
+    there = [path for path in ended if _is_file(folder / path)]
+    for how, which in (("--force-remove", set(ended) - set(there)), ("--add", there)):
+        listed = "".join(f"{path}\0" for path in which)
+        git(folder, "update-index", how, "-z", "--stdin", text=listed)
     for content in {each.file[1] for each in conflicts}:
         command = ["git", "-C", str(scratch.folder), "cat-file", "blob", content]
         blob = subprocess.run(command, check=True, capture_output=True).stdout

@@ -74,7 +74,10 @@ class Project:
     @cached_property
     def moved(self) -> dict[str, str]:
         """The files that the template has moved, in any of its versions, with their new paths."""
-        return dict(self._manifest.get("moved") or {})
+        moved = self._manifest.get("moved") or {}
+        if not isinstance(moved, dict) or not all(isinstance(new, str) for new in moved.values()):
+            raise InputError(f"{MANIFEST} in '{self.root}' was edited: restore it")
+        return moved
 
     @property
     def features(self) -> list[str]:
@@ -177,6 +180,11 @@ class Project:
         if dirty := git.changes(self.root):
             shown = ", ".join(line[3:] for line in dirty[:3]) + (", …" if dirty[3:] else "")
             raise InputError(f"'{self.root}' has uncommitted changes ({shown}): commit them first")
+        if marked := git.overlooked(self.root):
+            raise InputError(
+                f"git overlooks changes of '{marked[0]}', which could be lost: git update-index "
+                f"--no-skip-worktree --no-assume-unchanged {shlex.quote(marked[0])}"
+            )
 
 
 def _choosing(features: set[str]) -> dict[str, Any]:
@@ -222,24 +230,29 @@ def _read_mapping(root: Path, name: str) -> dict[str, Any]:
         raise InputError(f"{name} in '{root}' is not UTF-8: restore it with git") from error
     except yaml.YAMLError as error:
         raise InputError(f"{name} in '{root}' is not YAML: restore it with git") from error
-    if not isinstance(found, dict):
+    if not isinstance(found, dict) or not all(isinstance(key, str) for key in found):
         raise InputError(f"{name} in '{root}' has no lines like 'key: value': restore it with git")
     return found
 
 
 def _load(root: Path, updatable: bool) -> Project:
     answers = _read_mapping(root, ANSWERS)
-    if updatable and not {"_commit", "_src_path"} <= set(answers):
+    if updatable and not (answers.get("_commit") and answers.get("_src_path")):
         raise InputError(
             f"{ANSWERS} in '{root}' names no version of the template: "
             "only what was rendered from a git repository can be updated"
         )
     for question, kind, words in KINDS:
         default: Any = None if question == "backend_name" else kind()
-        if not isinstance(answers.get(question, default), kind):
+        answer = answers.get(question, default)
+        words_alone = kind is not list or all(isinstance(each, str) for each in answer or ())
+        if not isinstance(answer, kind) or not words_alone:
             raise InputError(
                 f"{ANSWERS} in '{root}' has no {question} that is {words}: restore it with git"
             )
     given = {key: value for key, value in answers.items() if not key.startswith("_")}
     source, version = (str(answers.get(key, "")) for key in ("_src_path", "_commit"))
+    if source.startswith("-"):
+        raise InputError(f"{ANSWERS} in '{root}' has _src_path {source}, which git would take for "
+                         "an option: restore it with git")  # fmt: skip
     return Project(root, given, source, version)

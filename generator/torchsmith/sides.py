@@ -75,14 +75,20 @@ class Sides:
                         side[new] = side.pop(old)
 
     def carry(self, folders: Mapping[str, str]) -> None:
-        """Take the user's own files along where the folders that they are in are renamed."""
-        for path in [path for path in self.mine if path not in self.before]:
+        """Take along what the user added or renamed where the folders that it is in are renamed."""
+        named = {here: old for old, here in self.renamed.items()}
+        for path in [path for path in self.mine if path not in self.before or path in named]:
             for old, new in folders.items():
                 target = f"{new}/{path.removeprefix(f'{old}/')}"
                 free = target not in self.mine and target not in self.after
                 if path.startswith(f"{old}/") and free:
-                    self.mine[target] = self.mine.pop(path)
+                    for side in (self.before, self.mine, self.after):
+                        if path in side:
+                            side[target] = side.pop(path)
                     self.moved[path] = target
+                    if path in named:
+                        self.renamed[named[path]] = target
+                    break
 
     def leave(self, path: str) -> None:
         """Take the template's new version of a file that the template writes for itself."""

@@ -103,7 +103,7 @@ def releases(source: str, hint: str = MOVED) -> list[str]:
         InputError: The template cannot be reached.
     """
     try:
-        tags = git.git(Path.cwd(), "ls-remote", "--tags", "--refs", git.address(source))
+        tags = git.git(Path.cwd(), "ls-remote", "--tags", "--refs", "--", git.address(source))
     except git.GitError as error:
         raise unreachable(source, error.reason, hint) from error
     found = []
@@ -223,7 +223,8 @@ def _plan(
         } | _stranded(project, updated, own - {*sides.renamed.values()}),
         lost=sorted(lost),
         blocked=[
-            path for path in differences.added if not _free(project.root / path, files / path)
+            path for path in differences.added
+            if not _free(project.root, path, files, differences.deleted)
         ],
         conflicts=sorted({conflict.path for conflict in conflicts}),
         diff=differences.text,
@@ -306,6 +307,10 @@ def _as_set(answer: Any) -> Any:
     return set(answer) if isinstance(answer, list) else answer
 
 
-def _free(target: Path, new: Path) -> bool:
-    """Whether a file that git ignores, or knows nothing of, is not in the way of a new one."""
-    return not os.path.lexists(target) or same(target, new)
+def _free(root: Path, path: str, new: Path, deleted: Sequence[str]) -> bool:
+    """Whether nothing that git ignores, or knows nothing of, is in the way of a new file."""
+    target = root / path
+    if target.is_dir() and not target.is_symlink():
+        there = (each for each in target.rglob("*") if each.is_symlink() or not each.is_dir())
+        return {each.relative_to(root).as_posix() for each in there} <= set(deleted)
+    return not os.path.lexists(target) or same(target, new / path)

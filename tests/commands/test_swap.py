@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from dying import Dead, dying
 from rendering import commit, contents, git
+from torchsmith.errors import InputError
 from torchsmith.files import recover, swap
 
 WRITE = ["changed.txt", "folder/new.txt", "folder/deep/er.txt"]
@@ -109,3 +111,95 @@ def test_a_swap_that_was_cut_off_is_undone(
         assert git(root, "status", "--porcelain") in ("", changed)
     swap(root, source, write=WRITE, delete=[])
     assert leftovers(root) == []
+
+
+def cut_off(root: Path, source: Path) -> None:
+    """Let a swap die when it has written its first file."""
+
+    def die() -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    if (child := os.fork()) == 0:
+        swap(root, source, write=WRITE, delete=DELETE, last=die)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    assert (root / ".git" / "torchsmith" / "journal").exists()
+
+
+def test_what_was_undone_is_said(
+    root: Path, source: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cut_off(root, source)
+    recover(root)
+    assert contents(root) == BEFORE
+    assert (
+        capsys.readouterr().err == f"torchsmith: a command was cut off in '{root}', and is undone\n"
+    )
+
+
+@pytest.mark.parametrize("reset", [True, False], ids=["reset", "as-it-was"])
+def test_work_that_came_after_a_cut_off_swap_is_not_undone(
+    root: Path, source: Path, reset: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither what is committed, nor what is staged, nor what is not."""
+    cut_off(root, source)
+    if reset:
+        git(root, "reset", "--quiet", "--hard")
+        git(root, "clean", "--quiet", "--force", "-d")
+    (root / "changed.txt").write_text("committed\n")
+    commit(root, "work")
+    (root / "changed.txt").write_text("not committed\n")
+    (root / "staged.txt").write_text("staged\n")
+    git(root, "add", "staged.txt")
+    before, status = contents(root), git(root, "status", "--porcelain")
+    recover(root)
+    assert contents(root) == before
+    assert git(root, "status", "--porcelain") == status
+    assert "its files have changed since" in capsys.readouterr().err
+    assert leftovers(root) == []
+
+
+def test_a_commit_after_a_cut_off_swap_leaves_its_files(root: Path, source: Path) -> None:
+    cut_off(root, source)
+    commit(root, "whatever there was")
+    recover(root)
+    assert contents(root) == AFTER
+    assert git(root, "status", "--porcelain") == ""
+
+
+def test_a_lock_of_another_git_stays_and_stops_it(root: Path, source: Path) -> None:
+    lock = root / ".git" / "index.lock"
+    lock.write_text("another's")
+    with pytest.raises(InputError, match="another git works in the repository"):
+        swap(root, source, write=WRITE, delete=DELETE)
+    assert (contents(root), lock.read_text()) == (BEFORE, "another's")
+
+
+def test_nothing_is_written_or_removed_behind_a_link(
+    root: Path, source: Path, tmp_path: Path
+) -> None:
+    outside = filled(tmp_path / "outside", {"new.txt": b"precious\n", "old.txt": b"precious\n"})
+    (root / "folder").symlink_to(outside)
+    shutil.rmtree(root / "gone")
+    (root / "gone").symlink_to(outside)
+    for write, delete in ((WRITE, []), (["changed.txt"], DELETE)):
+        with pytest.raises(InputError, match="is a link, and no file is written or removed"):
+            swap(root, source, write=write, delete=delete)
+    assert contents(outside) == {"new.txt": b"precious\n", "old.txt": b"precious\n"}
+    assert (root / "changed.txt").read_bytes() == BEFORE["changed.txt"]
+
+
+@pytest.mark.parametrize("fails", [False, True], ids=["done", "undone"])
+@pytest.mark.parametrize("turn", ["file-to-folder", "folder-to-file"])
+def test_a_file_and_a_folder_take_each_others_place(tmp_path: Path, turn: str, fails: bool) -> None:
+    sides = {"thing": b"file\n"}, {"thing/inside.txt": b"in a folder\n"}
+    before, after = sides if turn == "file-to-folder" else sides[::-1]
+    root, source = filled(tmp_path / "root", before), filled(tmp_path / "source", after)
+    commit(root, "start")
+
+    def last() -> None:
+        if fails:
+            raise OSError("no")
+
+    with suppress(OSError):
+        swap(root, source, write=[*after], delete=[*before], last=last)
+    assert contents(root) == (before if fails else after)

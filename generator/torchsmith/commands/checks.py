@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -94,3 +95,20 @@ def require_output(file: Path | None) -> None:
     require_writable(file.parent)
     if file.exists() and not os.access(file, os.W_OK):
         raise InputError(f"'{file}' cannot be written to: name another file")
+
+
+def template_address(template: str) -> str:
+    """Return a template that was named on the command line as a project keeps it.
+
+    Raises:
+        InputError: There is none.
+    """
+    if ":" in template:
+        if shutil.which("git") is None:
+            raise InputError(f"'{template}' is read with git, which is not installed: install it")
+        return template
+    folder = Path(template).expanduser()
+    if folder.suffix not in (".git", ".bundle") and not (folder / "copier.yml").is_file():
+        raise InputError(f"there is no template in '{template}': name a folder with copier.yml")
+    # The project keeps it, and updates are asked for from elsewhere.
+    return os.path.normpath(folder.absolute())

@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from torchsmith.commands.checks import require_template, require_writable, understood
+from torchsmith.commands.checks import (
+    require_template,
+    require_writable,
+    template_address,
+    understood,
+)
 from torchsmith.commands.common import (
     FOUND,
     BuildPython,
@@ -180,15 +185,7 @@ def _source(template: str | None) -> str:
     if template is None:
         require_template()
         return str(TEMPLATE)
-    if ":" in template:
-        if shutil.which("git") is None:
-            raise InputError(f"'{template}' is read with git, which is not installed: install it")
-        return template
-    folder = Path(template).expanduser()
-    if folder.suffix not in (".git", ".bundle") and not (folder / "copier.yml").is_file():
-        raise InputError(f"there is no template in '{template}': name a folder with copier.yml")
-    # The project keeps it, and updates are asked for from elsewhere.
-    return str(folder.absolute())
+    return template_address(template)
 
 
 def _version_to_render(template: str | None, source: str, to: str | None) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from torchsmith.commands.checks import template_address
 from torchsmith.commands.common import (
     FOUND,
     Data,
@@ -124,7 +125,9 @@ def update(
 
     found = find(project)
     found.require_clean()
-    found = found if template is None else replace(found, source=template)
+    if template is not None:
+        template = template_address(template)
+        found = replace(found, source=template)
     change = Change(parse(data), _version_to_reach(found, to), template, discard_edits)
     _merge(found, change, yes=yes, as_json=as_json)
 

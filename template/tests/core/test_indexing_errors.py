@@ -34,6 +34,31 @@ def test_an_index_out_of_bounds_is_named_when_the_result_is_read(name: str) -> N
         FAILURES[name](values, index).cpu()
 
 
+INTO_NOTHING: dict[str, Function] = {
+    "scatter": lambda x, i: x.scatter(0, i, 1.0),
+    "scatter_add": lambda x, i: x.scatter_add(0, i, torch.ones_like(i, dtype=x.dtype)),
+    "scatter_reduce": lambda x, i: x.scatter_reduce(0, i, torch.ones_like(i, dtype=x.dtype), "sum"),
+    "index_add": lambda x, i: x.index_add(0, i, torch.ones_like(i, dtype=x.dtype)),
+    "index_copy": lambda x, i: x.index_copy(0, i, torch.ones_like(i, dtype=x.dtype)),
+    "index_fill": lambda x, i: x.index_fill(0, i, 1.0),
+    "index_put": lambda x, i: x.index_put((i,), torch.ones_like(i, dtype=x.dtype)),
+    "gather": lambda x, i: x.gather(0, i),
+    "take": lambda x, i: x.take(i),
+    "one_hot": lambda x, i: torch.nn.functional.one_hot(i - 1),
+}
+
+
+@pytest.mark.parametrize("device", ["cpu", DEVICE])
+@pytest.mark.parametrize("name", INTO_NOTHING)
+def test_a_dimension_without_elements_has_no_index(name: str, device: str) -> None:
+    """No kernel runs that could find it."""
+    nothing, index = torch.zeros(0, device=device), torch.tensor([0], device=device)
+    with pytest.raises((IndexError, RuntimeError)):
+        INTO_NOTHING[name](nothing, index).cpu()
+    if name != "one_hot":
+        assert INTO_NOTHING[name](nothing, index[:0]).shape == (0,)
+
+
 def test_what_the_host_can_see_is_refused_at_once() -> None:
     values = torch.ones(5, 3, device=DEVICE)
     index = torch.tensor([0, 1], device=DEVICE)

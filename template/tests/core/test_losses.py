@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 import torch
 from backend import DEVICE
-from support import assert_same, needs, sample
+from support import assert_same, needs, reports_errors, sample
 from torch.nn import functional
 
 pytestmark = pytest.mark.usefixtures("everything_is_native")
@@ -34,6 +34,15 @@ def compare(
 
 
 @needs(torch.float32)
+@reports_errors
+@pytest.mark.native
+@pytest.mark.parametrize("value", [1.5, -0.1, float("nan")])
+def test_binary_cross_entropy_of_what_is_no_probability_is_told(value: float) -> None:
+    values = torch.tensor([0.5, value], device=DEVICE)
+    with pytest.raises(RuntimeError, match="all elements of input should be between 0 and 1"):
+        functional.binary_cross_entropy(values, torch.ones_like(values)).item()
+
+
 def test_binary_cross_entropy_of_certain_probabilities() -> None:
     values, target = torch.tensor([0.0, 1.0, 0.0, 1.0]), torch.tensor([0.0, 1.0, 1.0, 0.0])
     expected = functional.binary_cross_entropy(values, target, reduction="none")

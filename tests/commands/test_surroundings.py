@@ -1,0 +1,140 @@
+"""What lies round a project: git's variables, marks and settings, a cache, hand-made answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import tiny
+from commanding import Torchsmith
+from rendering import commit, contents, git
+from tiny import FIRST, LINES, SECOND, files
+from torchsmith.sides import Sides, renamed_paths
+
+ANSWERS, MANIFEST = ".copier-answers.yml", ".torchsmith.yml"
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "torchsmith"
+
+
+@pytest.mark.parametrize("mark", ["skip-worktree", "assume-unchanged"])
+def test_edits_that_git_overlooks_stop_an_update(
+    small: Path, torchsmith: Torchsmith, mark: str
+) -> None:
+    git(small, "update-index", f"--{mark}", "kept.txt")
+    (small / "kept.txt").write_text("mine\n")
+    done = torchsmith("update", "--yes", cwd=small)
+    assert done.status == 2
+    assert "git overlooks changes of 'kept.txt', which could be lost: git update-index" in done.err
+    assert (small / "kept.txt").read_text() == "mine\n"
+
+
+def test_what_git_tells_its_hooks_is_not_for_the_command(
+    small: Path, torchsmith: Torchsmith, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, place in (("DIR", ""), ("INDEX_FILE", "/index"), ("OBJECT_DIRECTORY", "/objects")):
+        monkeypatch.setenv(f"GIT_{name}", f"{small}/.git{place}")
+    torchsmith("update", "--yes", cwd=small).passed()
+    assert files(small) == SECOND
+
+
+def test_a_cached_render_that_lost_files_is_made_again(
+    small: Path, torchsmith: Torchsmith, own_cache: Path
+) -> None:
+    torchsmith("preview", cwd=small)
+    lost = [*own_cache.glob("renders/*/files/kept.txt")]
+    assert len(lost) == 2
+    for file in lost:
+        file.unlink()
+    torchsmith("update", "--yes", cwd=small).passed()
+    assert files(small) == SECOND
+
+
+def test_an_address_in_the_answers_is_no_option_of_git(
+    small: Path, torchsmith: Torchsmith, tmp_path: Path
+) -> None:
+    text = (small / ANSWERS).read_text()
+    option = f"_src_path: '--upload-pack=touch {tmp_path}/ran;'\n"
+    lines = [line for line in text.splitlines(keepends=True) if not line.startswith("_src_path")]
+    (small / ANSWERS).write_text("".join([*lines, option]))
+    commit(small, "edited")
+    for command in ("preview", "doctor"):
+        done = torchsmith(command, cwd=small)
+        assert done.status == 2
+        assert "which git would take for an option: restore it with git" in done.err
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_file_may_become_a_folder_and_a_folder_a_file(
+    template: Path, small: Path, torchsmith: Torchsmith
+) -> None:
+    third = {"kept.txt/inside.txt": LINES, "there": LINES, "new.txt": SECOND["new.txt"]}
+    tiny.release(template, "v3.0.0", third, {})
+    for version, expected in (("v2.0.0", SECOND), ("v3.0.0", third), ("v1.0.0", FIRST)):
+        torchsmith("update", "--to", version, "--yes", cwd=small).passed()
+        assert files(small) == expected
+        git(small, "commit", "--quiet", "--message", version)
+        assert git(small, "status", "--porcelain") == ""
+
+
+def test_a_renamed_file_goes_along_where_its_folder_is_renamed() -> None:
+    file = ("100644", "content")
+    before, mine = {"torch_foo/a.py": file}, {"torch_foo/b.py": file}
+    sides = Sides(before, mine, {"torch_bar/a.py": file})
+    moves, folders = renamed_paths(before, sides.after, {"torch_foo": "torch_bar"})
+    sides.rename({"torch_foo/a.py": "torch_foo/b.py"}, moves)
+    sides.follow(moves)
+    sides.carry(folders)
+    assert [*sides.before] == [*sides.mine] == [*sides.after] == ["torch_bar/b.py"]
+    assert sides.moved == {"torch_foo/b.py": "torch_bar/b.py"}
+    assert sides.renamed == {"torch_foo/a.py": "torch_bar/b.py"}
+
+
+def test_a_template_that_moved_is_recorded_so_that_it_is_found_from_elsewhere(
+    template: Path, small: Path, torchsmith: Torchsmith, tmp_path: Path
+) -> None:
+    template.rename(tmp_path / "moved")
+    torchsmith("update", "--template", "../moved", "--yes", cwd=small).passed()
+    assert f"_src_path: {tmp_path / 'moved'}\n" in (small / ANSWERS).read_text()
+    git(small, "commit", "--quiet", "--message", "updated")
+    done = torchsmith("update", "--template", "../nowhere", "--yes", cwd=small)
+    assert (done.status, "there is no template in '../nowhere'" in done.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        (ANSWERS, "1: 2"),
+        (ANSWERS, "features: [[amp]]"),
+        (ANSWERS, "_commit: ''"),
+        (MANIFEST, "moved: 5"),
+        (MANIFEST, "moved: {here.txt: [1]}"),
+    ],
+)
+def test_what_was_written_by_hand_is_refused_in_a_sentence(
+    small: Path, torchsmith: Torchsmith, name: str, line: str
+) -> None:
+    key = line.partition(":")[0]
+    text = (small / name).read_text().splitlines()
+    kept = [each for each in text if not each.startswith((f"{key}:", "  here.txt"))]
+    (small / name).write_text("\n".join([*kept, line, ""]))
+    commit(small, "edited")
+    before = contents(small)
+    done = torchsmith("update", "--yes", cwd=small)
+    assert done.status == 2
+    assert done.err.startswith(f"torchsmith: {name} in '{small}' ")
+    assert done.err.count("\n") == 1
+    assert contents(small) == before
+
+
+def test_a_repository_that_git_refuses_is_not_taken_for_none(
+    small: Path, torchsmith: Torchsmith
+) -> None:
+    (small / ".git" / "config").write_text("[core\n")
+    done = torchsmith("update", "--yes", cwd=small)
+    assert done.status == 2
+    assert done.err.startswith(f"torchsmith: git refuses '{small}', bad config line 1")
