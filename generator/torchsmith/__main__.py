@@ -1,4 +1,4 @@
-"""What the `torchsmith` command runs first: Ctrl-C is answered while modules are imported too.
+"""What the `torchsmith` command runs first: Ctrl-C is answered once modules are imported, too.
 
 Before this module Python itself starts, and prints a traceback for a Ctrl-C in its `site`.
 """
@@ -20,8 +20,11 @@ except KeyboardInterrupt:
 def main() -> int:
     """Run the command and return its exit status."""
     try:
+        # Within an import Python may run a callback, where an exception would be printed and lost.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         from torchsmith import cli
 
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         return cli.main()
     except KeyboardInterrupt:
         return _interrupted()
