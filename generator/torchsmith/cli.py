@@ -18,6 +18,19 @@ from torchsmith.errors import InputError, refusal, undecodable
 MAINTENANCE = ("smoke",)
 """Commands for maintainers of a template, listed under their own heading."""
 
+OF_A_REPOSITORY = (
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_DIR",
+    "GIT_INDEX_FILE",
+    "GIT_NAMESPACE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",
+    "GIT_SHALLOW_FILE",
+    "GIT_WORK_TREE",
+)
+"""What git tells its hooks, of one repository; a command works with several."""
+
 
 class Commands(TyperGroup):
     """The commands of a project first, then those of a template."""
@@ -77,20 +90,6 @@ app.command(cls=Command)(doctor.doctor)
 app.add_typer(device.app, name="device")
 app.add_typer(op.app, name="op")
 app.command(name="smoke", cls=Command, context_settings=smoke.SETTINGS)(smoke.smoke)
-
-
-OF_A_REPOSITORY = (
-    *(
-        "GIT_DIR",
-        "GIT_WORK_TREE",
-        "GIT_INDEX_FILE",
-        "GIT_PREFIX",
-        "GIT_COMMON_DIR",
-        "GIT_NAMESPACE",
-    ),
-    *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_SHALLOW_FILE"),
-)
-"""What git tells its hooks, of one repository; a command works with several."""
 
 
 def main() -> int:

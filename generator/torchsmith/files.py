@@ -50,7 +50,8 @@ def swap(
     with _alone(stage.parent):
         _recover(stage)
         _require_no_links(root, [*write, *delete])
-        _require_no_lock(stage.parent / "index.lock")
+        if stage.parent != root:  # it is git's folder
+            _require_no_lock(stage.parent / "index.lock")
         _swap(root, source, stage, write, delete, last)
 
 
@@ -81,15 +82,15 @@ def _swap(
 ) -> None:  # fmt: skip
     try:
         _copy(source, stage / "new", write)
-        replaced = [path for path in (*write, *delete) if _content(root / path) is not None]
-        _copy(root, stage / "old", replaced)
+        old = {path: _content(root / path) for path in (*write, *delete)}
+        _copy(root, stage / "old", _there(old))
         if (stage.parent / "index").exists():
             _copy(stage.parent, stage, ["index"])
         journal = {
             "root": str(root),
             "head": _head(root),
-            "old": {path: _content(root / path) for path in (*write, *delete)},
-            "new": {path: _content(stage / "new" / path) for path in (*write, *delete)},
+            "old": old,
+            "new": {path: _content(stage / "new" / path) for path in old},
         }
         (stage / "journal.part").write_text(json.dumps(journal), "utf-8")
         with _uninterrupted():
@@ -103,7 +104,7 @@ def _swap(
                 last()
                 (stage / "journal").unlink()
             except BaseException:
-                _undo(stage, json.loads((stage / "journal").read_text("utf-8")))
+                _undo(stage, journal)
                 raise
     finally:
         if not (stage / "journal").exists():
@@ -149,17 +150,21 @@ def _recover(stage: Path) -> None:
 
 
 def _undo(stage: Path, told: dict[str, Any]) -> None:
-    root = Path(told["root"])
-    replaced = [path for path, content in told["old"].items() if content is not None]
+    with suppress(FileNotFoundError):  # first: once all files are back, nothing is left to undo
+        (stage / "index").replace(stage.parent / "index")
+    root, replaced = Path(told["root"]), _there(told["old"])
     for path in told["old"].keys() - set(replaced):
         _remove(root, path)
     for path in replaced:
         if os.path.lexists(stage / "old" / path):
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (stage / "old" / path).replace(root / path)
-    with suppress(FileNotFoundError):
-        (stage / "index").replace(stage.parent / "index")
     (stage / "journal").unlink()
+
+
+def _there(contents: dict[str, str | None]) -> list[str]:
+    """The paths that have a file."""
+    return [path for path, content in contents.items() if content is not None]
 
 
 def _content(file: Path) -> str | None:

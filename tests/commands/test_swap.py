@@ -114,9 +114,10 @@ def test_a_swap_that_was_cut_off_is_undone(
 
 
 def cut_off(root: Path, source: Path) -> None:
-    """Let a swap die when it has written its first file."""
+    """Let a swap die when it has written its files and changed git's index."""
 
     def die() -> None:
+        git(root, "add", "--all")
         os.kill(os.getpid(), signal.SIGKILL)
 
     if (child := os.fork()) == 0:
@@ -134,6 +135,16 @@ def test_what_was_undone_is_said(
     assert (
         capsys.readouterr().err == f"torchsmith: a command was cut off in '{root}', and is undone\n"
     )
+
+
+@pytest.mark.parametrize("count", range(1, 25))
+def test_an_undo_that_is_cut_off_too_is_gone_on_with(root: Path, source: Path, count: int) -> None:
+    cut_off(root, source)
+    with dying(count, None), suppress(Dead):
+        recover(root)
+    recover(root)
+    assert contents(root) == BEFORE
+    assert git(root, "status", "--porcelain") == ""
 
 
 @pytest.mark.parametrize("reset", [True, False], ids=["reset", "as-it-was"])
