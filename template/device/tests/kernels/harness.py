@@ -191,6 +191,15 @@ class Device:
         self.differs |= any(result != results[0] for result in results)
         self._settle(case, promises)
 
+    def descriptor(self, name: str, **fields: Any) -> Any:
+        """A descriptor with these fields: arrays, numbers, and enumerators by their names."""
+        made = getattr(self.api, name)()
+        for field, value in fields.items():
+            if isinstance(value, str):
+                value = type(getattr(made, field))[value]
+            setattr(made, field, _argument(value))
+        return made
+
     def launch(self, case: Case, stream: Any, *arguments: Any) -> None:
         """Launches on a stream, and waits for nothing. A declared decline skips the test."""
         case = replace(case, sizes=_sizes(arguments))

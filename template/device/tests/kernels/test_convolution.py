@@ -150,10 +150,14 @@ def run(
     bias: Array | None = None,
 ) -> None:
     params = device.api.ConvolutionParams(
-        list(shape.stride), list(shape.padding), list(shape.dilation), shape.groups
+        list(shape.stride),
+        list(shape.padding),
+        list(shape.dilation),
+        shape.groups,
+        bias.view if bias is not None else None,
     )
     code = device.api.ConvolutionPass[case.op]
-    device.run(case, [out], code, params, out, a, b, more=[bias])
+    device.run(case, [out], code, out, a, b, more=[params])
 
 
 def check(

@@ -1,4 +1,4 @@
-"""out = beta * bias + alpha * (a @ b), over batches"""
+"""out = alpha * (a @ b) + beta * bias, over batches"""
 
 from __future__ import annotations
 
@@ -37,6 +37,10 @@ LARGE = [(1, 130, 300, 140), (2, 513, 129, 65)]
 DTYPES_TESTED = oracle.NUMBERS
 
 
+def params(device: Device, **fields: Any) -> Any:
+    return device.descriptor("MatmulParams", **fields)
+
+
 def product(a: Array, b: Array) -> NDArray[Any]:
     return np.asarray(oracle.wide(a.values) @ oracle.wide(b.values))
 
@@ -52,7 +56,7 @@ def check(
     a = device.integers(dtype, (batch, rows, inner), places[0], "a")
     b = device.integers(dtype, (batch, inner, columns), places[1], "b")
     out = device.array(dtype, (batch, rows, columns), places[2])
-    device.run(case, [out], out, a, b, more=[None, 1, 1])
+    device.run(case, [out], out, a, b, more=[params(device)])
     if dtype in oracle.INTEGERS:
         device.assert_exact(case, out, product(a, b))
     else:
@@ -106,7 +110,7 @@ def test_bias_is_added(
     b = device.integers(dtype, (2, 5, 3), layouts.contiguous, "b")
     bias = device.integers(dtype, (2, 4, 3), bias_place, "bias")
     out = device.array(dtype, (2, 4, 3))
-    device.run(case, [out], out, a, b, more=[bias, alpha, beta])
+    device.run(case, [out], out, a, b, more=[params(device, bias=bias, alpha=alpha, beta=beta)])
     expected = alpha * product(a, b) + beta * oracle.wide(bias.values)
     if dtype in oracle.INTEGERS:
         device.assert_exact(case, out, expected)
@@ -121,7 +125,7 @@ def test_the_bias_may_be_the_output(device: Device, dtype: str, place: layouts.P
     a = device.integers(dtype, (2, 4, 5), layouts.contiguous, "a")
     b = device.integers(dtype, (2, 5, 3), layouts.contiguous, "b")
     out = device.integers(dtype, (2, 4, 3), place, "bias")
-    device.run(case, [out], out, a, b, more=[out, 2, 3])
+    device.run(case, [out], out, a, b, more=[params(device, bias=out, alpha=2, beta=3)])
     expected = 2 * product(a, b) + 3 * oracle.wide(out.values)
     if dtype in oracle.INTEGERS:
         device.assert_exact(case, out, expected)
@@ -136,7 +140,7 @@ def test_bias_is_not_read_with_beta_0(device: Device, dtype: str) -> None:
     b = device.integers(dtype, (1, 5, 3), layouts.contiguous, "b")
     bias = device.array(dtype, (1, 4, 3), values=np.full((1, 4, 3), np.nan))
     out = device.array(dtype, (1, 4, 3))
-    device.run(case, [out], out, a, b, more=[bias, 1, 0])
+    device.run(case, [out], out, a, b, more=[params(device, bias=bias)])
     device.assert_close(case, out, product(a, b), signed_zeros=False)
 
 
@@ -148,8 +152,8 @@ def test_an_inner_size_of_0_gives_the_bias(device: Device, dtype: str, with_bias
     b = device.array(dtype, (2, 0, 4), values=np.zeros((2, 0, 4)))
     bias = device.integers(dtype, (2, 3, 4), layouts.contiguous, "bias")
     out = device.array(dtype, (2, 3, 4))
-    more = [bias, 1, 2] if with_bias else [None, 1, 1]
-    device.run(case, [out], out, a, b, more=more)
+    given = params(device, bias=bias, beta=2) if with_bias else params(device)
+    device.run(case, [out], out, a, b, more=[given])
     expected = 2 * oracle.wide(bias.values) if with_bias else np.zeros((2, 3, 4))
     if dtype in oracle.INTEGERS:
         device.assert_exact(case, out, expected)
@@ -164,7 +168,7 @@ def test_errors_of_products_stay_within_their_bound(device: Device, dtype: str) 
     a = device.array(dtype, (2, 31, 200), values=random.normal(size=(2, 31, 200)))
     b = device.array(dtype, (2, 200, 33), values=random.normal(size=(2, 200, 33)))
     out = device.array(dtype, (2, 31, 33))
-    device.run(case, [out], out, a, b, more=[None, 1, 1])
+    device.run(case, [out], out, a, b, more=[params(device)])
     expected = product(a, b)
     total = np.abs(oracle.wide(a.values)) @ np.abs(oracle.wide(b.values))
     accumulator = DTYPES["float32" if dtype in ("float16", "bfloat16") else dtype]

@@ -309,9 +309,11 @@ def test_the_bias_of_a_matmul_may_be_its_output(
     needs(api, "matmul")
     buffer = make_buffer(256)
     out, a, b = views(1, 4, 4, buffer=buffer), views(1, 4, 2), views(1, 2, 4)
-    api.matmul(stream, out, a, b, out, 1, 1)
-    behind = views(1, 4, 4, buffer=buffer, offset=16)
-    refuses(api.matmul, stream, out, a, b, behind, 1, 1, says="bias overlaps a part of out")
+    params = api.MatmulParams()
+    params.beta, params.bias = 1, out
+    api.matmul(stream, out, a, b, params)
+    params.bias = views(1, 4, 4, buffer=buffer, offset=16)
+    refuses(api.matmul, stream, out, a, b, params, says="bias overlaps a part of out")
     api.synchronize(stream)
 
 
