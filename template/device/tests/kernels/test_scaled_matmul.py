@@ -57,9 +57,7 @@ def factor(
         codes = random.integers(0, 16, shape).astype(np.uint8)
         pairs = np.moveaxis(codes, inner, -1)
         packed = np.moveaxis(pairs[..., ::2] | pairs[..., 1::2] << 4, -1, inner)
-        return Factor(
-            raw(device, dtype, np.ascontiguousarray(packed), place), PACKED[dtype][codes]
-        )
+        return Factor(raw(device, dtype, np.ascontiguousarray(packed), place), PACKED[dtype][codes])
     if dtype in FLOAT8:
         values = random.normal(size=shape).astype(getattr(ml_dtypes, dtype))
         return Factor(raw(device, dtype, values, place), values.astype(np.float64))
@@ -230,7 +228,9 @@ def test_groups(device: Device, ragged: str, dtype: str, scaled: bool) -> None:
         b_scale = rng("b", ragged).uniform(0.5, 2, (groups, 1, b_shape[2]))
         a_scale = a_scale[:1] if ragged == "rows" else a_scale
         b_scale = b_scale[:1] if ragged == "columns" else b_scale
-        scales = [device.array("float32", given.shape, values=given) for given in (a_scale, b_scale)]
+        scales = [
+            device.array("float32", given.shape, values=given) for given in (a_scale, b_scale)
+        ]
         a_scale, b_scale = (given.values.astype(float) for given in scales)
         fields |= {"scale_a": scales[0], "scale_b": scales[1]}
         fields |= {"block_a": (1, a_shape[2]), "block_b": (b_shape[1], 1)}
@@ -240,13 +240,17 @@ def test_groups(device: Device, ragged: str, dtype: str, scaled: bool) -> None:
     for group, (first, end) in enumerate(zip([0, *ENDS[:-1]], ENDS, strict=True)):
         piece = slice(first, end)
         scale_a, scale_b = (
-            np.broadcast_to(given, (len(ENDS), *given.shape[1:]))[group] for given in (a_scale, b_scale)
+            np.broadcast_to(given, (len(ENDS), *given.shape[1:]))[group]
+            for given in (a_scale, b_scale)
         )
         if ragged == "rows":
             left, right = a[0, piece] * np.broadcast_to(scale_a, (16, 1))[piece], b[group] * scale_b
             into = (0, piece)
         elif ragged == "columns":
-            left, right = a[group] * scale_a, b[0, :, piece] * np.broadcast_to(scale_b, (1, 16))[:, piece]
+            left, right = (
+                a[group] * scale_a,
+                b[0, :, piece] * np.broadcast_to(scale_b, (1, 16))[:, piece],
+            )
             into = (0, slice(None), piece)
         else:
             left, right, into = a[0, :, piece] * scale_a, b[0, piece] * scale_b, (group,)

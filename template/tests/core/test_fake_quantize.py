@@ -1,0 +1,129 @@
+"""Fake quantization and its observer, against the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+from backend import DEVICE
+from support import compare, natively, needs, sample
+
+pytestmark = needs(torch.float32, torch.int32)
+GRIDS = [(-128, 127), (0, 255), (-8, 7)]
+
+
+@pytest.fixture(autouse=True)
+def without_the_cpu() -> Iterator[None]:
+    with natively():
+        yield
+
+
+def check(function: object, *tensors: torch.Tensor) -> None:
+    """Values and gradients of the floating ones."""
+    results = []
+    for device in (DEVICE, "cpu"):
+        leaves = [
+            tensor.detach().clone().to(device).requires_grad_(tensor.is_floating_point())
+            for tensor in tensors
+        ]
+        result = function(*leaves)
+        (result * torch.arange(result.numel(), device=device).view_as(result)).sum().backward()
+        results.append([result, *(leaf.grad for leaf in leaves if leaf.grad is not None)])
+    for mine, theirs in zip(*results, strict=True):
+        assert mine.device.type == DEVICE
+        torch.testing.assert_close(mine.cpu(), theirs, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("grid", GRIDS, ids=str)
+def test_of_the_whole_tensor(grid: tuple[int, int]) -> None:
+    x = sample(5, 7, low=-9, high=9)
+    check(lambda x: torch.fake_quantize_per_tensor_affine(x, 0.1, 3, *grid), x)
+    scale, zero = torch.tensor(0.07), torch.tensor(2, dtype=torch.int32)
+    compare(lambda x, s, z: torch.fake_quantize_per_tensor_affine(x, s, z, *grid), x, scale, zero)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("grid", GRIDS, ids=str)
+def test_of_channels(grid: tuple[int, int], axis: int) -> None:
+    x = sample(3, 4, 5, low=-9, high=9)
+    scale = sample(x.size(axis), low=0.01, high=0.2)
+    zero = torch.arange(x.size(axis), dtype=torch.int32)
+    check(
+        lambda x: torch.fake_quantize_per_channel_affine(
+            x, scale.to(x.device), zero.to(x.device), axis, *grid
+        ),
+        x.transpose(0, 2).contiguous().transpose(0, 2),
+    )
+
+
+@pytest.mark.parametrize("grid", GRIDS, ids=str)
+def test_learned_scales(grid: tuple[int, int]) -> None:
+    x = sample(4, 6, low=-9, high=9)
+    one = torch.tensor([0.1]), torch.tensor([1.3])
+    check(
+        lambda x, s, z: torch._fake_quantize_learnable_per_tensor_affine(x, s, z, *grid, 0.5),
+        x,
+        *one,
+    )
+    many = sample(6, low=0.05, high=0.3), sample(6, low=0, high=3)
+    check(
+        lambda x, s, z: torch._fake_quantize_learnable_per_channel_affine(x, s, z, 1, *grid, 0.5),
+        x,
+        *many,
+    )
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+@pytest.mark.parametrize("axis", [None, 0])
+@pytest.mark.parametrize("grid", GRIDS, ids=str)
+def test_the_observer(grid: tuple[int, int], axis: int | None, symmetric: bool) -> None:
+    states = []
+    for device in (DEVICE, "cpu"):
+        count = 1 if axis is None else 4
+        low = torch.full((count,), float("inf"), device=device)
+        high = torch.full((count,), -float("inf"), device=device)
+        scale = torch.ones(count, device=device)
+        zero = torch.zeros(count, dtype=torch.int32, device=device)
+        results = []
+        for step, (observes, fakes) in enumerate([(1, 1), (1, 0), (0, 1), (1, 1)]):
+            x = sample(4, 4, low=-step - 1, high=3 * step, seed=step).to(device).requires_grad_()
+            switches = (torch.tensor([on], device=device) for on in (observes, fakes))
+            result = torch.fused_moving_avg_obs_fake_quant(
+                x,
+                *switches,
+                low,
+                high,
+                scale,
+                zero,
+                0.1,
+                *grid,
+                axis or 0,
+                axis is not None,
+                symmetric,
+            )
+            result.sum().backward()
+            results += [result, x.grad]
+        states.append([*results, low, high, scale, zero])
+    for mine, theirs in zip(*states, strict=True):
+        torch.testing.assert_close(mine.cpu(), theirs, rtol=1e-5, atol=1e-5)
+
+
+def test_quantization_aware_training() -> None:
+    from torch.ao import quantization
+
+    losses = []
+    for device in (DEVICE, "cpu"):
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 4))
+        model.qconfig = quantization.get_default_qat_qconfig("fbgemm")
+        model = quantization.prepare_qat(model.train()).to(device)
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        x, target = sample(16, 8, low=-1, high=1), sample(16, 4, low=-1, high=1, seed=1)
+        for _ in range(5):
+            loss = torch.nn.functional.mse_loss(model(x.to(device)), target.to(device))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        losses.append(loss.item())
+    assert losses[0] == pytest.approx(losses[1], rel=1e-4)
