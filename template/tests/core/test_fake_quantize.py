@@ -109,6 +109,7 @@ def test_the_observer(grid: tuple[int, int], axis: int | None, symmetric: bool) 
         torch.testing.assert_close(mine.cpu(), theirs, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore")
 def test_quantization_aware_training() -> None:
     from torch.ao import quantization
 
