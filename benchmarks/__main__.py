@@ -19,6 +19,7 @@ from benchmarks.compiling import compiling
 from benchmarks.costs import environment
 from benchmarks.features import costs
 from benchmarks.figures import STORE, Report, circumstances, show
+from benchmarks.low_precision import multiplying
 from benchmarks.page import browsing
 from maintenance import pages
 from torchsmith.template import TEMPLATE
@@ -38,6 +39,7 @@ def measure() -> Report:
         rows += built + running(full, project, scratch)
         rows += costs(full / "python", standard / "python")
         rows += compiling(full / "python", project)
+        rows += multiplying(full / "python")
     return Report(circumstances(), rows, compiled)
 
 

@@ -29,7 +29,7 @@ int version() {{ return (device::kInterfaceVersion << 16) + device::kInterfaceRe
 device::Table table;
 """
 # The first does not cross, but what it carries; the second is the table's own.
-_INTERNAL = {"Error", "Entry", "Wire", "Slice"}
+_INTERNAL = {"Error", "Entry", "Wire", "Slice", "ArrayField"}
 
 
 def frozen() -> dict[int, Abi]:

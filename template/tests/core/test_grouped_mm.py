@@ -38,13 +38,10 @@ def by_group(
     parts = []
     for group, (first, end) in enumerate(zip([0, *ends], ends, strict=False)):
         piece = slice(first, end)
-        one = {"rows": lambda: a[piece], "inner": lambda: a[:, piece]}.get(
-            ragged, lambda: a[group]
-        )()
-        two = {"columns": lambda: b[:, piece], "inner": lambda: b[piece]}.get(
-            ragged, lambda: b[group]
-        )()
-        one, two = one.double(), two.double()
+        parts_of_a = {"rows": (piece,), "inner": (slice(None), piece)}
+        parts_of_b = {"columns": (slice(None), piece), "inner": (piece,)}
+        one = a[parts_of_a.get(ragged, (group,))].double()
+        two = b[parts_of_b.get(ragged, (group,))].double()
         if scales:
             rows, columns = (scale[min(group, scale.size(0) - 1)].double() for scale in scales)
             rows = rows[piece] if ragged == "rows" else rows
