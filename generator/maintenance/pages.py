@@ -80,9 +80,9 @@ def questions_table() -> str:
 
 def dtypes_table() -> str:
     """The table of element types."""
-    rows = ["| dtype | | by default |", "|---|---|---|"]
+    rows = ["| dtype | | kernels calculate with it by default |", "|---|---|---|"]
     for name, row in catalog.dtypes().items():
-        rows.append(f"| `{name}` | {row['title']} | {'yes' if row['default'] else 'no'} |")
+        rows.append(f"| `{name}` | {row['title']} | {'yes' if row['default'] else 'no, held'} |")
     return "\n".join(rows) + "\n"
 
 

@@ -20,8 +20,16 @@ from backend import DEVICE, ENV_PREFIX, backend
 FLOATING = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 COMPLEX = (torch.complex64, torch.complex128)
-NEVER_OFFERED = torch.float8_e4m3fnuz
-"""A dtype that no answer of the template contains."""
+ABSENT = torch.bits8
+"""A dtype that no tensor of a device like this can have."""
+HELD = tuple(
+    getattr(torch, name)
+    for name in (
+        *("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu"),
+        *("float4_e2m1fn_x2", "uint16", "uint32", "uint64", "complex32", "complex128"),
+    )
+)
+"""Dtypes that tensors can have, whatever was chosen; the others that can are everyday ones."""
 
 
 def names(text: str) -> list[str]:
@@ -30,9 +38,14 @@ def names(text: str) -> list[str]:
 
 
 def supported_dtypes() -> tuple[torch.dtype, ...]:
-    """Return the dtypes that the backend was generated for."""
+    """Return the dtypes that the backend was generated to calculate with."""
     dtypes: tuple[torch.dtype, ...] = backend.supported_dtypes()
     return dtypes
+
+
+def computed_dtypes() -> list[torch.dtype]:
+    """Return those of them that the device calculates with."""
+    return [item for item in supported_dtypes() if backend.dtype_support(item) == "computed"]
 
 
 def supported(*dtypes: torch.dtype | Sequence[torch.dtype]) -> list[torch.dtype]:
@@ -42,14 +55,6 @@ def supported(*dtypes: torch.dtype | Sequence[torch.dtype]) -> list[torch.dtype]
         wanted.extend([item] if isinstance(item, torch.dtype) else item)
     offered = supported_dtypes()
     return [dtype for dtype in wanted or offered if dtype in offered]
-
-
-def unsupported_dtype() -> torch.dtype:
-    """Return a dtype that the backend was not generated for."""
-    for dtype in (torch.float64, torch.complex64, torch.float16, torch.complex128):
-        if dtype not in supported_dtypes():
-            return dtype
-    return NEVER_OFFERED
 
 
 def needs(*dtypes: torch.dtype) -> pytest.MarkDecorator:

@@ -44,7 +44,7 @@ def features(
 
 
 def dtypes(as_json: Json = False) -> None:
-    """Show the element types that a backend can have.
+    """Show the element types that a backend can calculate with; tensors can be of any other.
 
     Example: torchsmith dtypes --json
     """
@@ -64,7 +64,7 @@ def dtypes(as_json: Json = False) -> None:
         return
     chosen = {(True, True): "always", (True, False): "by default", (False, False): "on request"}
     print_table(
-        ("dtype", "what it is", "included"),
+        ("dtype", "what it is", "calculated with"),
         [(row["name"], row["title"], chosen[row["default"], row["required"]]) for row in rows],
     )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ._build import NAME
 from ._features import FEATURES
-from .legacy import DTYPES
 
 LATER: dict[str, tuple[str, ...]] = {
     "other allocators": (
@@ -35,7 +34,7 @@ INSTEAD: dict[str, str] = {
     "cudart": f"it is CUDA's library; what {NAME} has of it are functions of torch.{NAME}",
     "get_arch_list": "get_device_properties() has the architecture of a device",
     "get_sync_debug_mode": f"torch.{NAME} has no such mode; fallback_stats() counts what ran on the CPU",
-    "has_half": "ask supported_dtypes()",
+    "has_half": "ask dtype_support()",
     "host_memory_stats": "ask memory_stats(), which is of device memory",
     "max_memory_cached": "its name is max_memory_reserved",
     "memory_cached": "its name is memory_reserved",
@@ -69,8 +68,6 @@ def explain(module: str, name: str) -> str:
             return f"{text}: it comes with {feature}, in a later release of the template"
     if name in INSTEAD:
         return f"{text}: {INSTEAD[name]}"
-    if name in DTYPES:
-        return f"{text}: {NAME} was generated without {DTYPES[name]}"
     if name.endswith("Storage"):
         return f"{text}: PyTorch gives typed storages up; use torch.UntypedStorage(size, device={NAME!r})"
     return text

@@ -10,7 +10,7 @@ from __future__ import annotations
 import torch
 
 from ._build import NAME
-from .devices import supported_dtypes
+from .devices import dtype_support
 
 __all__ = [
     "get_amp_supported_dtype",
@@ -22,8 +22,9 @@ __all__ = [
 
 
 def get_amp_supported_dtype() -> list[torch.dtype]:
-    """Return the dtypes that autocast can cast to: of the backend's, those of 16 bits."""
-    return [dtype for dtype in (torch.float16, torch.bfloat16) if dtype in supported_dtypes()]
+    """Return the dtypes that autocast can cast to: those of 16 bits that are computed."""
+    lower = (torch.float16, torch.bfloat16)
+    return [dtype for dtype in lower if dtype_support(dtype) == "computed"]
 
 
 def is_autocast_enabled() -> bool:

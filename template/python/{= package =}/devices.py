@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias, cast
+import functools
+from typing import Literal, TypeAlias, cast
 
 import torch
 
@@ -15,6 +16,7 @@ __all__ = [
     "device",
     "device_count",
     "device_of",
+    "dtype_support",
     "get_device_capability",
     "get_device_name",
     "get_device_properties",
@@ -135,8 +137,8 @@ def get_device_capability(device: DeviceLike = None) -> tuple[int, int]:
     """Return the version of the device's architecture, as ``torch.cuda.get_device_capability`` does.
 
     It is ``(0, 0)`` where the device library gives none. What
-    ``torch.accelerator.get_device_capability`` says is something else: the dtypes that a tensor on
-    the device can have, which are :func:`supported_dtypes` here.
+    ``torch.accelerator.get_device_capability`` says is something else: the dtypes that the device
+    calculates with, see :func:`dtype_support`.
     """
     properties = get_device_properties(device)
     return properties.major, properties.minor
@@ -148,17 +150,47 @@ def can_device_access_peer(device: DeviceLike, peer_device: DeviceLike) -> bool:
 
 
 def supported_dtypes() -> tuple[torch.dtype, ...]:
-    """Return the dtypes that this backend was generated for."""
+    """Return the dtypes that this backend was generated to calculate with.
+
+    A device may calculate with fewer, and tensors can be of more: :func:`dtype_support` says so.
+    Does not start the runtime.
+    """
     return tuple(cast("torch.dtype", getattr(torch, name)) for name in _C.supported_dtypes())
 
 
+DTypeSupport: TypeAlias = Literal["computed", "held", "absent"]
+
+
+def dtype_support(dtype: torch.dtype, device: DeviceLike = None) -> DTypeSupport:
+    """Return what ``dtype`` is to ``device``: "computed", "held" or "absent".
+
+    Kernels calculate with a computed dtype. Tensors of a held one can be made, moved, indexed,
+    converted, printed and saved; operators that calculate run on the CPU, which counts as a
+    fallback, or raise what they raise there. There are no tensors of an absent one.
+
+    Narrow formats that are held, float8 and packed 4-bit numbers, are computed nevertheless by
+    operators that are made for them, such as products of scaled matrices, where the device has them.
+    """
+    # No device is needed to know what the backend was generated with.
+    index = device_index(device) if is_available() else 0
+    name = str(dtype).removeprefix("torch.")
+    if name in _computed(index):
+        return "computed"
+    return "held" if name in _C.held_dtypes() else "absent"
+
+
+@functools.cache
+def _computed(index: int) -> tuple[str, ...]:
+    return tuple(_C.computed_dtypes(index))
+
+
 def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """Return whether tensors can be of ``torch.bfloat16``.
+    """Return whether the current device calculates with ``torch.bfloat16``.
 
     Args:
         including_emulation: taken for the sake of ``torch.cuda``; nothing is emulated.
     """
-    return torch.bfloat16 in supported_dtypes()
+    return dtype_support(torch.bfloat16) == "computed"
 
 
 def is_tf32_supported() -> bool:

@@ -1,7 +1,7 @@
 """The tensor types of old PyTorch code: ``torch.<name>.FloatTensor`` and its relatives.
 
 PyTorch makes such types for CPU and CUDA only. New code writes ``dtype=`` and ``device=`` instead.
-There is one for each dtype of this backend that ever had one.
+There is one for each dtype that ever had one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from typing import Any
 import torch
 
 from ._build import NAME
-from .devices import supported_dtypes
 
 DTYPES = {
     "BFloat16Tensor": torch.bfloat16,
@@ -53,7 +52,7 @@ def _make(name: str, dtype: torch.dtype) -> LegacyTensorType:
     return LegacyTensorType(f"torch.{NAME}.{name}", (), body)
 
 
-_TYPES = {name: _make(name, dtype) for name, dtype in DTYPES.items() if dtype in supported_dtypes()}
+_TYPES = {name: _make(name, dtype) for name, dtype in DTYPES.items()}
 globals().update(_TYPES)
 
 __all__ = [*_TYPES]

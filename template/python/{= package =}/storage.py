@@ -22,14 +22,14 @@ import torch
 from . import _C
 from ._build import NAME
 from ._patching import is_wanted
-from .devices import supported_dtypes
 
 __all__ = ["StorageLayout", "set_storage_layout", "storage_layout"]
 
 
 def _unsupported_dtypes() -> list[torch.dtype]:
     known = dict.fromkeys(item for item in vars(torch).values() if isinstance(item, torch.dtype))
-    return [dtype for dtype in known if dtype not in supported_dtypes()]
+    held = _C.held_dtypes()
+    return [dtype for dtype in known if str(dtype).removeprefix("torch.") not in held]
 
 
 PATCHES = ("storage_layouts", "dlpack_export")

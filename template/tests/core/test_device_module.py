@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE, backend
-from support import names, needs, needs_two_devices, supported_dtypes
+from support import computed_dtypes, names, needs, needs_two_devices
 
 LAST = backend.device_count() - 1
 
@@ -204,9 +204,7 @@ def test_device_properties_describe_the_device() -> None:
 def test_capability_is_a_version_here_and_the_dtypes_for_the_accelerator() -> None:
     properties = backend.get_device_properties()
     assert backend.get_device_capability() == (properties.major, properties.minor) >= (0, 0)
-    assert torch.accelerator.get_device_capability() == {
-        "supported_dtypes": set(supported_dtypes())
-    }
+    assert torch.accelerator.get_device_capability() == {"supported_dtypes": set(computed_dtypes())}
 
 
 def test_peer_access_is_answered_for_every_pair() -> None:

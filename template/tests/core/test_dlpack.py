@@ -10,7 +10,7 @@ import numpy
 import pytest
 import torch
 from backend import DEVICE, backend
-from support import assert_same, needs, sample, supported, unsupported_dtype
+from support import assert_same, needs, sample, supported
 from torch.utils.dlpack import DLDeviceType, to_dlpack
 
 LAST = torch.device(DEVICE, backend.device_count() - 1)
@@ -217,16 +217,6 @@ def test_memory_of_another_device_is_refused() -> None:
     tensor = torch.arange(8.0, device=f"{DEVICE}:1")
     with pytest.raises(RuntimeError, match=f"not memory of {DEVICE}:0"):
         torch.from_dlpack(capsule(tensor, device_id=0))
-
-
-@needs(torch.float32)
-def test_a_dtype_that_was_not_chosen_is_refused() -> None:
-    dtype = unsupported_dtype()
-    if dtype.itemsize == 1:
-        pytest.skip("DLPack has no plain code for the dtype that is left")
-    tensor = torch.arange(8.0, device=DEVICE)
-    with pytest.raises(TypeError, match=f"{DEVICE} does not support {dtype}"):
-        torch.from_dlpack(capsule(tensor, [1], dtype=dtype))
 
 
 @needs(torch.float32)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE, backend
-from support import needs, needs_two_devices, supported, unsupported_dtype
+from support import needs, needs_two_devices, supported
 
 BYTES = [1, 2, 3, 250, 0, 7, 8, 9]
 
@@ -267,13 +267,9 @@ def test_a_typed_storage_that_is_there_already_is_not_copied() -> None:
         assert move(storage, 1).device == torch.device(DEVICE, 1)
 
 
-@pytest.mark.skipif(
-    unsupported_dtype() not in torch.storage._dtype_to_storage_type_map(),
-    reason="every dtype that a typed storage can have is supported",
-)
-def test_typed_storages_of_an_unsupported_dtype_are_refused() -> None:
-    dtype = unsupported_dtype()
-    storage = typed(dtype)
+@pytest.mark.parametrize("dtype", [torch.quint8, torch.qint32], ids=str)
+def test_typed_storages_of_an_absent_dtype_are_refused(dtype: torch.dtype) -> None:
+    storage = torch.TypedStorage(4, dtype=dtype)
     with pytest.raises(RuntimeError) as error:
         move(storage)
     assert str(error.value) == (

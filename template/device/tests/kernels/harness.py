@@ -8,20 +8,12 @@ from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import pytest
 from kernels import layouts, oracle, tolerances
+from kernels.element_types import DTYPES, STORED
 from kernels.support import Case, Outcome, Support
 from numpy.typing import NDArray
-
-DTYPES: dict[str, np.dtype[Any]] = {
-    name: np.dtype(getattr(ml_dtypes, name, None) or name)
-    for name in (
-        *("bool", "uint8", "int8", "int16", "int32", "int64"),
-        *("float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
-    )
-}
 
 # Whether the same arguments must give the same bits; what support.toml calls it.
 FREE, DETERMINISTIC = "free", "deterministic"
@@ -49,11 +41,11 @@ class Array:
         self.placement = place(shape)
         # All bits set: NaN, -1 or an impossible bool, so that an element nobody wrote is noticed.
         self.storage = np.frombuffer(
-            bytearray(b"\xff" * (self.placement.extent * DTYPES[dtype].itemsize)), DTYPES[dtype]
+            bytearray(b"\xff" * (self.placement.extent * STORED[dtype].itemsize)), STORED[dtype]
         )
         self.buffer = api.Buffer(0, self.storage.nbytes)
         self.view = self.buffer.view(
-            self.placement.offset * DTYPES[dtype].itemsize,
+            self.placement.offset * STORED[dtype].itemsize,
             api.DType[dtype],
             list(shape),
             list(self.placement.strides),
@@ -66,11 +58,10 @@ class Array:
             self.buffer.write(self.storage.view(np.uint8))
 
     def _strided(self, storage: NDArray[Any]) -> NDArray[Any]:
-        return np.lib.stride_tricks.as_strided(
-            storage[self.placement.offset :],
-            self.shape,
-            [stride * storage.itemsize for stride in self.placement.strides],
-        )
+        size = storage.itemsize  # as_strided knows no types that are not numpy's own
+        strides = [stride * size for stride in self.placement.strides]
+        memory = storage.view(np.uint8).data
+        return np.ndarray(self.shape, storage.dtype, memory, self.placement.offset * size, strides)
 
     def set(self, values: NDArray[Any]) -> Array:
         """Sets the elements. Where several share their memory, the first one's value counts."""
@@ -139,7 +130,7 @@ class Device:
         if values is None:
             return array
         with np.errstate(all="ignore"):
-            return array.set(np.asarray(values).astype(DTYPES[dtype]))
+            return array.set(np.asarray(values).astype(STORED[dtype]))
 
     def integers(
         self, dtype: str, shape: tuple[int, ...], place: layouts.Placer, *key: object

@@ -19,17 +19,32 @@ DTYPES = {
     **{"int64": "i64", "float16": "f16", "bfloat16": "bf16", "float32": "f32"},
     **{"float64": "f64", "complex64": "c64", "complex128": "c128"},
 }
+# Those that are mostly held: a table of their own.
+HELD = {
+    **{"uint16": "u16", "uint32": "u32", "uint64": "u64", "complex32": "c32"},
+    **{"float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2", "float8_e4m3fnuz": "e4m3z"},
+    **{"float8_e5m2fnuz": "e5m2z", "float8_e8m0fnu": "e8m0", "float4_e2m1fn_x2": "f4x2"},
+    **{"int4x2": "i4x2"},
+}
 
 
 def matrix(outcomes: Iterable[Outcome]) -> list[str]:
-    """Lines of a table of families and element types."""
+    """Lines of a table of families and element types, and of one of the types that few take."""
     cells: dict[str, dict[str, list[Outcome]]] = defaultdict(lambda: defaultdict(list))
     for outcome in outcomes:
         cells[outcome.case.family][outcome.case.dtype].append(outcome)
-    lines = [f"{'':<20}" + "".join(f"{name:>5}" for name in DTYPES.values())]
+    lines = _table(cells, DTYPES, 5)
+    held = {family: row for family, row in cells.items() if any(dtype in HELD for dtype in row)}
+    return lines + (["", *_table(held, HELD, 6)] if held else [])
+
+
+def _table(
+    cells: dict[str, dict[str, list[Outcome]]], columns: dict[str, str], width: int
+) -> list[str]:
+    lines = [f"{'':<20}" + "".join(f"{name:>{width}}" for name in columns.values())]
     for family, row in sorted(cells.items()):
-        words = [_word(row[dtype]) if dtype in row else "" for dtype in DTYPES]
-        lines.append((f"{family:<20}" + "".join(f"{word:>5}" for word in words)).rstrip())
+        words = [_word(row[dtype]) if dtype in row else "" for dtype in columns]
+        lines.append((f"{family:<20}" + "".join(f"{word:>{width}}" for word in words)).rstrip())
     return lines
 
 

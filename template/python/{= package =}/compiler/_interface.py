@@ -84,7 +84,7 @@ class Interface(DeviceInterface):
 
     @classmethod
     def is_dtype_supported(cls, dtype: torch.dtype, including_emulation: bool = False) -> bool:
-        return dtype in devices.supported_dtypes()
+        return devices.dtype_support(dtype) == "computed"
 
 
 def register() -> None:

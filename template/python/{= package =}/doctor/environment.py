@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from .. import _C
 from .. import __name__ as package
 from .. import __path__ as folders
 from .._build import INTERFACE_VERSION, NAME, TORCH_VERSION
@@ -28,12 +29,18 @@ def environment() -> dict[str, str]:
         "features": ", ".join(with_them) or "none",
         "device layers": ", ".join(backend.device_layers()) or "none",
         "element types": ", ".join(str(dtype)[6:] for dtype in backend.supported_dtypes()),
+        "held element types": ", ".join(_held_names(backend)),
         "torch": f"{torch.__version__}, built against {TORCH_VERSION}",
         "C++ ABI": f"_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}",
         "numpy": version("numpy"),
         "python": platform.python_version(),
         "system": platform.platform(),
     }
+
+
+def _held_names(backend: Any) -> list[str]:
+    chosen = [str(dtype)[6:] for dtype in backend.supported_dtypes()]
+    return [name for name in _C.held_dtypes() if name not in chosen]
 
 
 def devices() -> list[dict[str, object]]:
@@ -50,6 +57,7 @@ def _device(index: int) -> dict[str, object]:
         return {"error": str(error)}
     names = [name for name in dir(type(properties)) if not name.startswith("_")]
     others = {name: getattr(properties, name) for name in names if name not in ("name", "uuid")}
+    others["computed_dtypes"] = ", ".join(_C.computed_dtypes(index))
     known = {"name": properties.name, "uuid": properties.uuid.hex(), "free_memory": free}
     return {**known, **others}
 

@@ -1,0 +1,249 @@
+"""Dtypes with which nothing calculates: tensors of them are made, moved and converted as the CPU's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from backend import DEVICE, ENV_PREFIX, backend
+from held import (
+    BITS,
+    FLOAT8,
+    PACKED,
+    SATURATES,
+    Function,
+    assert_same_bits,
+    attempt,
+    bits,
+    compare,
+    every_type,
+    every_view,
+    numbers,
+    patterns,
+    views,
+)
+from support import ABSENT, natively, run_python, supported_dtypes
+
+# --- What a type is ---
+
+
+@every_type
+def test_each_type_is_computed_or_held(dtype: torch.dtype) -> None:
+    expected = "computed" if dtype in supported_dtypes() else "held"
+    for index in range(backend.device_count()):
+        assert backend.dtype_support(dtype, index) == expected
+
+
+def test_a_type_without_a_device_type_is_absent() -> None:
+    for dtype in (ABSENT, torch.quint8):
+        assert backend.dtype_support(dtype) == "absent"
+    with pytest.raises(TypeError, match=f"{DEVICE} does not support {ABSENT}"):
+        torch.empty(2, dtype=ABSENT, device=DEVICE)
+
+
+def test_the_device_may_calculate_with_fewer_types_than_the_project() -> None:
+    if "simulator" not in backend.get_device_name(0):
+        pytest.skip("another device cannot be told what it is")
+    code = f"""
+        import torch
+        backend = torch.{DEVICE}
+        assert backend.dtype_support(torch.float32) == "computed"
+        assert backend.dtype_support(torch.int64) == "computed"
+        assert backend.dtype_support(torch.int32) == "held"
+        known = torch.accelerator.get_device_capability()["supported_dtypes"]
+        assert known == {{torch.bool, torch.int64, torch.float32}}, known
+        x = torch.arange(4, dtype=torch.int32).to("{DEVICE}")
+        backend.reset_fallback_stats()
+        assert torch.stack([x, x])[:, 1:].flip(1).tolist() == [[3, 2, 1]] * 2
+        assert x.to(torch.float32).add(1).tolist() == [1, 2, 3, 4]
+        assert torch.full((2,), -7, dtype=torch.int32, device="{DEVICE}").tolist() == [-7, -7]
+        assert backend.fallback_stats() == {{}}, backend.fallback_stats()
+        assert (x + 1).tolist() == [1, 2, 3, 4]
+        (record,) = backend.fallback_stats().values()
+        assert "this device calculates without int32" in str(record.reasons), record
+    """
+    environment = {
+        f"{ENV_PREFIX}_SIMULATOR_DTYPES": "float32",
+        f"{ENV_PREFIX}_FALLBACK": "silent",
+    }
+    run_python(code, environment)
+
+
+# --- Making tensors ---
+
+FACTORIES: dict[str, Callable[[torch.dtype, str], Any]] = {
+    "empty": lambda dtype, device: torch.empty(3, dtype=dtype, device=device).shape,
+    "zeros": lambda dtype, device: torch.zeros(2, 3, dtype=dtype, device=device),
+    "ones": lambda dtype, device: torch.ones(3, dtype=dtype, device=device),
+    "full": lambda dtype, device: torch.full((2, 2), 5.5, dtype=dtype, device=device),
+    "one element": lambda dtype, device: torch.full((1,), 3, dtype=dtype, device=device),
+    "no elements": lambda dtype, device: torch.full((0,), 3, dtype=dtype, device=device),
+    "too much": lambda dtype, device: torch.full((2,), 1e30, dtype=dtype, device=device),
+    "negative": lambda dtype, device: torch.full((2,), -2, dtype=dtype, device=device),
+    "complex": lambda dtype, device: torch.full((2,), 1 + 2j, dtype=dtype, device=device),
+    "tensor": lambda dtype, device: torch.tensor([[1, 2], [3, 4]], dtype=dtype, device=device),
+    "eye": lambda dtype, device: torch.eye(3, dtype=dtype, device=device),
+    "new_zeros": lambda dtype, device: torch.ones(1, device=device).new_zeros(2, dtype=dtype),
+    "strided": lambda dtype, device: torch.empty_strided(
+        (2, 3), (1, 2), dtype=dtype, device=device
+    ).stride(),
+}
+
+
+@pytest.mark.parametrize("name", FACTORIES)
+@every_type
+def test_factories(dtype: torch.dtype, name: str) -> None:
+    make = FACTORIES[name]
+    expected = attempt(lambda _: make(dtype, "cpu"), torch.empty(0))
+    actual = attempt(lambda _: make(dtype, DEVICE), torch.empty(0))
+    if isinstance(expected, Exception):
+        assert "not implemented for" in str(expected) or isinstance(actual, Exception)
+    if isinstance(expected, Exception) and isinstance(actual, Exception):
+        assert type(actual) is type(expected), (actual, expected)
+    elif not isinstance(expected, Exception):
+        assert_same_bits(actual, expected)
+
+
+# --- Moving elements ---
+
+MOVES: dict[str, Function] = {
+    "clone": lambda x: x.clone(),
+    "contiguous": lambda x: x.contiguous(),
+    "reshape": lambda x: x.reshape(-1),
+    "transpose": lambda x: x.t().contiguous() if x.dim() == 2 else x.clone(),
+    "repeat": lambda x: x.repeat(*[2] * x.dim()),
+    "stack": lambda x: torch.stack([x, x], -1),
+    "cat": lambda x: torch.cat([x, x]),
+    "zero_": lambda x: x.clone().zero_(),
+    "copy_": lambda x: torch.zeros_like(x, memory_format=torch.contiguous_format).copy_(x),
+    "roll": lambda x: x.roll(1, 0) if x.dim() else x.clone(),
+    "split": lambda x: [part.clone() for part in x.split(2)] if x.dim() else x.clone(),
+    "unfold": lambda x: x.unfold(0, 2, 1).contiguous() if x.dim() and x.size(0) > 1 else x.clone(),
+    "where": lambda x: torch.where(torch.ones_like(x, dtype=torch.bool), x, x),
+}
+
+
+@pytest.mark.parametrize("name", MOVES)
+@every_view
+@every_type
+def test_moves_are_native_and_exact(dtype: torch.dtype, layout: str, name: str) -> None:
+    compare(MOVES[name], views(dtype)[layout], native=True)
+
+
+INDEXING: dict[str, Function] = {
+    "int": lambda x: x[1],
+    "slice": lambda x: x[1:, ::2].clone(),
+    "index": lambda x: x[torch.tensor([2, 0, 2], device=x.device)],
+    "two indices": lambda x: x[
+        torch.tensor([2, 0], device=x.device), torch.tensor([1, 3], device=x.device)
+    ],
+    "mask": lambda x: x[torch.tensor([True, False, True, True], device=x.device)],
+    "masked_select": lambda x: x.masked_select(
+        torch.tensor([True, False, True, False, True, True], device=x.device)
+    ),
+    "index_select": lambda x: x.index_select(1, torch.tensor([5, 0], device=x.device)),
+    "int32 index": lambda x: x.index_select(
+        0, torch.tensor([3, 0], dtype=torch.int32, device=x.device)
+    ),
+    "gather": lambda x: x.gather(1, torch.tensor([[0, 5], [1, 1]], device=x.device)),
+    "take": lambda x: x.take(torch.tensor([7, 0], device=x.device)),
+    "index_put": lambda x: x.clone().index_put_((torch.tensor([1, 3], device=x.device),), x[:2]),
+    "assignment": lambda x: _assign(x),
+    "scatter": lambda x: x.clone().scatter_(
+        1, torch.tensor([[0], [3]], device=x.device), x[:2, :1].clone()
+    ),
+    "index_copy": lambda x: x.clone().index_copy_(0, torch.tensor([2], device=x.device), x[:1]),
+    "embedding": lambda x: torch.nn.functional.embedding(
+        torch.tensor([[1, 3]], device=x.device), x
+    ),
+    "flip": lambda x: x.flip(0, 1),
+    "tril": lambda x: x.tril(),
+    "pad": lambda x: torch.nn.functional.pad(x, (1, 1)),
+    "repeat_interleave": lambda x: x.repeat_interleave(2, 0),
+}
+
+
+def _assign(x: torch.Tensor) -> torch.Tensor:
+    result = x.clone()
+    result[1:3, 2] = x[0, 0]
+    result[torch.tensor([0, 3], device=x.device)] = x[1]
+    return result
+
+
+@pytest.mark.parametrize("name", INDEXING)
+@pytest.mark.parametrize("layout", ["contiguous", "transposed", "gaps", "expanded"])
+@every_type
+def test_indexing(dtype: torch.dtype, layout: str, name: str) -> None:
+    compare(INDEXING[name], views(dtype)[layout], native=name not in ("pad", "repeat_interleave"))
+
+
+@pytest.mark.parametrize("name", ["flip", "gather", "scatter", "index_copy", "take", "tril"])
+@every_type
+def test_what_only_moves_needs_no_kernel_of_the_cpus(dtype: torch.dtype, name: str) -> None:
+    """The CPU lacks some of these for narrow types; as integers they are the same."""
+    values = patterns(dtype, 4, 6)
+    whole = values.view(BITS[dtype.itemsize]) if dtype.itemsize < 16 else values
+    with natively():
+        actual = INDEXING[name](values.to(DEVICE))
+    assert torch.equal(bits(actual), bits(INDEXING[name](whole)))
+
+
+# --- Conversions ---
+
+OTHERS = (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int32, torch.uint8)
+
+
+@pytest.mark.parametrize("other", [*OTHERS, torch.bool, torch.complex64], ids=str)
+@every_type
+def test_conversions_from(dtype: torch.dtype, other: torch.dtype) -> None:
+    whole = other in (torch.int32, torch.uint8)
+    # What no integer can hold differs from one processor to the next.
+    small = dtype is not PACKED and (whole or dtype in (torch.uint32, torch.uint64))
+    values = numbers(dtype, 3, 5) if small else patterns(dtype, 3, 5)
+    compare(lambda x: x.to(other), values)
+    compare(lambda x: x.t().to(other), values)
+
+
+@pytest.mark.parametrize("other", OTHERS, ids=str)
+@every_type
+def test_conversions_to(dtype: torch.dtype, other: torch.dtype) -> None:
+    values = numbers(other, 5, 3)
+    compare(lambda x: x.to(dtype), values)
+    compare(lambda x: x.t().to(dtype), values)
+    compare(lambda x: torch.zeros_like(x, dtype=dtype).copy_(x), values)
+
+
+@pytest.mark.parametrize("other", FLOAT8, ids=str)
+@pytest.mark.parametrize("dtype", FLOAT8, ids=str)
+def test_float8_to_float8(dtype: torch.dtype, other: torch.dtype) -> None:
+    every = torch.arange(256, dtype=torch.uint8).view(dtype)
+    if other is torch.float8_e4m3fn and not SATURATES:
+        every = every[every.to(torch.float32).abs() < 448]
+    compare(lambda x: x.to(other), every)
+
+
+@pytest.mark.parametrize("dtype", FLOAT8, ids=str)
+def test_float8_rounds_as_the_cpu_does(dtype: torch.dtype) -> None:
+    every = torch.arange(256, dtype=torch.uint8).view(dtype).to(torch.float32)
+    finite = every[every.isfinite()].unique()
+    between = (finite[1:] + finite[:-1]) / 2
+    near = torch.cat([between, between.nextafter(finite[1:]), between.nextafter(finite[:-1])])
+    edges = torch.tensor([0.0, -0.0, float("inf"), -float("inf"), float("nan"), 1e-45, -1e-45])
+    large = finite.abs().max() * torch.tensor([1.01, 1.05, 1.1, 1.25, 1.5, 2, -1.1, -1.5])
+    if dtype is torch.float8_e4m3fn and not SATURATES:
+        large, edges = large[:1], edges[edges.isfinite()]
+    compare(lambda x: x.to(dtype), torch.cat([every, near, edges, large]))
+    compare(lambda x: x.to(dtype), torch.cat([every, near, edges]).to(torch.float64))
+    compare(lambda x: x.to(dtype), torch.cat([near, edges]).to(torch.bfloat16))
+
+
+@every_type
+def test_views_of_another_dtype(dtype: torch.dtype) -> None:
+    values = patterns(dtype, 4, 8)
+    compare(lambda x: x.view(BITS[x.itemsize]), values, native=True)
+    compare(lambda x: x.view(torch.uint8), values, native=True)
+    if dtype.is_complex:
+        compare(torch.view_as_real, values, native=True)
+        compare(lambda x: torch.view_as_complex(torch.view_as_real(x)), values, native=True)
