@@ -1,5 +1,5 @@
 # The simulator's kernels are the reference kernels, run by its streams. OpenBLAS is optional and comes from the Python
-# package scipy-openblas32; without it a plain kernel multiplies matrices.
+# package scipy-openblas32; without it a plain kernel multiplies matrices, and linear algebra is declined.
 file(GLOB reference_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/reference/*.cpp")
 target_sources(${DEVICE_TARGET} PRIVATE ${reference_sources})
 
@@ -16,6 +16,8 @@ if(NOT DEFINED CMAKE_UNITY_BUILD)
       set_source_files_properties("${source}" PROPERTIES UNITY_GROUP reference_unary)
     elseif(name MATCHES "^(binary|ternary)")
       set_source_files_properties("${source}" PROPERTIES UNITY_GROUP reference_binary)
+    elseif(name MATCHES "^(fft|linalg)")
+      set_source_files_properties("${source}" PROPERTIES UNITY_GROUP reference_linalg)
     else()
       set_source_files_properties("${source}" PROPERTIES UNITY_GROUP reference_rest)
     endif()
@@ -31,12 +33,13 @@ execute_process(
   OUTPUT_VARIABLE openblas OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET
   RESULT_VARIABLE openblas_missing)
 if(openblas_missing)
-  message(STATUS "OpenBLAS: not found (pip install scipy-openblas32 makes matmul faster)")
+  message(STATUS "OpenBLAS: not found (pip install scipy-openblas32 makes matmul faster and linear algebra native)")
 else()
   list(GET openblas 0 openblas_include)
   list(GET openblas 1 openblas_lib)
   message(STATUS "OpenBLAS: ${openblas_lib}")
-  set_source_files_properties("${CMAKE_CURRENT_LIST_DIR}/kernels/gemms.cpp" PROPERTIES
+  set_source_files_properties(
+    "${CMAKE_CURRENT_LIST_DIR}/kernels/gemms.cpp" "${CMAKE_CURRENT_LIST_DIR}/kernels/lapack.cpp" PROPERTIES
     COMPILE_DEFINITIONS HAVE_OPENBLAS
     INCLUDE_DIRECTORIES "${openblas_include}")
   target_link_libraries(${DEVICE_TARGET} PRIVATE "${openblas_lib}/libscipy_openblas.so")

@@ -1,0 +1,343 @@
+"""Factors of matrices, what they are good for, eigenvalues and singular values.
+
+Decompositions are judged by what they make of their matrix again, as signs and phases are free.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from kernels import layouts
+from kernels.harness import DTYPES, Array, Device, rng
+from kernels.support import Case
+from numpy.typing import NDArray
+
+REAL = {
+    "float32": "float32",
+    "float64": "float64",
+    "complex64": "float32",
+    "complex128": "float64",
+}
+COMPLEX = {"float32": "complex64", "float64": "complex128"}
+TYPES = tuple(REAL)
+SHAPES = [(1, 1), (3, 5), (5, 3), (6, 6), (40, 23), (23, 40), (65, 65)]
+SIZES = [1, 2, 7, 33, 65]
+BATCH = 3
+
+
+def columns_first(shape: tuple[int, ...]) -> layouts.Placement:
+    """Each matrix column after column, as LAPACK takes it."""
+    batch, rows, columns = shape
+    return layouts.Placement.of(shape, (rows * columns, 1, rows))
+
+
+def wide_columns(shape: tuple[int, ...]) -> layouts.Placement:
+    """Columns that are longer than needed."""
+    batch, rows, columns = shape
+    return layouts.Placement.of(shape, ((rows + 3) * columns, 1, rows + 3), offset=2)
+
+
+PLACES = [layouts.contiguous, columns_first, wide_columns, layouts.stepped]
+
+
+def random_matrices(dtype: str, *shape: int) -> NDArray[Any]:
+    random = rng("linalg", dtype, shape)
+    values = random.uniform(-1, 1, shape)
+    if dtype.startswith("complex"):
+        values = values + 1j * random.uniform(-1, 1, shape)
+    return np.asarray(values).astype(DTYPES[dtype])
+
+
+def hermitian(dtype: str, size: int, definite: bool = True) -> NDArray[Any]:
+    values = random_matrices(dtype, BATCH, size, size)
+    both = values + adjoint(values)
+    return np.asarray(both + (2 * size * np.eye(size, dtype=values.dtype) if definite else 0))
+
+
+def adjoint(values: NDArray[Any]) -> NDArray[Any]:
+    return np.conj(np.swapaxes(values, -1, -2))
+
+
+def wide(array: Array) -> NDArray[Any]:
+    return np.asarray(array.read()).astype(np.complex128)
+
+
+def assert_near(case: Case, got: NDArray[Any], expected: NDArray[Any]) -> None:
+    """All but for roundings of the element type, which grow with the size of the matrices."""
+    size = max(got.shape[-2:]) * (1 + np.abs(expected).max())
+    limit = 20 * np.finfo(DTYPES[REAL[case.dtype]]).eps * size
+    assert np.abs(got - expected).max() <= limit, case
+
+
+def case_of(family: str, dtype: str, place: layouts.Placer, op: str = "-") -> Case:
+    return Case(family, op, dtype, place.__name__)
+
+
+def info_of(device: Device) -> Array:
+    return device.array("int32", (BATCH,))
+
+
+def in_and_out(
+    device: Device, dtype: str, values: NDArray[Any], place: layouts.Placer, in_place: bool
+) -> tuple[Array, Array]:
+    source = device.array(dtype, values.shape, place, values)
+    return source, source if in_place else device.array(dtype, values.shape, place)
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("dtype", TYPES)
+def test_cholesky(
+    device: Device, dtype: str, size: int, upper: bool, place: layouts.Placer, in_place: bool
+) -> None:
+    matrices = hermitian(dtype, size)
+    # What is in the other triangle does not count.
+    noise = random_matrices(dtype, BATCH, size, size)
+    given = (
+        np.triu(matrices) + np.tril(noise, -1) if upper else np.tril(matrices) + np.triu(noise, 1)
+    )
+    source, out = in_and_out(device, dtype, given, place, in_place)
+    info = info_of(device)
+    case = case_of("cholesky", dtype, place, "upper" if upper else "lower")
+    device.run(case, [out, info], upper, out, info, source)
+    factor = wide(out)
+    other = np.tril(factor, -1) if upper else np.triu(factor, 1)
+    assert (other == 0).all()
+    product = adjoint(factor) @ factor if upper else factor @ adjoint(factor)
+    assert_near(case, product, matrices)
+    assert (info.read() == 0).all()
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_a_matrix_without_cholesky_factor_says_so_and_leaves_the_others_alone(
+    device: Device, dtype: str
+) -> None:
+    matrices = hermitian(dtype, 5)
+    matrices[1, 2, 2] = -1
+    source, out = in_and_out(device, dtype, matrices, layouts.contiguous, in_place=False)
+    info = info_of(device)
+    case = case_of("cholesky", dtype, layouts.contiguous)
+    device.run(case, [out, info], False, out, info, source)
+    assert info.read().tolist() == [0, 3, 0]
+    factor = wide(out)[[0, 2]]
+    assert_near(case, factor @ adjoint(factor), matrices[[0, 2]])
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("dtype", TYPES)
+def test_lu(
+    device: Device, dtype: str, shape: tuple[int, int], place: layouts.Placer, in_place: bool
+) -> None:
+    rows, columns = shape
+    matrices = random_matrices(dtype, BATCH, rows, columns)
+    source, out = in_and_out(device, dtype, matrices, place, in_place)
+    smaller = min(shape)
+    pivots, info = device.array("int32", (BATCH, smaller)), info_of(device)
+    case = case_of("lu", dtype, place)
+    device.run(case, [out, pivots, info], out, pivots, info, source)
+    factors = wide(out)
+    lower = np.tril(factors, -1)[:, :, :smaller] + np.eye(rows, smaller)
+    permutation = device.array("int64", (BATCH, rows))
+    device.run(
+        case_of("unpack_pivots", "int32", layouts.contiguous), [permutation], permutation, pivots
+    )
+    expected = np.take_along_axis(matrices, permutation.read()[:, :, None], 1)
+    assert_near(case, lower @ np.triu(factors)[:, :smaller], expected)
+    assert np.abs(lower).max() <= 1.5  # the sum of the parts' absolute values is what is compared
+    assert (info.read() == 0).all()
+
+
+def test_a_pivot_of_zero_is_named(device: Device) -> None:
+    matrices = np.zeros((BATCH, 3, 3), np.float32)
+    matrices[1] = np.eye(3)
+    matrices[2] = np.diag([1, 0, 1])
+    source, out = in_and_out(device, "float32", matrices, layouts.contiguous, in_place=False)
+    pivots, info = device.array("int32", (BATCH, 3)), info_of(device)
+    case = case_of("lu", "float32", layouts.contiguous)
+    device.run(case, [out, pivots, info], out, pivots, info, source)
+    assert info.read().tolist() == [1, 0, 2]
+
+
+@pytest.mark.parametrize("place", [layouts.contiguous, layouts.transposed, layouts.stepped])
+def test_unpack_pivots(device: Device, place: layouts.Placer) -> None:
+    exchanges = np.asarray([[3, 2, 5], [1, 4, 4], [5, 5, 5]])
+    pivots = device.array("int32", (3, 3), place, exchanges)
+    out = device.array("int64", (3, 5), place)
+    device.run(case_of("unpack_pivots", "int32", place), [out], out, pivots)
+    expected = []
+    for row in exchanges:
+        places = list(range(5))
+        for i, other in enumerate(row - 1):
+            places[i], places[other] = places[other], places[i]
+        expected.append(places)
+    assert out.read().tolist() == expected
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("dtype", TYPES)
+def test_qr_and_products_of_its_reflections(
+    device: Device, dtype: str, shape: tuple[int, int], place: layouts.Placer
+) -> None:
+    rows, columns = shape
+    smaller = min(shape)
+    matrices = random_matrices(dtype, BATCH, rows, columns)
+    source, reflectors = in_and_out(device, dtype, matrices, place, in_place=False)
+    tau = device.array(dtype, (BATCH, smaller))
+    case = case_of("qr", dtype, place)
+    device.run(case, [reflectors, tau], reflectors, tau, source)
+    upper = np.triu(wide(reflectors))
+    # All of Q, and a few columns of it.
+    whole = device.array(dtype, (BATCH, rows, rows), place)
+    thin = device.array(dtype, (BATCH, rows, smaller), place)
+    case = case_of("householder", dtype, place)
+    for out in (whole, thin):
+        device.run(case, [out], device.api.HouseholderParams(), out, reflectors, tau, None)
+    q = wide(whole)
+    assert_near(case, q @ adjoint(q), np.broadcast_to(np.eye(rows), q.shape))
+    assert_near(case, q @ upper, matrices)
+    assert_near(case, wide(thin), q[:, :, :smaller])
+    # Q times something, from either side.
+    for left in (False, True):
+        for is_adjoint in (False, True):
+            size = (rows, 4) if left else (4, rows)
+            given = device.array(dtype, (BATCH, *size), place, random_matrices(dtype, BATCH, *size))
+            out = device.array(dtype, (BATCH, *size), place)
+            params = device.api.HouseholderParams(left=left, adjoint=is_adjoint)
+            device.run(case, [out], params, out, reflectors, tau, given)
+            factor = adjoint(q) if is_adjoint else q
+            assert_near(case, wide(out), factor @ given.values if left else given.values @ factor)
+
+
+@pytest.mark.parametrize("b_place", PLACES)
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("conjugate", [False, True])
+@pytest.mark.parametrize("unit", [False, True])
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize("left", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "complex64", "complex128"])
+def test_solve_triangular(
+    device: Device,
+    dtype: str,
+    left: bool,
+    upper: bool,
+    unit: bool,
+    conjugate: bool,
+    place: layouts.Placer,
+    b_place: layouts.Placer,
+) -> None:
+    size = 6
+    values = random_matrices(dtype, BATCH, size, size) + 4 * np.eye(size, dtype=DTYPES[dtype])
+    a = device.array(dtype, values.shape, place, values)
+    shape = (BATCH, size, 4) if left else (BATCH, 4, size)
+    b = device.array(dtype, shape, b_place, random_matrices(dtype, *shape))
+    out = device.array(dtype, shape, b_place)
+    case = Case("solve_triangular", "-", dtype, f"{place.__name__}-{b_place.__name__}")
+    params = device.api.TriangularSolveParams(
+        left=left, upper=upper, unit=unit, conjugate=conjugate
+    )
+    device.run(case, [out], params, out, a, b)
+    part = np.triu(values) if upper else np.tril(values)
+    if unit:
+        part = part * (1 - np.eye(size)) + np.eye(size)
+    part = np.conj(part) if conjugate else part
+    x = wide(out)
+    assert_near(case, part @ x if left else x @ part, b.values)
+    device.run(case, [b], params, b, a, b)  # in place
+    assert_near(case, wide(b), x)
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("is_hermitian", [False, True])
+@pytest.mark.parametrize("dtype", TYPES)
+def test_ldl(device: Device, dtype: str, is_hermitian: bool, place: layouts.Placer) -> None:
+    size = 7
+    values = random_matrices(dtype, BATCH, size, size)
+    other = adjoint(values) if is_hermitian else np.swapaxes(values, 1, 2)
+    matrices = np.asarray(values + other)
+    source, factors = in_and_out(device, dtype, matrices, place, in_place=False)
+    pivots, info = device.array("int32", (BATCH, size)), info_of(device)
+    case = case_of("ldl", dtype, place, "hermitian" if is_hermitian else "symmetric")
+    device.run(case, [factors, pivots, info], is_hermitian, factors, pivots, info, source)
+    assert (info.read() == 0).all()
+    b = device.array(dtype, (BATCH, size, 3), place, random_matrices(dtype, BATCH, size, 3))
+    out = device.array(dtype, (BATCH, size, 3), place)
+    case = case_of("ldl_solve", dtype, place, case.op)
+    device.run(case, [out], is_hermitian, out, factors, pivots, b)
+    assert_near(case, matrices @ wide(out), b.values)
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("dtype", TYPES)
+def test_eigh(device: Device, dtype: str, size: int, upper: bool, place: layouts.Placer) -> None:
+    matrices = hermitian(dtype, size, definite=False)
+    given = np.triu(matrices) if upper else np.tril(matrices)
+    source, vectors = in_and_out(device, dtype, given, place, in_place=False)
+    values, info = device.array(REAL[dtype], (BATCH, size)), info_of(device)
+    case = case_of("eigh", dtype, place, "upper" if upper else "lower")
+    device.run(case, [values, vectors, info], upper, values, vectors, info, source)
+    found, columns = values.read(), wide(vectors)
+    assert (np.diff(found) >= 0).all()
+    assert_near(case, matrices @ columns, columns * found[:, None, :])
+    assert_near(case, adjoint(columns) @ columns, np.broadcast_to(np.eye(size), columns.shape))
+    alone = device.array(REAL[dtype], (BATCH, size))
+    again = info_of(device)
+    device.run(case, [alone, None, again], upper, alone, None, again, source)
+    assert_near(case, alone.read()[:, None], found[:, None])
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("dtype", TYPES)
+def test_eig(device: Device, dtype: str, size: int, place: layouts.Placer) -> None:
+    matrices = random_matrices(dtype, BATCH, size, size)
+    source = device.array(dtype, matrices.shape, place, matrices)
+    of_out = COMPLEX.get(dtype, dtype)
+    values, info = device.array(of_out, (BATCH, size)), info_of(device)
+    vectors = device.array(of_out, matrices.shape, place)
+    case = case_of("eig", dtype, place)
+    device.run(case, [values, vectors, info], values, vectors, info, source)
+    found, columns = values.read().astype(np.complex128), wide(vectors)
+    assert_near(case, matrices @ columns, columns * found[:, None, :])
+    assert_near(case, np.linalg.norm(columns, axis=1)[:, None], np.ones((BATCH, 1, size)))
+    alone = device.array(of_out, (BATCH, size))
+    again = info_of(device)
+    device.run(case, [alone, None, again], alone, None, again, source)
+    assert_near(case, alone.read().sum(1)[:, None, None], found.sum(1)[:, None, None])
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("dtype", TYPES)
+def test_svd(
+    device: Device, dtype: str, shape: tuple[int, int], full: bool, place: layouts.Placer
+) -> None:
+    rows, columns = shape
+    smaller = min(shape)
+    matrices = random_matrices(dtype, BATCH, rows, columns)
+    source = device.array(dtype, matrices.shape, place, matrices)
+    u = device.array(dtype, (BATCH, rows, rows if full else smaller), place)
+    vh = device.array(dtype, (BATCH, columns if full else smaller, columns), place)
+    s, info = device.array(REAL[dtype], (BATCH, smaller)), info_of(device)
+    case = case_of("svd", dtype, place, "full" if full else "thin")
+    device.run(case, [u, s, vh, info], u, s, vh, info, source)
+    left, values, right = wide(u), s.read(), wide(vh)
+    assert (np.diff(values) <= 0).all()
+    assert (values >= 0).all()
+    scaled = left[:, :, :smaller] * values[:, None]
+    assert_near(case, scaled @ right[:, :smaller], matrices)
+    for ortho in (adjoint(left) @ left, right @ adjoint(right)):
+        assert_near(case, ortho, np.broadcast_to(np.eye(ortho.shape[-1]), ortho.shape))
+    alone = device.array(REAL[dtype], (BATCH, smaller))
+    again = info_of(device)
+    device.run(case, [None, alone, None, again], None, alone, None, again, source)
+    assert_near(case, alone.read()[:, None], values[:, None])
