@@ -54,6 +54,11 @@ def step():
     sync()
 """
 
+SIGNALS = (
+    "x = torch.randn(1024, 1024, dtype=torch.complex64).to(device); r = x.real.clone(); sync()"
+)
+DEFINITE = "x = torch.randn(64, 128, 128); x = (x @ x.mT + torch.eye(128)).to(device); sync()"
+
 # Taking memory and giving it back: numbers of float32.
 EMPTY = {"4 B": 1, "4 KiB": 1 << 10, "1 MiB": 1 << 18, "64 MiB": 1 << 24}
 
@@ -78,6 +83,16 @@ WORK = [
     Case("sum, 1M elements", "x.sum(); sync()", LARGE, 10, 40, limit=1.3),
     Case("mm, 64 x 64", "x @ y; sync()", MATRIX.format(64), 10, 40, limit=2),
     Case("mm, 512 x 512", "x @ y; sync()", MATRIX.format(512), 1, 60, limit=1.1),
+    Case("fft, 1024 rows of 1024", "torch.fft.fft(x); sync()", SIGNALS, 1, 40, limit=1.3),
+    Case("rfft, 1024 rows of 1024", "torch.fft.rfft(r); sync()", SIGNALS, 1, 40, limit=1.3),
+    Case(
+        "cholesky, 64 of 128 x 128",
+        "torch.linalg.cholesky_ex(x); sync()",
+        DEFINITE,
+        1,
+        40,
+        limit=1.3,
+    ),
     Case("training step of an MLP, 3 x 256, batch 64", "step()", MLP, 1, 100, limit=1.5),
     Case("training step of examples/gpt.py", "step()", GPT, 1, 50, limit=1.4),
 ]

@@ -64,7 +64,7 @@ def test_every_layout(layout: Callable[[torch.Tensor], torch.Tensor]) -> None:
 def test_result_is_on_the_device_of_the_inputs_not_the_current_one() -> None:
     values = torch.ones(3, device=f"{DEVICE}:1")
     assert bessel(values).device == values.device
-    assert torch.linalg.matrix_exp(torch.eye(3, device=f"{DEVICE}:1")).device == values.device
+    assert torch.special.airy_ai(values).device == values.device
 
 
 def test_zero_dimensional_cpu_tensor_first_leaves_the_result_on_the_device() -> None:
@@ -91,6 +91,7 @@ def test_cpu_tensor_with_dimensions_is_refused() -> None:
         ),
         lambda: torch.cat([on_device, on_cpu]),
         lambda: torch.linalg.solve(torch.eye(2, device=DEVICE), on_cpu),
+        lambda: torch.igamma(on_device, on_cpu),
     ):
         with pytest.raises(RuntimeError, match=r"(?i)device"):
             use()
@@ -151,10 +152,8 @@ def test_lists_of_tensors_and_optional_tensors() -> None:
 
 @needs(torch.int32)
 def test_several_results() -> None:
-    matrix = sample(4, 4)
-    for mine, theirs in zip(
-        torch.linalg.slogdet(matrix.to(DEVICE)), torch.linalg.slogdet(matrix), strict=True
-    ):
+    values = sample(4, 4)
+    for mine, theirs in zip(torch.frexp(values.to(DEVICE)), torch.frexp(values), strict=True):
         assert_same(mine, theirs)
 
 
@@ -232,24 +231,6 @@ def test_a_result_that_the_cpu_leaves_lazy_has_its_values(bit: str, address: str
     )
 
 
-@needs(torch.complex64, torch.int32)
-@pytest.mark.parametrize("address", ["0", "1"])
-def test_systems_that_are_solved_from_the_right_are_the_cpus(address: str) -> None:
-    run_python(
-        f"""
-        import torch
-        torch.manual_seed(0)
-        factors, pivots = torch.linalg.lu_factor(torch.randn(3, 3, dtype=torch.complex64))
-        values = torch.randn(4, 3, dtype=torch.complex64)
-        solve = torch.linalg.lu_solve
-        wanted = solve(factors, pivots, values, left=False)
-        result = solve(*(x.to("{DEVICE}") for x in (factors, pivots, values)), left=False)
-        torch.testing.assert_close(result.cpu(), wanted)
-        """,
-        {f"{ENV_PREFIX}_SIMULATOR_HOST_ADDRESS": address},
-    )
-
-
 @pytest.fixture
 def library() -> Iterator[torch.library.Library]:
     with torch.library._scoped_library("fallback_test", "FRAGMENT") as scoped:
@@ -281,10 +262,10 @@ def test_custom_operator_runs_and_mutates(library: torch.library.Library) -> Non
     assert fallbacks("fallback_test::double") == 1
 
 
-@needs(torch.int32)
 def test_error_of_the_cpu_reaches_the_caller() -> None:
-    with pytest.raises(RuntimeError, match="singular"):
-        torch.linalg.inv(torch.zeros(2, 2, device=DEVICE))
+    values = torch.zeros(2, device=DEVICE)
+    with pytest.raises(RuntimeError, match="bins must be > 0"):
+        torch.histogram(values, bins=0)
 
 
 def test_results_without_elements_have_their_shape() -> None:
