@@ -58,7 +58,7 @@ def test_variants_follow_from_the_function_that_is_to_be_written(
     assert report["kind"] == "function"
     text = (project / report["kernel"]).read_text("utf-8")
     assert text.count("has no body yet") == 1
-    assert 'm.impl("frexp.Tensor_out", &frexp_out);' in text
+    assert 'm.impl("frexp.Tensor_out", &frexp_tensor_out);' in text
 
 
 def test_the_second_operator_adds_a_row_and_no_file_is_the_templates(
