@@ -127,7 +127,10 @@ def description(tensor: torch.Tensor, arguments: Arguments) -> str:
 
 def views(run: Run, sample: Sample) -> None:
     """The plain call on views: transposed, with an offset, expanded, conjugate, negative."""
-    each(run, sample, (transposed, channels_last, offset, expanded, conjugate, negative))
+    changes = (transposed, channels_last, offset, expanded, conjugate, negative)
+    if not run.compared.get("expanded", True):
+        changes = tuple(change for change in changes if change is not expanded)
+    each(run, sample, changes)
 
 
 def scalar(tensor: torch.Tensor) -> torch.Tensor:
