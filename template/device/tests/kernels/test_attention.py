@@ -68,8 +68,15 @@ class Problem:
     def wide(self) -> str:
         return "float64" if self.dtype == "float64" else "float32"
 
-    def params(self, api: Any) -> Any:
-        return api.AttentionParams(self.scale, self.causal, self.dropout, seed=7)
+    def params(self, device: Device, **arrays: Array | None) -> Any:
+        return device.descriptor(
+            "AttentionParams",
+            scale=self.scale,
+            causal="top_left" if self.causal else "none",
+            dropout=self.dropout,
+            philox=device.api.PhiloxState(7, 0),
+            **arrays,
+        )
 
 
 class Run:
@@ -156,8 +163,8 @@ def check_forward(device: Device, problem: Problem) -> Run:
     run = Run(device, problem)
     case = problem.case
 
-    arrays = (run.out, run.logsumexp, *run.inputs, run.mask)
-    device.run(case, [run.out, run.logsumexp], *arrays, problem.params(device.api))
+    arrays = (run.out, run.logsumexp, *run.inputs)
+    device.run(case, arrays[:2], *arrays, problem.params(device, mask=run.mask))
     probabilities, logarithms, factor = run.expected()
     values = run.spread(oracle.wide(run.v.values))
     right = probabilities * factor @ values
@@ -186,8 +193,10 @@ def check_backward(device: Device, problem: Problem, with_mask_gradient: bool = 
     gradients = [device.array(problem.dtype, problem.shape(name), problem.place) for name in "qkv"]
     grad_mask = device.array(problem.dtype, problem.scores) if with_mask_gradient else None
     outputs = (*gradients, grad_mask)
-    arrays = (grad_out, *run.inputs, run.out, run.logsumexp, run.mask)
-    device.run(case, outputs, *outputs, *arrays, problem.params(device.api))
+    params = problem.params(
+        device, mask=run.mask, out=run.out, logsumexp=run.logsumexp, grad_mask=grad_mask
+    )
+    device.run(case, outputs, *gradients, grad_out, *run.inputs, params)
     gradient, out = oracle.wide(grad_out.values), oracle.wide(run.out.values)
     share = (gradient * out).sum(3, keepdims=True)
     of_scores = probabilities * (gradient @ v.swapaxes(2, 3) * factor - share)

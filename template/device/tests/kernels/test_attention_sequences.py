@@ -1,0 +1,494 @@
+"""Attention beyond the dense one: windows, caps, sinks, slopes, ragged sequences and paged caches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from kernels import layouts, oracle
+from kernels.harness import Array, Device, rng
+from kernels.support import Case
+from kernels.test_attention import allowed, sequence_first
+from numpy.typing import NDArray
+
+Values = NDArray[Any]
+SCALE = 0.4
+FLOAT8 = ("float8_e4m3fn", "float8_e5m2")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the descriptor says beside where the arrays lie. `op` is what support.toml calls it."""
+
+    op: str
+    causal: str = "none"
+    window: tuple[int, int] = (-1, -1)
+    soft_cap: float = 0.0
+    sinks: bool = False
+    slopes: bool = False
+
+
+OPTIONS = [
+    Options("bottom_right", "bottom_right"),
+    Options("window", "bottom_right", (3, -1)),
+    Options("window", "top_left", (2, 0)),
+    Options("window", "none", (1, 2)),
+    Options("window", "none", (0, -1)),
+    Options("soft_cap", "none", soft_cap=0.7),
+    Options("soft_cap", "bottom_right", soft_cap=3.0),
+    Options("sinks", "none", sinks=True),
+    Options("sinks", "bottom_right", (2, 1), sinks=True),
+    Options("slopes", "bottom_right", slopes=True),
+    Options("slopes", "none", slopes=True),
+    Options("slopes", "top_left", (4, 0), 2.0, sinks=True, slopes=True),
+]
+
+
+@dataclass
+class Attended:
+    """One sequence: (heads, queries, keys) and (heads, queries, value width)."""
+
+    p: Values
+    derivative: Values
+    out: Values
+    logarithms: Values
+
+
+def attend(
+    q: Values, k: Values, v: Values, options: Options, sinks: Values | None, slopes: Values | None
+) -> Attended:
+    """The definition, for keys and values that have been repeated for their heads."""
+    queries, keys = q.shape[1], k.shape[1]
+    shift = 0 if options.causal == "top_left" else keys - queries
+    distance = np.arange(keys)[None, :] - (np.arange(queries)[:, None] + shift)
+    scores = SCALE * q @ k.swapaxes(1, 2)
+    derivative = np.ones(scores.shape)
+    if options.soft_cap:
+        part = np.tanh(scores / options.soft_cap)
+        scores, derivative = options.soft_cap * part, 1 - part**2
+    if slopes is not None:
+        scores = scores - slopes[:, None, None] * np.abs(distance)
+    left, right = options.window
+    seen = np.ones(distance.shape, bool)
+    if options.causal != "none":
+        seen &= distance <= 0
+    if left >= 0:
+        seen &= distance >= -left
+    if right >= 0:
+        seen &= distance <= right
+    scores = np.where(seen, scores, -np.inf)
+    if sinks is not None:
+        column = np.broadcast_to(sinks[:, None, None], (*scores.shape[:2], 1))
+        scores = np.concatenate([scores, column], 2)
+    top = np.maximum(scores.max(2, keepdims=True, initial=-1e9), -1e9)
+    total = np.exp(scores - top).sum(2, keepdims=True)
+    with np.errstate(divide="ignore"):
+        logarithms = np.where(total > 0, top + np.log(total), np.inf)
+    p = np.exp(scores - logarithms)[:, :, :keys]
+    return Attended(p, derivative, p @ v, logarithms[..., 0])
+
+
+class Problem:
+    """Sequences of some lengths, with their heads, and what they are made of."""
+
+    def __init__(
+        self,
+        dtype: str,
+        lengths: Sequence[tuple[int, int]],
+        options: Options,
+        heads: tuple[int, int] = (4, 2),
+        widths: tuple[int, int] = (6, 3),
+    ) -> None:
+        self.dtype, self.lengths, self.options = dtype, lengths, options
+        self.heads, self.kv_heads = heads
+        self.width, self.value_width = widths
+        random = rng(dtype, lengths, options, heads, widths)
+        self.q, self.k, self.v = [], [], []
+        for queries, keys in lengths:
+            self.q.append(random.normal(size=(self.heads, queries, self.width)).clip(-2, 2))
+            self.k.append(random.normal(size=(self.kv_heads, keys, self.width)).clip(-2, 2))
+            self.v.append(random.normal(size=(self.kv_heads, keys, self.value_width)))
+        self.sinks = random.normal(size=self.heads) if options.sinks else None
+        count = len(lengths)
+        self.slopes = random.uniform(0, 0.5, (count, self.heads)) if options.slopes else None
+
+    def spread(self, values: Values) -> Values:
+        return np.repeat(values, self.heads // self.kv_heads, 0)
+
+    def attend(self, number: int, q: Values, k: Values, v: Values) -> Attended:
+        slopes = self.slopes[number] if self.slopes is not None else None
+        return attend(q, self.spread(k), self.spread(v), self.options, self.sinks, slopes)
+
+    def descriptor(self, device: Device, **fields: Any) -> Any:
+        """With the arrays that the options ask for, rounded as the oracle has them."""
+        arrays = {}
+        if self.sinks is not None:
+            arrays["sinks"] = device.array(self.dtype, self.sinks.shape, values=self.sinks)
+            self.sinks = oracle.wide(arrays["sinks"].values)
+        if self.slopes is not None:
+            arrays["slopes"] = device.array("float32", self.slopes.shape, values=self.slopes)
+            self.slopes = oracle.wide(arrays["slopes"].values)
+        left, right = self.options.window
+        return device.descriptor(
+            "AttentionParams",
+            scale=SCALE,
+            causal=self.options.causal,
+            window_left=left,
+            window_right=right,
+            soft_cap=self.options.soft_cap,
+            max_queries=max(queries for queries, _ in self.lengths),
+            max_keys=max(keys for _, keys in self.lengths),
+            **arrays,
+            **fields,
+        )
+
+
+def wide_type(dtype: str) -> str:
+    return "float64" if dtype == "float64" else "float32"
+
+
+def starts(device: Device, counts: Sequence[int]) -> Array:
+    values = np.concatenate([[0], np.cumsum(counts)])
+    return device.array("int32", values.shape, values=values)
+
+
+def joined(rows: list[Values]) -> Values:
+    """Sequences one after the other, as (1, heads, rows, width)."""
+    return np.concatenate(rows, 1)[None]
+
+
+class Ragged:
+    """The arrays of one problem whose sequences lie one after the other."""
+
+    def __init__(self, device: Device, problem: Problem) -> None:
+        self.device, self.problem = device, problem
+        self.q, self.k, self.v = (
+            self.make(joined(rows)) for rows in (problem.q, problem.k, problem.v)
+        )
+        shape = (*self.q.shape[:3], problem.value_width)
+        self.out = device.array(problem.dtype, shape, sequence_first)
+        self.logsumexp = device.array(wide_type(problem.dtype), shape[:3])
+        self.query_starts = starts(device, [queries for queries, _ in problem.lengths])
+        self.key_starts = starts(device, [keys for _, keys in problem.lengths])
+
+    def make(self, values: Values) -> Array:
+        return self.device.array(self.problem.dtype, values.shape, sequence_first, values)
+
+    def parts(self, array: Array, of_keys: bool) -> list[Values]:
+        """What each sequence has of an array."""
+        counts = [lengths[of_keys] for lengths in self.problem.lengths]
+        return np.split(oracle.wide(array.values)[0], np.cumsum(counts)[:-1], 1)
+
+    def attended(self) -> list[Attended]:
+        parts = zip(
+            self.parts(self.q, False),
+            self.parts(self.k, True),
+            self.parts(self.v, True),
+            strict=True,
+        )
+        return [self.problem.attend(number, *part) for number, part in enumerate(parts)]
+
+    def params(self, **fields: Any) -> Any:
+        arrays = {"query_starts": self.query_starts, "key_starts": self.key_starts}
+        return self.problem.descriptor(self.device, **arrays, **fields)
+
+
+def check_out(
+    device: Device,
+    case: Case,
+    out: Array,
+    logsumexp: Array,
+    right: Values,
+    logarithms: Values,
+    size: Values,
+) -> None:
+    """`size` is that of the terms of out."""
+    terms = 2 * out.shape[3] + 200
+    device.assert_within(case, out.read(), right, allowed(case, terms, size, right), False)
+    finite = np.where(np.isfinite(logarithms), np.abs(logarithms), 0)
+    unit = 2.0**-52 if case.dtype == "float64" else 2.0**-23
+    device.assert_within(case, logsumexp.read(), logarithms, 300 * unit * (finite + 4))
+
+
+def check_ragged(device: Device, problem: Problem, op: str, backward: bool = True) -> None:
+    run = Ragged(device, problem)
+    case = Case("attention", op, problem.dtype)
+    params = run.params()
+    device.run(case, [run.out, run.logsumexp], run.out, run.logsumexp, run.q, run.k, run.v, params)
+    attended = run.attended()
+    values = [problem.spread(part) for part in run.parts(run.v, True)]
+    sizes = [one.p @ np.abs(v) for one, v in zip(attended, values, strict=True)]
+    right = joined([one.out for one in attended])
+    logarithms = np.concatenate([one.logarithms for one in attended], 1)[None]
+    check_out(device, case, run.out, run.logsumexp, right, logarithms, joined(sizes))
+    if backward:
+        check_gradients(device, run, attended, op)
+
+
+def check_gradients(device: Device, run: Ragged, attended: list[Attended], op: str) -> None:
+    problem = run.problem
+    case = Case("attention_backward", op, problem.dtype)
+    run.out.set(joined([one.out for one in attended]).astype(run.out.storage.dtype))
+    logarithms = np.concatenate([one.logarithms for one in attended], 1)[None]
+    run.logsumexp.set(logarithms.astype(run.logsumexp.storage.dtype))
+    gradient = run.make(rng("gradient", run.out.shape).normal(size=run.out.shape))
+    results = [
+        device.array(problem.dtype, array.shape, sequence_first) for array in (run.q, run.k, run.v)
+    ]
+    params = run.params(out=run.out, logsumexp=run.logsumexp)
+    device.run(case, results, *results, gradient, run.q, run.k, run.v, params)
+    expected: list[list[Values]] = [[], [], []]
+    sizes: list[list[Values]] = [[], [], []]
+    q, k, v = run.parts(run.q, False), run.parts(run.k, True), run.parts(run.v, True)
+    outs, gradients = run.parts(run.out, False), run.parts(gradient, False)
+    for i, one in enumerate(attended):
+        keys, values = problem.spread(k[i]), problem.spread(v[i])
+        share = (gradients[i] * outs[i]).sum(2, keepdims=True)
+        products = gradients[i] @ values.swapaxes(1, 2)
+        of_scores = one.p * (products - share) * one.derivative
+        size = one.p * (
+            np.abs(gradients[i]) @ np.abs(values).swapaxes(1, 2)
+            + np.abs(gradients[i] * outs[i]).sum(2, keepdims=True)
+        )
+        for to, s, p, a in (
+            (expected, of_scores, one.p, lambda x: x),
+            (sizes, size, one.p, np.abs),
+        ):
+            to[0].append(SCALE * s @ a(keys))
+            to[1].append(gathered(problem, SCALE * s.swapaxes(1, 2) @ a(q[i])))
+            to[2].append(gathered(problem, p.swapaxes(1, 2) @ a(gradients[i])))
+    for array, right, size_of in zip(results, expected, sizes, strict=True):
+        bound = allowed(case, 500, joined(size_of), joined(right))
+        device.assert_within(case, array.read(), joined(right), bound, False)
+
+
+def gathered(problem: Problem, values: Values) -> Values:
+    """The sum over the heads that share keys."""
+    heads, rows, width = values.shape
+    group = heads // problem.kv_heads
+    return np.asarray(values.reshape(problem.kv_heads, group, rows, width).sum(1))
+
+
+LENGTHS = [(5, 7), (1, 9), (0, 4), (3, 0), (70, 66), (6, 2)]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("dtype", oracle.FLOATING)
+def test_what_a_query_sees(device: Device, dtype: str, options: Options) -> None:
+    """Of dense arrays, which are sequences of one length."""
+    for lengths in ((5, 7), (7, 5), (70, 70)):
+        problem = Problem(dtype, [lengths] * 2, options)
+        run = Ragged(device, problem)
+        q, k, v = (np.stack(rows) for rows in (problem.q, problem.k, problem.v))
+        arrays = [device.array(dtype, values.shape, sequence_first, values) for values in (q, k, v)]
+        shape = (*q.shape[:3], problem.value_width)
+        out = device.array(dtype, shape, sequence_first)
+        logsumexp = device.array(wide_type(dtype), shape[:3])
+        case = Case("attention", options.op, dtype, "dense")
+        params = problem.descriptor(device)
+        device.run(case, [out, logsumexp], out, logsumexp, *arrays, params)
+        attended = run.attended()
+        values = [problem.spread(part) for part in run.parts(run.v, True)]
+        sizes = np.stack([one.p @ np.abs(v) for one, v in zip(attended, values, strict=True)])
+        right = np.stack([one.out for one in attended])
+        logarithms = np.stack([one.logarithms for one in attended])
+        check_out(device, case, out, logsumexp, right, logarithms, sizes)
+
+
+@pytest.mark.parametrize("options", [Options("-"), Options("-", "top_left"), *OPTIONS], ids=str)
+@pytest.mark.parametrize("dtype", oracle.FLOATING)
+def test_ragged_sequences(device: Device, dtype: str, options: Options) -> None:
+    op = "ragged" if options.op == "-" else f"ragged_{options.op}"
+    check_ragged(device, Problem(dtype, LENGTHS, options), op)
+
+
+class Paged:
+    """Keys and values in blocks that lie in no order, some of which nobody uses."""
+
+    def __init__(
+        self, device: Device, problem: Problem, cache: str, block_size: int, by_heads: bool
+    ) -> None:
+        self.device, self.problem = device, problem
+        self.place = layouts.contiguous if by_heads else sequence_first
+        most = max(-(-keys // block_size) for _, keys in problem.lengths) + 1
+        blocks = most * len(problem.lengths) + 2
+        order = rng("blocks", blocks).permutation(blocks)
+        self.table = np.full((len(problem.lengths), most), -1)
+        k = np.full((blocks, problem.kv_heads, block_size, problem.width), np.nan)
+        v = np.full((blocks, problem.kv_heads, block_size, problem.value_width), np.nan)
+        used = 0
+        for number, (_, keys) in enumerate(problem.lengths):
+            for first in range(0, keys, block_size):
+                block = order[used]
+                used += 1
+                self.table[number, first // block_size] = block
+                rows = slice(first, min(first + block_size, keys))
+                count = rows.stop - rows.start
+                k[block, :, :count] = problem.k[number][:, rows]
+                v[block, :, :count] = problem.v[number][:, rows]
+        self.k = device.array(cache, k.shape, self.place, k)
+        self.v = device.array(cache, v.shape, self.place, v)
+
+    def rows(self, cache: Array, number: int) -> Values:
+        """The keys or values of one sequence, as they were rounded."""
+        keys = self.problem.lengths[number][1]
+        blocks = oracle.wide(cache.values)[self.table[number]].swapaxes(0, 1)
+        return np.asarray(blocks.reshape(blocks.shape[0], -1, blocks.shape[3])[:, :keys])
+
+    def arrays(self) -> dict[str, Array]:
+        counts = np.array([keys for _, keys in self.problem.lengths])
+        return {
+            "block_table": self.device.array("int32", self.table.shape, values=self.table),
+            "key_counts": self.device.array("int32", counts.shape, values=counts),
+        }
+
+
+def check_paged(
+    device: Device,
+    problem: Problem,
+    op: str,
+    cache: str = "",
+    block_size: int = 4,
+    by_heads: bool = False,
+    scaled: bool = False,
+) -> None:
+    dtype = problem.dtype
+    paged = Paged(device, problem, cache or dtype, block_size, by_heads)
+    ragged = Ragged(device, replace_keys(problem))
+    fields: dict[str, Any] = paged.arrays()
+    count = len(problem.lengths)
+    factors = [np.ones((count, problem.kv_heads))] * 2
+    if scaled:
+        factors = [rng(name).uniform(0.5, 2, (count, problem.kv_heads)) for name in "kv"]
+        for name, values in zip(("k_scale", "v_scale"), factors, strict=True):
+            fields[name] = device.array("float32", values.shape, values=values)
+        factors = [oracle.wide(fields[name].values) for name in ("k_scale", "v_scale")]
+    params = problem.descriptor(device, query_starts=ragged.query_starts, **fields)
+    case = Case("attention", op, dtype, "by_heads" if by_heads else "by_rows")
+    outs = [ragged.out, ragged.logsumexp]
+    device.run(case, outs, *outs, ragged.q, paged.k, paged.v, params)
+    attended, sizes = [], []
+    for number, q in enumerate(ragged.parts(ragged.q, False)):
+        k, v = (
+            paged.rows(array, number) * factor[number][:, None, None]
+            for array, factor in zip((paged.k, paged.v), factors, strict=True)
+        )
+        attended.append(problem.attend(number, q, k, v))
+        sizes.append(attended[-1].p @ np.abs(problem.spread(v)))
+    right = joined([one.out for one in attended])
+    logarithms = np.concatenate([one.logarithms for one in attended], 1)[None]
+    check_out(device, case, *outs, right, logarithms, joined(sizes))
+
+
+def replace_keys(problem: Problem) -> Problem:
+    """The same queries, with keys that are not used."""
+    lengths = [(queries, max(keys, 1)) for queries, keys in problem.lengths]
+    other = Problem(problem.dtype, lengths, replace(problem.options, sinks=False, slopes=False))
+    other.q, other.heads, other.value_width = problem.q, problem.heads, problem.value_width
+    return other
+
+
+@pytest.mark.parametrize("by_heads", [False, True])
+@pytest.mark.parametrize("block_size", [1, 4, 16])
+@pytest.mark.parametrize("dtype", oracle.FLOATING)
+def test_paged_caches(device: Device, dtype: str, block_size: int, by_heads: bool) -> None:
+    problem = Problem(dtype, LENGTHS, Options("paged", "bottom_right"))
+    check_paged(device, problem, "paged", block_size=block_size, by_heads=by_heads)
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("dtype", oracle.FLOATING)
+def test_what_a_query_sees_of_a_cache(device: Device, dtype: str, options: Options) -> None:
+    check_paged(device, Problem(dtype, LENGTHS, options), f"paged_{options.op}")
+
+
+@pytest.mark.parametrize("dtype", oracle.FLOATING)
+def test_decoding(device: Device, dtype: str) -> None:
+    """One query for each sequence, and head sizes as some models have them."""
+    lengths = [(1, keys) for keys in (1, 130, 33, 16)]
+    check_paged(device, Problem(dtype, lengths, Options("paged")), "paged", block_size=16)
+    latent = Problem(dtype, lengths, Options("paged"), heads=(8, 1), widths=(72, 64))
+    check_paged(device, latent, "paged", block_size=16)
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("cache", FLOAT8)
+@pytest.mark.parametrize("dtype", oracle.FLOATING)
+def test_float8_caches(device: Device, dtype: str, cache: str, scaled: bool) -> None:
+    problem = Problem(dtype, LENGTHS, Options("paged_float8", "bottom_right"))
+    op = "paged_float8_scaled" if scaled else "paged_float8"
+    check_paged(device, problem, op, cache=cache, scaled=scaled)
+
+
+@pytest.mark.parametrize("dtype", oracle.FLOATING)
+def test_counts_of_dense_keys(device: Device, dtype: str) -> None:
+    """A dense cache that is filled to another height for each sequence."""
+    lengths, room = [(1, 9), (1, 3), (1, 12), (1, 0)], 12
+    problem = Problem(dtype, lengths, Options("counts"))
+    caches = []
+    for rows in (problem.k, problem.v):
+        values = np.full((len(lengths), 2, room, rows[0].shape[2]), np.nan)
+        for number, (_, keys) in enumerate(lengths):
+            values[number, :, :keys] = rows[number]
+        caches.append(device.array(dtype, values.shape, sequence_first, values))
+    q = device.array(dtype, (4, 4, 1, problem.width), values=np.stack(problem.q))
+    out = device.array(dtype, (4, 4, 1, problem.value_width))
+    logsumexp = device.array(wide_type(dtype), (4, 4, 1))
+    counts = device.array("int32", (4,), values=np.array([keys for _, keys in lengths]))
+    case = Case("attention", "counts", dtype, "dense")
+    params = problem.descriptor(device, key_counts=counts)
+    device.run(case, [out, logsumexp], out, logsumexp, q, *caches, params)
+    attended, sizes = [], []
+    for number, (_, keys) in enumerate(lengths):
+        k, v = (oracle.wide(cache.values)[number, :, :keys] for cache in caches)
+        attended.append(problem.attend(number, oracle.wide(q.values)[number], k, v))
+        sizes.append(attended[-1].p @ np.abs(problem.spread(v)))
+    right, logarithms = (
+        np.stack([getattr(one, name) for one in attended]) for name in ("out", "logarithms")
+    )
+    check_out(device, case, out, logsumexp, right, logarithms, np.stack(sizes))
+
+
+@pytest.mark.parametrize(
+    ("queries", "keys", "message"),
+    [
+        ([0, 4, 2, 8], [0, 2, 4, 8], "starts of sequences must ascend from 0 and be at most 8"),
+        ([0, 2, 4, 9], [0, 2, 4, 8], "but 9 follows 4"),
+        ([0, 2, 4, 8], [0, 2, -4, 8], "but -4 follows 2"),
+    ],
+)
+def test_starts_that_are_wrong(
+    device: Device, queries: list[int], keys: list[int], message: str
+) -> None:
+    problem = Problem("float32", [(4, 4), (2, 2), (2, 2)], Options("ragged"))
+    run = Ragged(device, problem)
+    wrong = [device.array("int32", (4,), values=np.array(given)) for given in (queries, keys)]
+    params = problem.descriptor(device, query_starts=wrong[0], key_starts=wrong[1])
+    case = Case("attention", "ragged", "float32")
+    device.run_invalid(case, message, run.out, run.logsumexp, run.q, run.k, run.v, params)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("block_table", 99, "block 99 of a block table, where there are 11 blocks"),
+        ("block_table", -1, "block -1 of a block table"),
+        ("key_counts", 13, "a sequence of 13 keys, where there is room for 12"),
+        ("key_counts", -1, "a sequence of -1 keys"),
+    ],
+)
+def test_a_cache_that_is_wrong(device: Device, name: str, value: int, message: str) -> None:
+    problem = Problem("float32", [(2, 5), (1, 4), (1, 8)], Options("paged"))
+    paged = Paged(device, problem, "float32", 4, by_heads=False)
+    ragged = Ragged(device, problem)
+    arrays = paged.arrays()
+    values = arrays[name].values
+    values.flat[0] = value
+    arrays[name].set(values)
+    params = problem.descriptor(device, query_starts=ragged.query_starts, **arrays)
+    case = Case("attention", "paged", "float32")
+    given = (ragged.out, ragged.logsumexp, ragged.q, paged.k, paged.v)
+    device.run_invalid(case, message, *given, params)
