@@ -1,0 +1,370 @@
+"""The operators that engines for serving call: the device's kernels against plain PyTorch."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import pytest
+import torch
+from backend import DEVICE, backend
+from support import FLOATING, needs, sample, supported
+
+serving: Any = importlib.import_module(f"{backend.__name__}.serving")
+
+pytestmark = [needs(torch.float32, torch.int32, torch.int64)]
+native = pytest.mark.usefixtures("everything_is_native")
+
+TOLERANCE = {torch.float16: 4e-3, torch.bfloat16: 3e-2, torch.float32: 1e-5, torch.float64: 1e-12}
+BLOCKS, SIZE, HEADS = 12, 4, 2
+
+
+def assert_close(actual: torch.Tensor, expected: torch.Tensor) -> None:
+    tolerance = TOLERANCE[expected.dtype]
+    assert actual.device.type == DEVICE
+    torch.testing.assert_close(actual.cpu(), expected, rtol=tolerance, atol=tolerance)
+
+
+def holds(dtype: torch.dtype) -> bool:
+    """Whether the device has tensors of this type."""
+    try:
+        torch.empty(1, dtype=dtype, device=DEVICE)
+    except TypeError:
+        return False
+    return True
+
+
+FLOAT8 = [dtype for dtype in (torch.float8_e4m3fn, torch.float8_e5m2) if holds(dtype)]
+
+
+def on_device(*tensors: torch.Tensor | None) -> list[torch.Tensor | None]:
+    return [None if tensor is None else tensor.clone().to(DEVICE) for tensor in tensors]
+
+
+# --- reshape_and_cache ---
+
+
+def tokens(dtype: torch.dtype, count: int = 6) -> tuple[torch.Tensor, ...]:
+    """Keys and values of a projection, and two caches."""
+    projected = sample(count, 4, HEADS, 8, dtype=dtype, low=-2, high=2)
+    caches = [sample(BLOCKS, SIZE, HEADS, 8, dtype=dtype, seed=seed) for seed in (1, 2)]
+    return projected[:, 1], projected[:, 3], *caches
+
+
+SLOTS = torch.tensor([5, -1, 40, 0, 47])
+
+
+@native
+@pytest.mark.parametrize("dtype", supported(FLOATING))
+def test_tokens_go_to_their_slots(dtype: torch.dtype) -> None:
+    """There may be more tokens than slots, as engines pad their batches."""
+    expected, actual = tokens(dtype), on_device(*tokens(dtype))
+    serving.reshape_and_cache(*expected, SLOTS)
+    serving.reshape_and_cache(*actual, SLOTS.to(DEVICE))
+    for one, other in zip(actual[2:], expected[2:], strict=True):
+        assert torch.equal(one.cpu(), other)
+    plain = tokens(dtype)
+    plain[2][1, 1], plain[2][10, 0], plain[2][0, 0], plain[2][11, 3] = plain[0][[0, 2, 3, 4]]
+    assert torch.equal(expected[2], plain[2])
+
+
+@native
+@pytest.mark.parametrize("per_head", [False, True])
+@pytest.mark.parametrize("cache", FLOAT8)
+@pytest.mark.parametrize("dtype", supported(FLOATING))
+def test_float8_caches(dtype: torch.dtype, cache: torch.dtype, per_head: bool) -> None:
+    key, value, *_ = tokens(dtype)
+    scale = torch.tensor([0.5, 2.0] if per_head else 0.25)
+    results = []
+    for device in ("cpu", DEVICE):
+        caches = [torch.zeros(BLOCKS, SIZE, HEADS, 8, device=device).to(cache) for _ in range(2)]
+        given = (300 * key.to(device), value.to(device), *caches, SLOTS.to(device))
+        serving.reshape_and_cache(*given, scale.to(device), scale.to(device))
+        results.append([tensor.cpu().float() for tensor in caches])
+    for expected, actual in zip(*results, strict=True):
+        torch.testing.assert_close(actual, expected, rtol=0.3, atol=1e-3)
+        assert actual.isfinite().all()
+
+
+def test_a_cache_that_is_declined_is_filled_by_the_cpu() -> None:
+    given = [(10 * tensor).int() for tensor in tokens(torch.float32)]
+    expected, actual = [tensor.clone() for tensor in given], on_device(*given)
+    serving.reshape_and_cache(*expected, SLOTS)
+    with backend.count_fallbacks() as counted:
+        serving.reshape_and_cache(*actual, SLOTS.to(DEVICE))
+    assert list(counted) == [f"{DEVICE}::reshape_and_cache"]
+    for one, other in zip(actual[2:], expected[2:], strict=True):
+        assert torch.equal(one.cpu(), other)
+
+
+def test_mistakes_of_caches() -> None:
+    key, value, key_cache, value_cache = on_device(*tokens(torch.float32))
+    slots = SLOTS.to(DEVICE)
+    with pytest.raises(RuntimeError, match="do not fit the caches"):
+        serving.reshape_and_cache(key[..., :4], value, key_cache, value_cache, slots)
+    with pytest.raises(RuntimeError, match="an int64 slot for each token"):
+        serving.reshape_and_cache(key, value, key_cache, value_cache, slots.int())
+    with pytest.raises(RuntimeError, match="on the same device"):
+        serving.reshape_and_cache(key, value, key_cache.cpu(), value_cache, slots)
+    serving.reshape_and_cache(key, value, key_cache, value_cache, slots + 2)
+    with pytest.raises(RuntimeError, match="slot 49 of a cache with 48 of them"):
+        backend.synchronize()
+    backend.acknowledge_failure()
+
+
+# --- rotary_embedding ---
+
+
+def table(dtype: torch.dtype, width: int) -> torch.Tensor:
+    angles = torch.outer(torch.arange(50), 10.0 ** -torch.linspace(0, 3, width // 2))
+    return torch.cat([angles.cos(), angles.sin()], 1).to(dtype)
+
+
+@native
+@pytest.mark.parametrize("width", [8, 4])
+@pytest.mark.parametrize("is_neox", [False, True])
+@pytest.mark.parametrize("dtype", supported(FLOATING))
+def test_rotary_embedding(dtype: torch.dtype, is_neox: bool, width: int) -> None:
+    """On parts of a projection, as engines have them: (tokens, heads * head size)."""
+    positions = torch.tensor([3, 0, 49, 7, 7])
+    projected = sample(5, 6 * 8, dtype=dtype, low=-2, high=2)
+    mine = projected.to(DEVICE)
+    for whole, where, numbers in (
+        (projected, positions, table(dtype, width)),
+        (mine, positions.to(DEVICE), table(dtype, width).to(DEVICE)),
+    ):
+        query, key, _ = whole.split([24, 16, 8], 1)
+        serving.rotary_embedding(where, query, key, 8, numbers, is_neox)
+    assert_close(mine, projected)
+
+
+@native
+def test_turning_leaves_the_lengths_of_points() -> None:
+    query = sample(7, 3, 8, dtype=torch.float32, low=-2, high=2)
+    mine = query.to(DEVICE)
+    serving.rotary_embedding(
+        torch.arange(7, device=DEVICE), mine, None, 8, table(torch.float32, 8).to(DEVICE), True
+    )
+    turned = mine.cpu()
+    assert not torch.equal(turned, query)
+    assert torch.equal(turned[0], query[0])
+    for tensor in (turned, query):
+        tensor.copy_(torch.hypot(tensor[..., :4], tensor[..., 4:]).repeat(1, 1, 2))
+    torch.testing.assert_close(turned, query)
+
+
+def test_a_position_beyond_the_table() -> None:
+    query = torch.zeros(1, 8, device=DEVICE)
+    positions = torch.tensor([50], device=DEVICE)
+    serving.rotary_embedding(positions, query, None, 8, table(torch.float32, 8).to(DEVICE))
+    with pytest.raises(RuntimeError, match="position 50 in a table of 50 positions"):
+        backend.synchronize()
+    backend.acknowledge_failure()
+
+
+# --- fused_add_rms_norm, gates ---
+
+
+@native
+@pytest.mark.parametrize("dtype", supported(FLOATING))
+def test_fused_add_rms_norm(dtype: torch.dtype) -> None:
+    given = [sample(3, 4, 16, dtype=dtype, seed=1), sample(3, 4, 16, dtype=dtype, seed=2)]
+    weight = sample(16, dtype=dtype, seed=3)
+    mine = on_device(*given, weight)
+    serving.fused_add_rms_norm(*given, weight, 1e-6)
+    serving.fused_add_rms_norm(*mine, 1e-6)
+    for actual, expected in zip(mine, given, strict=False):
+        assert_close(actual, expected)
+    expected = torch.nn.functional.rms_norm(given[1].float(), (16,), weight.float(), 1e-6)
+    torch.testing.assert_close(given[0].float(), expected, rtol=1e-2, atol=1e-2)
+
+
+@native
+@pytest.mark.parametrize("name", ["silu_and_mul", "gelu_and_mul", "gelu_tanh_and_mul"])
+@pytest.mark.parametrize("dtype", supported(FLOATING))
+def test_gates(dtype: torch.dtype, name: str) -> None:
+    given = sample(3, 4, 14, dtype=dtype, low=-3, high=3)
+    gate = getattr(serving, name)
+    assert_close(gate(given.to(DEVICE)), gate(given))
+    out = torch.empty(4, 3, 7, dtype=dtype, device=DEVICE).transpose(0, 1)
+    assert gate(given.to(DEVICE), out) is out
+    assert_close(out, gate(given))
+    assert gate(given[:0].to(DEVICE)).shape == (0, 4, 7)
+
+
+def test_a_gate_of_another_size() -> None:
+    with pytest.raises(RuntimeError, match="half its last dimension"):
+        serving.silu_and_mul(torch.zeros(3, 8, device=DEVICE), torch.zeros(3, 5, device=DEVICE))
+
+
+# --- attention_with_cache ---
+
+QUERIES, KEYS = [1, 3, 0, 5], [9, 5, 2, 8]
+
+
+def cached(dtype: torch.dtype, cache: torch.dtype | None = None) -> dict[str, torch.Tensor]:
+    """The arguments of a call: blocks in no order, and some that are not used."""
+    blocks = sample(BLOCKS, 2, SIZE, HEADS, 8, dtype=dtype, low=-2, high=2).to(cache or dtype)
+    most = 3
+    names = torch.randperm(BLOCKS, generator=torch.Generator().manual_seed(1), dtype=torch.int32)
+    return {
+        "query": sample(sum(QUERIES), 4, 8, dtype=dtype, low=-2, high=2, seed=1),
+        "key_cache": blocks[:, 0],
+        "value_cache": blocks[:, 1],
+        "cu_seqlens_q": torch.tensor([0, *QUERIES]).cumsum(0).int(),
+        "seqused_k": torch.tensor(KEYS, dtype=torch.int32),
+        "block_table": names[: most * len(KEYS)].reshape(len(KEYS), most).contiguous(),
+    }
+
+
+def attend(given: dict[str, Any], device: str, **options: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    tensors = {
+        name: value.to(device) if isinstance(value, torch.Tensor) else value
+        for name, value in (given | options).items()
+    }
+    result: tuple[torch.Tensor, torch.Tensor] = serving.attention_with_cache(
+        **tensors, max_seqlen_q=max(QUERIES), max_seqlen_k=max(KEYS)
+    )
+    return result
+
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "not causal": {"causal": False, "scale": 0.5},
+    "window": {"window": (3, -1)},
+    "soft cap": {"softcap": 2.0},
+    "slopes": {"alibi_slopes": torch.tensor([0.5, 0.25, 0.125, 0.0625])},
+    "sinks": {"sinks": torch.tensor([0.5, -1.0, 2.0, 0.0])},
+    "scales": {"k_scale": torch.tensor([0.5, 2.0]), "v_scale": torch.tensor(0.25)},
+    "all": {
+        "window": (4, 0),
+        "softcap": 3.0,
+        "sinks": torch.ones(4),
+        "alibi_slopes": torch.full((4, 4), 0.1),
+    },
+}
+
+
+@native
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+@pytest.mark.parametrize("dtype", supported(FLOATING))
+def test_attention_with_cache(dtype: torch.dtype, options: dict[str, Any]) -> None:
+    given = cached(dtype)
+    actual, expected = attend(given, DEVICE, **options), attend(given, "cpu", **options)
+    assert_close(actual[0], expected[0])
+    torch.testing.assert_close(actual[1].cpu(), expected[1], rtol=1e-4, atol=1e-4)
+
+
+@native
+@pytest.mark.parametrize("cache", FLOAT8)
+@pytest.mark.parametrize("dtype", supported(FLOATING))
+def test_attention_with_a_float8_cache(dtype: torch.dtype, cache: torch.dtype) -> None:
+    given, options = cached(dtype, cache), OPTIONS["scales"]
+    assert_close(attend(given, DEVICE, **options)[0], attend(given, "cpu", **options)[0])
+
+
+@native
+def test_a_cache_is_read_after_it_is_written() -> None:
+    """A sequence that grows by a token at a time gives what attention to the whole gives."""
+    key, value = (sample(11, HEADS, 8, dtype=torch.float32, seed=seed) for seed in (1, 2))
+    query = sample(11, 4, 8, dtype=torch.float32, seed=3)
+    caches = [torch.zeros(BLOCKS, SIZE, HEADS, 8, device=DEVICE) for _ in range(2)]
+    blocks = torch.tensor([[7, 2, 9]], dtype=torch.int32, device=DEVICE)
+    starts = torch.tensor([0, 1], dtype=torch.int32, device=DEVICE)
+    mine = [tensor.to(DEVICE) for tensor in (query, key, value)]
+    results = []
+    for i in range(11):
+        slot = blocks[0, i // SIZE].long() * SIZE + i % SIZE
+        serving.reshape_and_cache(mine[1][i : i + 1], mine[2][i : i + 1], *caches, slot[None])
+        count = torch.tensor([i + 1], dtype=torch.int32, device=DEVICE)
+        out, _ = serving.attention_with_cache(
+            mine[0][i : i + 1], *caches, starts, count, blocks, 1, i + 1
+        )
+        results.append(out)
+    expected = torch.nn.functional.scaled_dot_product_attention(
+        *(tensor.transpose(0, 1)[None] for tensor in (query, key, value)),
+        is_causal=True,
+        enable_gqa=True,
+    )
+    assert_close(torch.cat(results), expected[0].transpose(0, 1).contiguous())
+
+
+def test_a_cache_of_another_type_is_attended_to_by_the_cpu() -> None:
+    if not supported(torch.float16):
+        pytest.skip("generated without torch.float16")
+    given = cached(torch.float32, torch.float16)
+    with backend.count_fallbacks() as counted:
+        actual, _ = attend(given, DEVICE)
+    assert list(counted) == [f"{DEVICE}::attention_with_cache"]
+    assert_close(actual, attend(given, "cpu")[0])
+
+
+def test_mistakes_of_attention() -> None:
+    given = cached(torch.float32)
+    for name, wrong, says in (
+        ("seqused_k", given["seqused_k"].long(), "of dtype int32, but got Long"),
+        ("block_table", given["block_table"][:2], "of different numbers of sequences"),
+        ("query", given["query"][..., :4], "does not fit the caches"),
+    ):
+        with pytest.raises(RuntimeError, match=says):
+            attend(given | {name: wrong}, DEVICE)
+    attend(given | {"block_table": given["block_table"] + BLOCKS}, DEVICE)
+    with pytest.raises(RuntimeError, match="of a block table, where there are 12 blocks"):
+        backend.synchronize()
+    backend.acknowledge_failure()
+
+
+# --- top_k_top_p_sample ---
+
+
+def column(number: float, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    return torch.full((300,), number, dtype=dtype)
+
+
+RESTRICTIONS: dict[str, tuple[dict[str, torch.Tensor], int]] = {
+    "all": ({}, 8),
+    "top_k": ({"top_k": column(3, torch.int32)}, 3),
+    "top_p": ({"top_p": column(0.55)}, 2),
+    "min_p": ({"min_p": column(0.3)}, 2),
+    "greedy": ({"temperature": column(0)}, 1),
+    "together": (
+        {"top_k": column(3, torch.int64), "top_p": column(0.9), "temperature": column(2)},
+        3,
+    ),
+}
+PROBABILITIES = torch.tensor([0.05, 0.4, 0.05, 0.2, 0.1, 0.1, 0.05, 0.05])
+
+
+@pytest.mark.parametrize("name", RESTRICTIONS)
+@pytest.mark.parametrize("device", ["cpu", DEVICE])
+def test_what_may_be_drawn(device: str, name: str) -> None:
+    given, count = RESTRICTIONS[name]
+    options = {key: value.to(device) for key, value in given.items()}
+    logits = PROBABILITIES.log().repeat(300, 1).to(device)
+    drawn = serving.top_k_top_p_sample(logits, **options)
+    assert drawn.dtype == torch.int64
+    # Of equal probabilities top_k keeps all.
+    most = (
+        {1, 3, 4, 5} if count == 3 else set(PROBABILITIES.argsort(descending=True)[:count].tolist())
+    )
+    assert set(drawn.cpu().tolist()) == most
+
+
+@native
+def test_a_seed_decides_what_is_drawn() -> None:
+    logits = sample(6, 100, dtype=torch.float32, low=-3, high=3).to(DEVICE)
+    drawn = []
+    for _ in range(2):
+        torch.manual_seed(5)
+        drawn.append([serving.top_k_top_p_sample(logits).tolist() for _ in range(3)])
+    assert drawn[0] == drawn[1]
+    assert drawn[0][0] != drawn[0][1]
+
+
+def test_tracing_knows_the_shapes() -> None:
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode():
+        logits = torch.empty(3, 9, device=DEVICE)
+        assert serving.top_k_top_p_sample(logits).shape == (3,)
+        assert serving.silu_and_mul(torch.empty(3, 8, device=DEVICE)).shape == (3, 4)
