@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from kernels import layouts, oracle
+from kernels import oracle
 from kernels.harness import Array, Device, rng
+from kernels.sequences import (
+    SCALE,
+    Attended,
+    Options,
+    Paged,
+    Problem,
+    Ragged,
+    Values,
+    joined,
+    wide_type,
+)
 from kernels.support import Case
 from kernels.test_attention import allowed, sequence_first
-from numpy.typing import NDArray
 
-Values = NDArray[Any]
-SCALE = 0.4
 FLOAT8 = ("float8_e4m3fn", "float8_e5m2")
-
-
-@dataclass(frozen=True)
-class Options:
-    """What the descriptor says beside where the arrays lie. `op` is what support.toml calls it."""
-
-    op: str
-    causal: str = "none"
-    window: tuple[int, int] = (-1, -1)
-    soft_cap: float = 0.0
-    sinks: bool = False
-    slopes: bool = False
 
 
 OPTIONS = [
@@ -45,155 +40,6 @@ OPTIONS = [
     Options("slopes", "none", slopes=True),
     Options("slopes", "top_left", (4, 0), 2.0, sinks=True, slopes=True),
 ]
-
-
-@dataclass
-class Attended:
-    """One sequence: (heads, queries, keys) and (heads, queries, value width)."""
-
-    p: Values
-    derivative: Values
-    out: Values
-    logarithms: Values
-
-
-def attend(
-    q: Values, k: Values, v: Values, options: Options, sinks: Values | None, slopes: Values | None
-) -> Attended:
-    """The definition, for keys and values that have been repeated for their heads."""
-    queries, keys = q.shape[1], k.shape[1]
-    shift = 0 if options.causal == "top_left" else keys - queries
-    distance = np.arange(keys)[None, :] - (np.arange(queries)[:, None] + shift)
-    scores = SCALE * q @ k.swapaxes(1, 2)
-    derivative = np.ones(scores.shape)
-    if options.soft_cap:
-        part = np.tanh(scores / options.soft_cap)
-        scores, derivative = options.soft_cap * part, 1 - part**2
-    if slopes is not None:
-        scores = scores - slopes[:, None, None] * np.abs(distance)
-    left, right = options.window
-    seen = np.ones(distance.shape, bool)
-    if options.causal != "none":
-        seen &= distance <= 0
-    if left >= 0:
-        seen &= distance >= -left
-    if right >= 0:
-        seen &= distance <= right
-    scores = np.where(seen, scores, -np.inf)
-    if sinks is not None:
-        column = np.broadcast_to(sinks[:, None, None], (*scores.shape[:2], 1))
-        scores = np.concatenate([scores, column], 2)
-    top = np.maximum(scores.max(2, keepdims=True, initial=-1e9), -1e9)
-    total = np.exp(scores - top).sum(2, keepdims=True)
-    with np.errstate(divide="ignore"):
-        logarithms = np.where(total > 0, top + np.log(total), np.inf)
-    p = np.exp(scores - logarithms)[:, :, :keys]
-    return Attended(p, derivative, p @ v, logarithms[..., 0])
-
-
-class Problem:
-    """Sequences of some lengths, with their heads, and what they are made of."""
-
-    def __init__(
-        self,
-        dtype: str,
-        lengths: Sequence[tuple[int, int]],
-        options: Options,
-        heads: tuple[int, int] = (4, 2),
-        widths: tuple[int, int] = (6, 3),
-    ) -> None:
-        self.dtype, self.lengths, self.options = dtype, lengths, options
-        self.heads, self.kv_heads = heads
-        self.width, self.value_width = widths
-        random = rng(dtype, lengths, options, heads, widths)
-        self.q, self.k, self.v = [], [], []
-        for queries, keys in lengths:
-            self.q.append(random.normal(size=(self.heads, queries, self.width)).clip(-2, 2))
-            self.k.append(random.normal(size=(self.kv_heads, keys, self.width)).clip(-2, 2))
-            self.v.append(random.normal(size=(self.kv_heads, keys, self.value_width)))
-        self.sinks = random.normal(size=self.heads) if options.sinks else None
-        count = len(lengths)
-        self.slopes = random.uniform(0, 0.5, (count, self.heads)) if options.slopes else None
-
-    def spread(self, values: Values) -> Values:
-        return np.repeat(values, self.heads // self.kv_heads, 0)
-
-    def attend(self, number: int, q: Values, k: Values, v: Values) -> Attended:
-        slopes = self.slopes[number] if self.slopes is not None else None
-        return attend(q, self.spread(k), self.spread(v), self.options, self.sinks, slopes)
-
-    def descriptor(self, device: Device, **fields: Any) -> Any:
-        """With the arrays that the options ask for, rounded as the oracle has them."""
-        arrays = {}
-        if self.sinks is not None:
-            arrays["sinks"] = device.array(self.dtype, self.sinks.shape, values=self.sinks)
-            self.sinks = oracle.wide(arrays["sinks"].values)
-        if self.slopes is not None:
-            arrays["slopes"] = device.array("float32", self.slopes.shape, values=self.slopes)
-            self.slopes = oracle.wide(arrays["slopes"].values)
-        left, right = self.options.window
-        return device.descriptor(
-            "AttentionParams",
-            scale=SCALE,
-            causal=self.options.causal,
-            window_left=left,
-            window_right=right,
-            soft_cap=self.options.soft_cap,
-            max_queries=max(queries for queries, _ in self.lengths),
-            max_keys=max(keys for _, keys in self.lengths),
-            **arrays,
-            **fields,
-        )
-
-
-def wide_type(dtype: str) -> str:
-    return "float64" if dtype == "float64" else "float32"
-
-
-def starts(device: Device, counts: Sequence[int]) -> Array:
-    values = np.concatenate([[0], np.cumsum(counts)])
-    return device.array("int32", values.shape, values=values)
-
-
-def joined(rows: list[Values]) -> Values:
-    """Sequences one after the other, as (1, heads, rows, width)."""
-    return np.concatenate(rows, 1)[None]
-
-
-class Ragged:
-    """The arrays of one problem whose sequences lie one after the other."""
-
-    def __init__(self, device: Device, problem: Problem) -> None:
-        self.device, self.problem = device, problem
-        self.q, self.k, self.v = (
-            self.make(joined(rows)) for rows in (problem.q, problem.k, problem.v)
-        )
-        shape = (*self.q.shape[:3], problem.value_width)
-        self.out = device.array(problem.dtype, shape, sequence_first)
-        self.logsumexp = device.array(wide_type(problem.dtype), shape[:3])
-        self.query_starts = starts(device, [queries for queries, _ in problem.lengths])
-        self.key_starts = starts(device, [keys for _, keys in problem.lengths])
-
-    def make(self, values: Values) -> Array:
-        return self.device.array(self.problem.dtype, values.shape, sequence_first, values)
-
-    def parts(self, array: Array, of_keys: bool) -> list[Values]:
-        """What each sequence has of an array."""
-        counts = [lengths[of_keys] for lengths in self.problem.lengths]
-        return np.split(oracle.wide(array.values)[0], np.cumsum(counts)[:-1], 1)
-
-    def attended(self) -> list[Attended]:
-        parts = zip(
-            self.parts(self.q, False),
-            self.parts(self.k, True),
-            self.parts(self.v, True),
-            strict=True,
-        )
-        return [self.problem.attend(number, *part) for number, part in enumerate(parts)]
-
-    def params(self, **fields: Any) -> Any:
-        arrays = {"query_starts": self.query_starts, "key_starts": self.key_starts}
-        return self.problem.descriptor(self.device, **arrays, **fields)
 
 
 def check_out(
@@ -303,47 +149,6 @@ def test_what_a_query_sees(device: Device, dtype: str, options: Options) -> None
 def test_ragged_sequences(device: Device, dtype: str, options: Options) -> None:
     op = "ragged" if options.op == "-" else f"ragged_{options.op}"
     check_ragged(device, Problem(dtype, LENGTHS, options), op)
-
-
-class Paged:
-    """Keys and values in blocks that lie in no order, some of which nobody uses."""
-
-    def __init__(
-        self, device: Device, problem: Problem, cache: str, block_size: int, by_heads: bool
-    ) -> None:
-        self.device, self.problem = device, problem
-        self.place = layouts.contiguous if by_heads else sequence_first
-        most = max(-(-keys // block_size) for _, keys in problem.lengths) + 1
-        blocks = most * len(problem.lengths) + 2
-        order = rng("blocks", blocks).permutation(blocks)
-        self.table = np.full((len(problem.lengths), most), -1)
-        k = np.full((blocks, problem.kv_heads, block_size, problem.width), np.nan)
-        v = np.full((blocks, problem.kv_heads, block_size, problem.value_width), np.nan)
-        used = 0
-        for number, (_, keys) in enumerate(problem.lengths):
-            for first in range(0, keys, block_size):
-                block = order[used]
-                used += 1
-                self.table[number, first // block_size] = block
-                rows = slice(first, min(first + block_size, keys))
-                count = rows.stop - rows.start
-                k[block, :, :count] = problem.k[number][:, rows]
-                v[block, :, :count] = problem.v[number][:, rows]
-        self.k = device.array(cache, k.shape, self.place, k)
-        self.v = device.array(cache, v.shape, self.place, v)
-
-    def rows(self, cache: Array, number: int) -> Values:
-        """The keys or values of one sequence, as they were rounded."""
-        keys = self.problem.lengths[number][1]
-        blocks = oracle.wide(cache.values)[self.table[number]].swapaxes(0, 1)
-        return np.asarray(blocks.reshape(blocks.shape[0], -1, blocks.shape[3])[:, :keys])
-
-    def arrays(self) -> dict[str, Array]:
-        counts = np.array([keys for _, keys in self.problem.lengths])
-        return {
-            "block_table": self.device.array("int32", self.table.shape, values=self.table),
-            "key_counts": self.device.array("int32", counts.shape, values=counts),
-        }
 
 
 def check_paged(

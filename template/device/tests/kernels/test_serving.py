@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 from kernels import layouts, oracle, tolerances
-from kernels.harness import DTYPES, STORED, Array, Device, rng
+from kernels.element_types import STORED
+from kernels.harness import DTYPES, Array, Device, rng
 from kernels.support import Case
 from kernels.test_attention import sequence_first
 from kernels.test_random import philox

@@ -48,3 +48,37 @@ print(api.describe(1, address + 1).base == address)
 """
     done = run_child(code, **{f"{api.ENV_PREFIX}_DEVICE_LAYERS": "same_addresses"})
     assert done.stdout == "True\n", done.stderr
+
+
+DRAWN = """
+import _device as api
+logits = [api.Buffer(device, 400) for device in (0, 1)]
+states = [api.Buffer(device, 16) for device in (0, 1)]
+tokens = [api.Buffer(device, 8) for device in (0, 1)]
+for device in (0, 1):
+    logits[device].write(bytes(400))
+    states[device].write((7 + device).to_bytes(8, "little") + bytes(8))
+    params = api.SampleParams()
+    params.philox = api.PhiloxState(0, 0, states[device].address)
+    out = tokens[device].view(0, api.DType.int64, [1], [1])
+    rows = logits[device].view(0, api.DType.float32, [1, 100], [100, 1])
+    answer = api.sample(api.default_stream(device), out, rows, params)
+    api.synchronize_device(device)
+    params.philox = api.PhiloxState(7 + device, 0)
+    expected = api.Buffer(device, 8)
+    out = expected.view(0, api.DType.int64, [1], [1])
+    api.sample(api.default_stream(device), out, rows, params)
+    api.synchronize_device(device)
+    assert answer is not None or expected.read() == tokens[device].read()
+print("skipped" if answer is not None else "same")
+"""
+
+
+@pytest.mark.usefixtures("second_device")
+def test_the_state_of_random_numbers_in_a_descriptor_is_the_devices(
+    api: ModuleType, run_child: Callable[..., Any]
+) -> None:
+    if ("families", "sample", True) not in api.functions():
+        pytest.skip("the device draws no tokens")
+    done = run_child(DRAWN, **{f"{api.ENV_PREFIX}_DEVICE_LAYERS": "same_addresses"})
+    assert done.stdout in ("same\n", "skipped\n"), done.stderr

@@ -80,6 +80,32 @@ def test_both_may_read(
         copy(api, stream, whole(api, make_buffer(256)), whole(api, buffer))
 
 
+def test_arrays_of_a_descriptor_are_read_or_written(
+    api: ModuleType, streams: tuple[Any, Any], buffer: Any, make_buffer: Callable[..., Any]
+) -> None:
+    def dense(owner: Any) -> Any:
+        return owner.view(0, api.DType.float32, [1, 1, 4, 4], [16, 16, 4, 1])
+
+    def params(**arrays: Any) -> Any:
+        made = api.AttentionParams()
+        made.out, made.logsumexp = dense(make_buffer(64)), logarithms
+        for name, array in arrays.items():
+            setattr(made, name, array)
+        return made
+
+    logarithms = make_buffer(64).view(0, api.DType.float32, [1, 1, 4], [4, 4, 1])
+    arrays = [dense(make_buffer(64)) for _ in range(7)]
+    for stream in streams:  # it is read here, and written below
+        given = params(mask=dense(buffer))
+        arrays[:3] = [dense(make_buffer(64)) for _ in range(3)]
+        if api.attention_backward(stream, *arrays, given) is not None:
+            pytest.skip("the device has no gradients of attention")
+    writes = params(grad_mask=dense(buffer))
+    arrays[:3] = [dense(make_buffer(64)) for _ in range(3)]
+    with pytest.raises(api.DeviceError, match=r"writes memory .* reads"):
+        api.attention_backward(streams[0], *arrays, writes)
+
+
 def test_the_reader_before_the_last_one_is_not_forgotten(
     api: ModuleType, make_stream: Callable[..., Any], buffer: Any, make_buffer: Callable[..., Any]
 ) -> None:

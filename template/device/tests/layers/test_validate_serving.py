@@ -1,0 +1,134 @@
+"""The layer `validate` over attention and what serving engines call beside it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+Make = Callable[..., Any]
+
+
+@pytest.fixture(autouse=True)
+def validated(api: ModuleType) -> Iterator[None]:
+    """The layer, over a device that has these families."""
+    wanted = {
+        "attention",
+        "attention_backward",
+        "append_to_cache",
+        "rotary",
+        "add_rms_norm",
+        "sample",
+    }
+    if missing := wanted - {name for group, name, has in api.functions() if has}:
+        pytest.skip(f"the device has no {', '.join(sorted(missing))}")
+    before = api.layers()
+    api.set_layers(["validate"])
+    yield
+    api.set_layers(before)
+
+
+@pytest.fixture
+def refuses(api: ModuleType) -> Callable[..., None]:
+    """Calls a function, which must be refused with a sentence of these parts."""
+
+    def refuse(function: Callable[..., object], *arguments: object, says: str) -> None:
+        with pytest.raises(api.DeviceError, match=says) as caught:
+            function(*arguments)
+        assert caught.value.code is api.ErrorCode.INVALID_ARGUMENT
+
+    return refuse
+
+
+@pytest.fixture
+def typed(api: ModuleType, make_buffer: Make) -> Callable[..., Any]:
+    """Dense views of buffers of their own, of any element type."""
+
+    def make(dtype: str, *sizes: int) -> Any:
+        strides = [math.prod(sizes[i + 1 :]) for i in range(len(sizes))]
+        return make_buffer(1024).view(0, api.DType[dtype], list(sizes), strides)
+
+    return make
+
+
+def test_attention_needs_what_says_where_keys_are(
+    api: ModuleType, refuses: Make, typed: Make, stream: Any
+) -> None:
+    q, k = typed("float32", 1, 2, 3, 4), typed("float32", 5, 2, 2, 4)
+    arguments = (stream, typed("float32", 1, 2, 3, 4), typed("float32", 1, 2, 3), q, k, k)
+
+    def refused(says: str, **fields: Any) -> None:
+        params = api.AttentionParams()
+        for name, value in fields.items():
+            setattr(params, name, value)
+        refuses(api.attention, *arguments, params, says=says)
+
+    starts, counts, table = typed("int32", 3), typed("int32", 2), typed("int32", 2, 4)
+    paged = {"query_starts": starts, "key_counts": counts, "block_table": table}
+    refused("there are not keys for each sequence")
+    refused("a block_table needs key_counts", query_starts=starts, block_table=table)
+    refused(
+        "block_table int64 .* type and the sizes", **paged | {"block_table": typed("int64", 2, 4)}
+    )
+    refused("key_counts .* type and the sizes", **paged | {"key_counts": typed("int32", 3)})
+    refused("slopes .* type and the sizes", **paged, slopes=typed("float32", 2, 3))
+    refused("a mask is for dense arrays", **paged, mask=typed("bool", 1, 2, 3, 2))
+    refused("a window is out of range", **paged, window_left=-2)
+    refused("soft_cap or dropout is out of range", **paged, dropout=1.5)
+    refused("are for the gradients", **paged, out=q)
+    address = api.allocate(0, 8)
+    refused("philox.address 0x.* reaches 8", **paged, philox=api.PhiloxState(1, 0, address))
+    api.deallocate(0, address)
+
+
+def test_caches_have_no_gradients(api: ModuleType, refuses: Make, typed: Make, stream: Any) -> None:
+    view = typed("float32", 1, 2, 3, 4)
+    gradients = [typed("float32", 1, 2, 3, 4) for _ in range(3)]
+    params = api.AttentionParams()
+    arguments = (stream, *gradients, view, view, view, view)
+    refuses(api.attention_backward, *arguments, params, says="need out and logsumexp")
+    params.out, params.logsumexp = view, typed("float32", 1, 2, 3)
+    params.key_counts = typed("int32", 1)
+    refuses(api.attention_backward, *arguments, params, says="caches have no gradients")
+    params.key_counts, params.grad_mask = None, gradients[0]
+    refuses(api.attention_backward, *arguments, params, says="overlaps")
+
+
+def test_what_serving_engines_call(
+    api: ModuleType, refuses: Make, typed: Make, stream: Any
+) -> None:
+    caches, rows = [typed("float32", 3, 2, 4, 5) for _ in range(2)], typed("float32", 6, 2, 5)
+    refuses(
+        *(api.append_to_cache, stream, *caches, rows, rows, typed("int32", 6), api.CacheParams()),
+        says="slots int32 .* type and the sizes",
+    )
+    refuses(
+        *(api.append_to_cache, stream, *caches, typed("float32", 6, 2, 4), rows),
+        *(typed("int64", 6), api.CacheParams()),
+        says="do not fit the caches",
+    )
+    op, positions = api.RotaryOp.halves, typed("int64", 6)
+    arguments = (stream, op, rows, rows, positions)
+    says = "no even width within a head"
+    refuses(api.rotary, *arguments, typed("float32", 9, 3), False, says=says)
+    refuses(api.rotary, *arguments, typed("float32", 9, 6), False, says=says)
+    refuses(
+        *(
+            api.add_rms_norm,
+            stream,
+            rows,
+            rows,
+            typed("float32", 6, 2, 5),
+            typed("float32", 5),
+            0.1,
+        ),
+        says="overlaps",
+    )
+    params = api.SampleParams()
+    params.top_k = typed("int64", 6)
+    logits = typed("float32", 6, 9)
+    refuses(api.sample, stream, typed("int64", 6), logits, params, says="top_k int64 .* type")
+    refuses(api.sample, stream, typed("int64", 5), logits, api.SampleParams(), says="out int64")
