@@ -1,4 +1,4 @@
-"""Prints, as JSON, what products of quantized weights cost against those of the weights' numbers."""
+"""Prints, as JSON, what products of quantized weights cost against those of their numbers."""
 
 import json
 import time
