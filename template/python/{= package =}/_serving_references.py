@@ -100,7 +100,9 @@ def _rows(cache: Tensor, blocks: Tensor, count: int, scale: Tensor | None, numbe
     """The keys or values of one sequence, ``(kv heads, keys, head size)``."""
     size = cache.shape[1]
     rows = cache[blocks[: -(-count // size)].long()].flatten(0, 1)[:count]
-    rows = rows.to(torch.float64 if cache.dtype == torch.float64 else torch.float32).transpose(0, 1)
+    if rows.dtype.itemsize == 1:
+        rows = rows.float()
+    rows = rows.transpose(0, 1)
     if scale is None:
         return rows
     scale = scale[number] if scale.dim() == 2 else scale
@@ -150,7 +152,7 @@ def _attention_with_cache(
         q = query[rows].to(wide).transpose(0, 1)
         k = _rows(key_cache, block_table[number], keys, k_scale, number)
         v = _rows(value_cache, block_table[number], keys, v_scale, number)
-        k, v = (part.repeat_interleave(heads // part.shape[0], 0) for part in (k, v))
+        k, v = (part.to(wide).repeat_interleave(heads // part.shape[0], 0) for part in (k, v))
         scores = scale * q @ k.transpose(1, 2)
         if softcap:
             scores = softcap * torch.tanh(scores / softcap)
