@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from backend import DEVICE
+from backend import DEVICE, backend
 from core.linalg_cases import (
     CLOSE,
     OF_ANY,
@@ -152,6 +152,12 @@ def test_other_functions_of_torch_linalg() -> None:
     compare(linalg.diagonal, rows(4, 3))
     compare(linalg.matmul, rows(4, 3), rows(3, 4), **CLOSE)
     compare(torch.logdet, hermitian(3, 4, 4), **CLOSE)
+
+
+@pytest.mark.skipif(
+    not hasattr(backend, "default_generators"), reason="generated without generators of the device"
+)
+def test_functions_that_begin_with_random_matrices() -> None:
     torch.manual_seed(0)
     with natively():
         torch.svd_lowrank(rows(9, 7).to(DEVICE), q=3)

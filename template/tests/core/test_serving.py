@@ -351,6 +351,9 @@ def test_what_may_be_drawn(device: str, name: str) -> None:
 
 
 @native
+@pytest.mark.skipif(
+    not hasattr(backend, "default_generators"), reason="generated without generators of the device"
+)
 def test_a_seed_decides_what_is_drawn() -> None:
     logits = sample(6, 100, dtype=torch.float32, low=-3, high=3).to(DEVICE)
     drawn = []
