@@ -22,18 +22,6 @@ def validated(api: ModuleType) -> Iterator[None]:
 
 
 @pytest.fixture
-def refuses(api: ModuleType) -> Callable[..., None]:
-    """Calls a function, which must be refused with a sentence of these parts."""
-
-    def refuse(function: Callable[..., object], *arguments: object, says: str) -> None:
-        with pytest.raises(api.DeviceError, match=says) as caught:
-            function(*arguments)
-        assert caught.value.code is api.ErrorCode.INVALID_ARGUMENT
-
-    return refuse
-
-
-@pytest.fixture
 def views(api: ModuleType, make_buffer: Make) -> Callable[..., Any]:
     """Views of one buffer of 256 bytes each, float32 unless said otherwise."""
 

@@ -32,18 +32,6 @@ def validated(api: ModuleType) -> Iterator[None]:
 
 
 @pytest.fixture
-def refuses(api: ModuleType) -> Callable[..., None]:
-    """Calls a function, which must be refused with a sentence of these parts."""
-
-    def refuse(function: Callable[..., object], *arguments: object, says: str) -> None:
-        with pytest.raises(api.DeviceError, match=says) as caught:
-            function(*arguments)
-        assert caught.value.code is api.ErrorCode.INVALID_ARGUMENT
-
-    return refuse
-
-
-@pytest.fixture
 def typed(api: ModuleType, make_buffer: Make) -> Callable[..., Any]:
     """Dense views of buffers of their own, of any element type."""
 

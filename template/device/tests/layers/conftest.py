@@ -1,0 +1,20 @@
+"""What tests of the layer `validate` share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+
+import pytest
+
+
+@pytest.fixture
+def refuses(api: ModuleType) -> Callable[..., None]:
+    """Calls a function, which must be refused with a sentence of these parts."""
+
+    def refuse(function: Callable[..., object], *arguments: object, says: str) -> None:
+        with pytest.raises(api.DeviceError, match=says) as caught:
+            function(*arguments)
+        assert caught.value.code is api.ErrorCode.INVALID_ARGUMENT
+
+    return refuse
