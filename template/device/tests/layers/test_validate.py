@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -275,6 +276,14 @@ def test_a_launch_on_another_devices_memory_is_refused(
     view = views(8, buffer=make_buffer(64, second_device))
     says = f"out .* is in memory of device {second_device}, not of device 0"
     refuses(api.fill, stream, view, 1, says=says)
+
+
+def test_a_launch_names_the_device_of_its_stream(
+    api: ModuleType, refuses: Make, second_device: int, views: Make, stream: Any
+) -> None:
+    needs(api, "fill")
+    says = "a launch names another device than its stream's"
+    refuses(partial(api.fill, device=second_device), stream, views(8), 1, says=says)
 
 
 def test_outputs_do_not_overlap_each_other(
