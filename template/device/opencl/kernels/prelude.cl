@@ -129,14 +129,17 @@ double2 product(double2 x, double2 y) { return (double2)(x.x * y.x - x.y * y.y, 
 // What a kernel finds wrong with its input: faults.h. Null where the device cannot report.
 typedef struct {
   int is_found;
-  long value, limit;
+  long value, limit, before;
 } Fault;
 
-void report(__global Fault* fault, long value, long limit) {
+void report_three(__global Fault* fault, long value, long limit, long before) {
   if (fault == 0 || atomic_cmpxchg(&fault->is_found, 0, 1) != 0) return;
   fault->value = value;
   fault->limit = limit;
+  fault->before = before;
 }
+
+void report(__global Fault* fault, long value, long limit) { report_three(fault, value, limit, 0); }
 
 // Whether an element type is a floating one narrower than float: what has no such name is 0.
 #define NARROW(dtype) PASTE(IS_NARROW_, dtype)

@@ -1,6 +1,7 @@
-// out = scale_out * (factor * activation(alpha * (a @ b) + beta * bias) + addend), of numbers that are scale * (element -
-// zero) + shift. Tiles as in matmul.cl, to which elements come as numbers. Both factors are seen as lines along the inner
-// dimension: rows of a, columns of b. The third dimension of the grid is the batch, or the groups.
+// out = scale_out * (factor * activation(alpha * (a @ b) + beta * bias) + addend), of numbers that are
+// scale * (element - zero) + shift. Tiles as in matmul.cl, to which elements come as numbers. Both factors are seen as
+// lines along the inner dimension: L, the rows of a, and R, the columns of b. The grid's third dimension is the batch, or
+// the groups.
 #define RUN 16
 #define WIDE 16
 #define MEMBERS (ROWS / HIGH * (COLUMNS / WIDE))
@@ -25,20 +26,20 @@ typedef struct {
 #define ADD_PRODUCT(sum, x, y) sum += (x) * (y)
 #endif
 
-#if PACKED(A)
-#define NUMBER_A(line, i, step) PACKED_NUMBER(A, line, i, step)
+#if PACKED(TYPE_L)
+#define NUMBER_L(line, i, step) PACKED_NUMBER(TYPE_L, line, i, step)
 #else
-#define NUMBER_A(line, i, step) LOAD(A, line, (i) * (step))
+#define NUMBER_L(line, i, step) LOAD(TYPE_L, line, (i) * (step))
 #endif
-#if PACKED(B)
-#define NUMBER_B(line, i, step) PACKED_NUMBER(B, line, i, step)
+#if PACKED(TYPE_R)
+#define NUMBER_R(line, i, step) PACKED_NUMBER(TYPE_R, line, i, step)
 #else
-#define NUMBER_B(line, i, step) LOAD(B, line, (i) * (step))
+#define NUMBER_R(line, i, step) LOAD(TYPE_R, line, (i) * (step))
 #endif
 
 #define ARRAY(dtype, name) __global const STORAGE(dtype)*name, LineStrides name##_strides
 #define FACTOR(x) \
-  ARRAY(x, numbers_##x), ARRAY(SCALE_##x, scale_##x), ARRAY(ZERO_##x, zero_##x), ARRAY(SHIFT_##x, shift_##x), \
+  ARRAY(TYPE_##x, numbers_##x), ARRAY(SCALE_##x, scale_##x), ARRAY(ZERO_##x, zero_##x), ARRAY(SHIFT_##x, shift_##x), \
       Block block_##x
 #define GIVEN(x)                                                                                            \
   numbers_##x, numbers_##x##_strides, scale_##x, scale_##x##_strides, zero_##x, zero_##x##_strides, shift_##x, \
@@ -71,8 +72,8 @@ typedef struct {
       to[i * to_step] = (number - zero) * scale + shift;                                              \
     }                                                                                                 \
   }
-DEFINE_BRING(A)
-DEFINE_BRING(B)
+DEFINE_BRING(L)
+DEFINE_BRING(R)
 
 // The part of the ragged dimension that is a group's: nothing where the ends are wrong, which is reported.
 typedef struct {
@@ -83,7 +84,7 @@ Part find_part(long size, __global const int* ends, long ends_stride, __global F
   const long group = get_group_id(2);
   const Part part = {group > 0 ? ends[(group - 1) * ends_stride] : 0, ends[group * ends_stride]};
   if (part.begin >= 0 && part.end >= part.begin && part.end <= size) return part;
-  report(fault, part.end, part.begin);
+  report_three(fault, part.end, size, part.begin);
   const Part nothing = {0, 0};
   return nothing;
 }
@@ -92,7 +93,7 @@ Part find_part(long size, __global const int* ends, long ends_stride, __global F
 #define OF_RESULT(dtype, name) LOAD(dtype, name, row * name##_strides.row + column * name##_strides.column)
 
 __kernel void scaled_matmul(long rows, long columns, long inner, T alpha, T beta, __global STORAGE(OUT) * out,
-                            Strides out_strides, FACTOR(A), FACTOR(B), RESULT(BIAS, bias), RESULT(TIMES, factor),
+                            Strides out_strides, FACTOR(L), FACTOR(R), RESULT(BIAS, bias), RESULT(TIMES, factor),
                             RESULT(ADDEND, addend), RESULT(SCALE_OUT, scale_out), __global const int* ends,
                             long ends_stride, __global Fault* fault) {
   __local T a_tile[ROWS][RUN];
@@ -115,11 +116,11 @@ __kernel void scaled_matmul(long rows, long columns, long inner, T alpha, T beta
   for (long start = 0; start < length; start += RUN) {
     for (int run = member; run < ROWS; run += MEMBERS) {
       const long count = first_row + run < all_rows.end ? length - start : 0;
-      bring_A(a_tile[run], 1, batch, first_row + run, all_inner.begin, start, count, GIVEN(A));
+      bring_L(a_tile[run], 1, batch, first_row + run, all_inner.begin, start, count, GIVEN(L));
     }
     for (int run = member; run < COLUMNS; run += MEMBERS) {
       const long count = first_column + run < all_columns.end ? length - start : 0;
-      bring_B(&b_tile[0][run], COLUMNS, batch, first_column + run, all_inner.begin, start, count, GIVEN(B));
+      bring_R(&b_tile[0][run], COLUMNS, batch, first_column + run, all_inner.begin, start, count, GIVEN(R));
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int k = 0; k < RUN; ++k) {
