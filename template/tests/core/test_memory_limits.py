@@ -213,22 +213,6 @@ assert figure("requested_bytes.all.current") == 5 * MIB + 4
 
 
 @needs(torch.float32)
-def test_expandable_segments_are_refused_in_a_sentence() -> None:
-    run_with(
-        "expandable_segments:True",
-        """
-try:
-    take(MIB)
-except ValueError as error:
-    assert "expandable_segments" in str(error) and "PYTORCH_ALLOC_CONF" in str(error), error
-else:
-    raise AssertionError("not refused")
-assert figure("reserved_bytes.all.current") == 0
-""",
-    )
-
-
-@needs(torch.float32)
 def test_settings_may_change_while_the_process_runs() -> None:
     run_with(
         "",
