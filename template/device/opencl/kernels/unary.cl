@@ -68,6 +68,20 @@ double digamma(double x) {
   return log(at) - 0.5 / at - series - passed;
 }
 
+double erfcx(double x) {
+  if (x < -27) return INFINITY;
+  if (x < 12) {
+    // The square as two numbers, since exp makes a relative error of an absolute one.
+    const double square = x * x;
+    return exp(square) * (1 + fma(x, x, -square)) * erfc(x);
+  }
+  const double step = -0.5 / (x * x);
+  double series = 1;
+  for (int odd = 17; odd > 0; odd -= 2) series = 1 + odd * step * series;
+  return series * (M_2_SQRTPI / 2) / x;
+}
+
+#define op_erfcx (T)erfcx(x)
 #define op_erfinv (T)erfinv(x)
 #define op_lgamma (T)log_gamma(x)
 #define op_digamma (T)digamma(x)

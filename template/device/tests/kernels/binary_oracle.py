@@ -109,6 +109,57 @@ def _logit_grad(a: Values, b: Values, alpha: float) -> Values:
     return np.where(clamped, 0.0, a / (b * (1 - b))) if alpha >= 0 else a / (b * (1 - b))
 
 
+# --- How draws move with their parameters: integrals, by Gauss and Legendre ---
+
+# In float64 the integrals have fewer digits than a kernel; test_draw.py looks at that.
+_NARROW = ("float16", "bfloat16", "float32")
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(300)
+# Powers of nodes lie close together at 0, where integrands have roots and logarithms.
+_POINTS = ((_NODES + 1) / 2) ** 4
+_SHARES = _WEIGHTS * 2 * ((_NODES + 1) / 2) ** 3
+
+
+def _log_moment(power: Values, constant: Values, function: Callable[[Values], Values]) -> Values:
+    """The integral from 0 to 1 of s ** (power - 1) * (log(s) + constant) * function(s)."""
+    power, constant = power[..., None], constant[..., None]
+    at_zero = function(np.zeros(1))
+    weight = _POINTS ** (power - 1) * (np.log(_POINTS) + constant)
+    rest = ((function(_POINTS) - at_zero) * weight * _SHARES).sum(-1)
+    return (at_zero * (constant / power - 1 / power**2))[..., 0] + rest
+
+
+def _moment(power: Values, function: Callable[[Values], Values]) -> Values:
+    """The integral from 0 to 1 of s ** (power - 1) * function(s)."""
+    power = power[..., None]
+    at_zero = function(np.zeros(1))
+    rest = ((function(_POINTS) - at_zero) * _POINTS ** (power - 1) * _SHARES).sum(-1)
+    return (at_zero / power)[..., 0] + rest
+
+
+def _gamma_grad(a: Values, b: Values) -> Values:
+    x, psi = b[..., None], special.digamma(a)
+    less = _log_moment(a, np.log(b) - psi, lambda s: np.exp(-x * (s - 1)))
+    far = 60 * _POINTS
+    density = (1 + far / x) ** (a[..., None] - 1) * np.exp(-far)
+    more = (density * (np.log(x + far) - psi[..., None]) * 60 * _SHARES).sum(-1)
+    return np.where(b < a + 1, -b * less, more)
+
+
+def _dirichlet_grad(a: Values, b: Values, c: Values) -> Values:
+    x, power = a[..., None], b[..., None]
+    rest = np.where((a <= 1) & (c > b), c - b, np.nan)
+    psi = special.digamma(b) - special.digamma(b + rest)
+    less = _log_moment(
+        b, np.log(a) - psi, lambda s: ((1 - x * s) / (1 - x)) ** (rest[..., None] - 1)
+    )
+    more = _moment(
+        rest,
+        lambda s: ((1 - (1 - x) * s) / x) ** (power - 1) * (np.log1p((x - 1) * s) - psi[..., None]),
+    )
+    return np.where(a < 0.5, -a / (1 - a) * less, more)
+
+
 _ELU: dict[str, Any] = {"params": {"alpha": 1.5, "beta": 1.25, "gamma": 0.75}}
 _COMPARED: dict[str, Any] = {"to_bool": True}
 _ALPHA: dict[str, Any] = {"params": {"alpha": 0.5}, "integer_params": {"alpha": 3}}
@@ -206,6 +257,7 @@ BINARY = [
     operation(
         "logit_grad", _logit_grad, params={"alpha": -1.0}, **{**_GRAD, "domain": (0.01, 0.99)}
     ),
+    operation("gamma_grad", _gamma_grad, _NARROW, specials=False, domain=(0.05, 9.0)),
 ]
 
 
@@ -247,4 +299,5 @@ TERNARY = [
         scale=_quotient_size,
         **_VALUE,
     ),
+    operation("dirichlet_grad", _dirichlet_grad, _NARROW, specials=False, domain=(0.05, 0.95)),
 ]

@@ -135,6 +135,7 @@ UNARY = [
     operation("atanh", np.arctanh, SMOOTH, domain=(-1.0, 1.0)),
     operation("erf", special.erf),
     operation("erfc", special.erfc),
+    operation("erfcx", special.erfcx, domain=(-3.0, 30.0)),
     operation("sigmoid", _sigmoid, SMOOTH, domain=(-9.0, 9.0)),
     operation("floor", np.floor, REAL, **ANYWHERE),
     operation("ceil", np.ceil, REAL, **ANYWHERE),

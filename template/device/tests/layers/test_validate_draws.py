@@ -1,0 +1,48 @@
+"""The layer `validate` over draws whose parameters are arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+Make = Callable[..., Any]
+
+
+@pytest.fixture(autouse=True)
+def validated(api: ModuleType) -> Iterator[None]:
+    """The layer, over a device that has the family."""
+    if ("families", "draw", True) not in api.functions():
+        pytest.skip("the device has no draw")
+    before = api.layers()
+    api.set_layers(["validate"])
+    yield
+    api.set_layers(before)
+
+
+def test_parameters_are_like_what_is_drawn(
+    api: ModuleType, refuses: Make, make_buffer: Make, stream: Any
+) -> None:
+    def view(*sizes: int, dtype: str = "float32", buffer: Any = None) -> Any:
+        owner = buffer if buffer is not None else make_buffer(256)
+        return owner.view(0, api.DType[dtype], list(sizes), [sizes[-1], 1] if sizes else [])
+
+    gamma, binomial, none = api.DrawOp.gamma, api.DrawOp.binomial, api.PhiloxState(1, 2)
+    out, a = view(2, 4), view(2, 4)
+    assert api.draw(stream, gamma, out, a, None, none) is None
+    assert api.draw(stream, binomial, out, a, view(2, 4), none) is None
+    says = "not of out's sizes and type"
+    refuses(api.draw, stream, gamma, out, view(2, 3), None, none, says=says)
+    refuses(api.draw, stream, binomial, out, a, view(2, 4, dtype="float64"), none, says=says)
+    says = "not the parameters of the operation"
+    refuses(api.draw, stream, gamma, out, a, a, none, says=says)
+    refuses(api.draw, stream, binomial, out, a, None, none, says=says)
+    refuses(api.draw, stream, gamma, out, out, None, none, says="a float32.* overlaps out")
+    number = view()
+    refuses(api.draw, stream, api.DrawOp.dirichlet, number, view(), None, none, says="no rows")
+    address = api.allocate(0, 8)
+    where = api.PhiloxState(1, 0, address)
+    refuses(api.draw, stream, gamma, out, a, None, where, says="philox.address 0x.* reaches 8")
+    api.deallocate(0, address)
