@@ -137,12 +137,51 @@ def test_mistakes() -> None:
         forward(query, key[..., :4], value, *bounds, *more)
     with pytest.raises(RuntimeError, match="on the same device"):
         forward(query, key.cpu(), value, *bounds, *more)
-    with pytest.raises(NotImplementedError, match="dropout"):
-        forward(query, key, value, *bounds, 9, 9, 0.5, False, False)
     forward(query, key, value, bounds[0].flip(0), bounds[1], *more)
     with pytest.raises(RuntimeError, match="starts of sequences must ascend"):
         backend.synchronize()
     backend.acknowledge_failure()
+
+
+@pytest.mark.skipif(not hasattr(backend, "default_generators"), reason="generated without rng")
+def test_dropout_is_that_of_one_sequence() -> None:
+    """The one sequence, of dense attention, has the same numbers and the same gradients."""
+
+    def run(attend: Any) -> list[torch.Tensor]:
+        torch.manual_seed(3)
+        given = [x.to(DEVICE).requires_grad_() for x in make(torch.float32, ([9], [9]), (4, 4))]
+        result = attend(*given)
+        again = attend(*given)
+        result.square().sum().backward()
+        gradients = [x.grad for x in given]
+        return [x.cpu() for x in (result, again, *gradients) if x is not None]
+
+    def packed(*given: torch.Tensor) -> torch.Tensor:
+        bounds = starts([9]).to(DEVICE)
+        result: torch.Tensor = forward(*given, bounds, bounds, 9, 9, 0.5, False, False)[0]
+        return result
+
+    def dense(*given: torch.Tensor) -> torch.Tensor:
+        batch = [x.transpose(0, 1)[None] for x in given]
+        return scaled_dot_product_attention(*batch, dropout_p=0.5)[0].transpose(0, 1)
+
+    results = run(packed)
+    assert len(results) == 5
+    assert not results[0].equal(results[1])
+    for one, other in zip(results, run(dense), strict=True):
+        torch.testing.assert_close(one, other)
+
+
+@pytest.mark.skipif(not hasattr(backend, "default_generators"), reason="generated without rng")
+def test_dropout_keeps_the_mean() -> None:
+    lengths = ([300, 200], [40, 50])
+    query, key, _ = (x.to(DEVICE) for x in make(torch.float32, lengths))
+    bounds = [starts(kind).to(DEVICE) for kind in lengths]
+    ones = torch.ones_like(key)
+    torch.manual_seed(1)
+    result = forward(query, key, ones, *bounds, 300, 50, 0.25, False, False)[0]
+    assert abs(result.mean().item() - 1) < 0.02
+    assert result.std().item() > 0.05
 
 
 def makes_uint64() -> bool:
