@@ -41,13 +41,13 @@ def test_where_a_family_computes_it_one_call_does(
 
 
 def test_elsewhere_it_says_where_the_body_goes(project: Path, torchsmith: Torchsmith) -> None:
-    report = torchsmith("op", "add", "aten::special_erfcx", "--json", cwd=project).json
+    report = torchsmith("op", "add", "aten::special_airy_ai", "--json", cwd=project).json
     assert report["kind"] == "structured"
     lines = (project / report["kernel"]).read_text("utf-8").splitlines()
-    assert "aten::special_erfcx has no body yet: write it in" in lines[report["line"] - 1]
+    assert "aten::special_airy_ai has no body yet: write it in" in lines[report["line"] - 1]
     test = (project / report["test"]).read_text("utf-8")
-    assert 'OPERATOR = "aten::special_erfcx"' in test
-    row = "| `aten::special_erfcx` | `csrc/operators/special_erfcx.cpp` |"
+    assert 'OPERATOR = "aten::special_airy_ai"' in test
+    row = "| `aten::special_airy_ai` | `csrc/operators/special_airy_ai.cpp` |"
     assert row in (project / report["docs"]).read_text("utf-8")
 
 
@@ -64,7 +64,7 @@ def test_variants_follow_from_the_function_that_is_to_be_written(
 def test_the_second_operator_adds_a_row_and_no_file_is_the_templates(
     project: Path, torchsmith: Torchsmith
 ) -> None:
-    for name in ("special_erfcx", "segment_reduce"):
+    for name in ("special_airy_ai", "segment_reduce"):
         torchsmith("op", "add", name, cwd=project).passed()
     page = (project / "docs/own-operators.md").read_text("utf-8")
     assert page.count("# Operators of our own") == 1
@@ -77,7 +77,7 @@ def test_the_second_operator_adds_a_row_and_no_file_is_the_templates(
 def test_what_fails_half_way_leaves_nothing(project: Path, torchsmith: Torchsmith) -> None:
     (project / "tests" / "operators").write_text("a file of ours, where tests are to go\n")
     before = git(project, "status", "--porcelain", "--ignored")
-    done = torchsmith("op", "add", "special_erfcx", cwd=project)
+    done = torchsmith("op", "add", "special_airy_ai", cwd=project)
     assert done.refused().startswith(f"the system refuses '{project}/tests/operators")
     assert git(project, "status", "--porcelain", "--ignored") == before
     assert not (project / "csrc" / "operators").exists()
@@ -109,15 +109,15 @@ def test_what_is_cut_off_is_undone_by_the_next_command(
     with monkeypatch.context() as patch:
         for name in ("replace", "rename", "unlink", "rmdir"):
             patch.setattr(Path, name, dying(getattr(Path, name)))
-        status = torchsmith("op", "add", "special_erfcx", cwd=project).status
+        status = torchsmith("op", "add", "special_airy_ai", cwd=project).status
     torchsmith("features", cwd=project).passed()
     if status == 130:
         assert contents(project) == before
         assert not (project / "csrc" / "operators").exists()
-        torchsmith("op", "add", "special_erfcx", cwd=project).passed()
+        torchsmith("op", "add", "special_airy_ai", cwd=project).passed()
     assert set(contents(project)) - set(before) == {
-        "csrc/operators/special_erfcx.cpp", "docs/own-operators.md",
-        "tests/operators/test_special_erfcx.py",
+        "csrc/operators/special_airy_ai.cpp", "docs/own-operators.md",
+        "tests/operators/test_special_airy_ai.py",
     }  # fmt: skip
 
 
@@ -147,7 +147,7 @@ def test_what_is_written_is_formatted_and_compiles(
 ) -> None:
     """One of each kind, and the shapes of arguments that differ, against PyTorch's own headers."""
     names = (
-        "erfc", "special_erfcx", "frexp", "segment_reduce", "fractional_max_pool2d",
+        "erfc", "special_airy_ai", "frexp", "segment_reduce", "fractional_max_pool2d",
         "_spdiags", "multilabel_margin_loss_forward",
         "rrelu_with_noise",
         "fmod_",

@@ -36,7 +36,7 @@ def add_operator(
 ) -> None:
     """Write an operator's kernel, registration, test and docs row, from its schema.
 
-    Example: torchsmith op add aten::special_erfcx
+    Example: torchsmith op add aten::special_airy_ai
 
     Where a kernel family computes it, that is all. Otherwise the file compiles and the test fails,
     saying where the body is to be written.

@@ -38,6 +38,8 @@ DRAWS: dict[str, Callable[[], torch.Tensor]] = {
     "randint": lambda: torch.randint(100, (7,), device=DEVICE),
     "dropout": lambda: functional.dropout(torch.ones(64, device=DEVICE)),
     "bernoulli": lambda: torch.bernoulli(torch.full((9,), 0.5, device=DEVICE)),
+    "poisson": lambda: torch.poisson(torch.full((9,), 20.0, device=DEVICE)),
+    "gamma": lambda: torch._standard_gamma(torch.full((9,), 0.5, device=DEVICE)),
     "attention's dropout": attention,
     "attention's dropout from copies": attention_from_copies,
 }

@@ -1,0 +1,254 @@
+"""Draws whose parameters are tensors, and distributions that are made of them.
+
+What the family draws is tested against scipy without PyTorch, in device/tests/kernels/test_draw.py.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+import pytest
+import torch
+from backend import DEVICE, backend
+from support import FLOATING, needs, reports_errors, supported
+from torch import distributions
+
+pytestmark = needs(torch.float32, torch.int64)
+
+FLOATS = supported(FLOATING)
+Draw = Callable[..., torch.Tensor]
+
+DRAWS: dict[str, Draw] = {
+    "poisson": torch.poisson,
+    "gamma": torch._standard_gamma,
+    "dirichlet": torch._sample_dirichlet,
+    "binomial": lambda x, **more: torch.binomial((4 * x).round(), x / (1 + x), **more),
+}
+drawing = pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)
+
+
+def parameters(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    """Return positive numbers, some of them small."""
+    count = math.prod(shape)
+    return (torch.linspace(0.25, 12, count).reshape(shape)).to(dtype)
+
+
+@pytest.fixture
+def native() -> Iterator[None]:
+    """Allow no fallback in a test, or skip it on a device that lacks the family."""
+    backend.reset_fallback_stats()
+    torch.poisson(torch.ones(1, device=DEVICE))
+    if backend.fallback_stats():
+        assert "simulator" not in backend.get_device_name().lower()
+        pytest.skip("the device library has no `draw` family")
+    yield
+    assert not backend.fallback_stats()
+
+
+# --- The sequence ---
+
+
+@drawing
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_the_seed_decides(draw: Draw, dtype: torch.dtype) -> None:
+    x = parameters(40, 5, dtype=dtype).to(DEVICE)
+    torch.manual_seed(7)
+    first, second = draw(x), draw(x)
+    torch.manual_seed(7)
+    again = draw(x)
+    assert first.dtype is dtype
+    assert first.shape == x.shape
+    assert again.cpu().equal(first.cpu())
+    assert not second.cpu().equal(first.cpu())
+
+
+@drawing
+def test_the_generator_moves_by_a_block_for_each_element(
+    draw: Draw, native_random: None, native: None
+) -> None:
+    x = parameters(7, 3).to(DEVICE)
+    generator = torch.Generator(DEVICE).manual_seed(3)
+    before = backend.get_rng_state()
+    draw(x, generator=generator)
+    assert generator.get_offset() == 4 * 21
+    draw(x[:0], generator=generator)
+    assert generator.get_offset() == 4 * 21
+    assert backend.get_rng_state().equal(before)
+
+
+@drawing
+def test_strides_do_not_count(draw: Draw, native: None) -> None:
+    x = parameters(12, 8)
+    wide = torch.zeros(12, 16)
+    wide[:, ::2] = x
+    results = []
+    for given in (x.to(DEVICE), x.T.contiguous().to(DEVICE).T, wide.to(DEVICE)[:, ::2]):
+        torch.manual_seed(1)
+        results.append(draw(given))
+    assert all(result.is_contiguous() for result in results)
+    assert all(result.cpu().equal(results[0].cpu()) for result in results)
+
+
+@drawing
+def test_any_shape(draw: Draw, native: None) -> None:
+    for shape in ((), (1,), (0,), (3, 0), (0, 3), (2, 3, 4)):
+        result = draw(parameters(*shape).to(DEVICE))
+        assert result.shape == shape
+        assert result.isfinite().all()
+    expanded = draw(torch.full((1,), 3.0, device=DEVICE).expand(1000))
+    assert len(expanded.unique()) > 4
+
+
+def test_out_variants() -> None:
+    x = parameters(6).to(DEVICE)
+    for name in ("poisson", "_standard_gamma", "_sample_dirichlet"):
+        operator = getattr(torch.ops.aten, name)
+        out = torch.empty(0, device=DEVICE)
+        torch.manual_seed(2)
+        assert operator.out(x, out=out) is out
+        torch.manual_seed(2)
+        assert operator(x).cpu().equal(out.cpu())
+        with pytest.raises(RuntimeError, match="dtype"):
+            operator.out(x, out=torch.empty(6, dtype=torch.int64, device=DEVICE))
+
+
+def test_parameters_of_binomials_are_broadcast(native: None) -> None:
+    counts, probabilities = torch.tensor([[3.0], [9.0]]), torch.tensor([0.0, 1.0])
+    result = torch.binomial(counts.to(DEVICE), probabilities.to(DEVICE))
+    assert result.tolist() == [[0, 3], [0, 9]]
+
+
+# --- Mistakes ---
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: torch.poisson(x.long()),
+        lambda x: torch._standard_gamma(x.long()),
+        lambda x: torch._sample_dirichlet(x.bool()),
+        lambda x: torch.binomial(x.long(), x),
+        lambda x: torch.binomial(x, x.long()),
+        lambda x: torch.binomial(x, x.half()),
+        lambda x: torch.binomial(x, x[:2]),
+        lambda x: torch._standard_gamma_grad(x, x.half()),
+        lambda x: torch._standard_gamma_grad(x, x[:2]),
+        lambda x: torch._standard_gamma_grad(x.long(), x.long()),
+        lambda x: torch._dirichlet_grad(x, x.half(), x),
+        lambda x: torch._dirichlet_grad(x, x, x[:2]),
+        lambda x: torch.special.erfcx(x.to(torch.complex64)),
+    ],
+)
+@needs(torch.float16)
+def test_mistakes_are_those_of_the_cpu(call: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    with pytest.raises((RuntimeError, ValueError)) as expected:
+        call(torch.ones(3))
+    with pytest.raises(expected.type):
+        call(torch.ones(3, device=DEVICE))
+
+
+def test_a_generator_of_the_cpu_is_refused() -> None:
+    for draw in DRAWS.values():
+        with pytest.raises(RuntimeError, match="generator"):
+            draw(torch.ones(3, device=DEVICE), generator=torch.Generator())
+
+
+@reports_errors
+@pytest.mark.parametrize("rate", [-1.0, math.nan])
+def test_a_rate_that_is_none(rate: float, native: None) -> None:
+    rates = torch.ones(100)
+    rates[50] = rate
+    with pytest.raises(RuntimeError, match="expected rate to be non-negative"):
+        torch.poisson(rates)
+    with pytest.raises(RuntimeError, match="expected rate to be non-negative"):
+        torch.poisson(rates.to(DEVICE)).cpu()
+    backend.acknowledge_failure()
+
+
+# --- Gradients ---
+
+
+@pytest.mark.parametrize("dtype", supported(torch.float32, torch.float64))
+@pytest.mark.parametrize("size", [0.05, 0.4, 1.0, 7.0, 300.0, 1e4])
+def test_gradients_of_gamma_draws(size: float, dtype: torch.dtype, native: None) -> None:
+    torch.manual_seed(4)
+    concentration = torch.full((500,), size, dtype=dtype)
+    drawn = torch._standard_gamma(concentration)
+    expected = torch._standard_gamma_grad(concentration, drawn)
+    actual = torch._standard_gamma_grad(concentration.to(DEVICE), drawn.to(DEVICE))
+    # The CPU's are fits, which are within 0.1 % nearly everywhere.
+    torch.testing.assert_close(actual.cpu(), expected, rtol=0.01, atol=1e-30)
+
+
+@pytest.mark.parametrize("dtype", supported(torch.float32, torch.float64))
+@pytest.mark.parametrize("sizes", [(0.3, 0.6), (1.0, 2.0), (5.0, 3.0), (40.0, 70.0), (2.0, 200.0)])
+def test_gradients_of_dirichlet_draws(
+    sizes: tuple[float, float], dtype: torch.dtype, native: None
+) -> None:
+    torch.manual_seed(4)
+    concentration = torch.tensor(sizes, dtype=dtype).expand(500, 2)
+    drawn = torch._sample_dirichlet(concentration)
+    total = concentration.sum(-1, keepdim=True).expand_as(concentration)
+    expected = torch._dirichlet_grad(drawn, concentration, total)
+    actual = torch._dirichlet_grad(*(x.to(DEVICE) for x in (drawn, concentration, total)))
+    torch.testing.assert_close(actual.cpu(), expected, rtol=0.02, atol=1e-6)
+
+
+def test_gradients_reach_the_parameters(native: None) -> None:
+    torch.manual_seed(0)
+    concentration = torch.full((20_000,), 3.0, device=DEVICE, requires_grad=True)
+    distributions.Gamma(concentration, torch.ones_like(concentration)).rsample().sum().backward()
+    # The mean of a gamma distribution is its concentration.
+    assert concentration.grad is not None
+    assert concentration.grad.mean().item() == pytest.approx(1, abs=0.02)
+    both = torch.tensor([2.0, 6.0], device=DEVICE, requires_grad=True)
+    distributions.Beta(both[0], both[1]).rsample((20_000,)).mean().backward()
+    assert both.grad is not None
+    assert both.grad.tolist() == pytest.approx([6 / 64, -2 / 64], rel=0.05)
+    rates = torch.ones(3, device=DEVICE, requires_grad=True)
+    torch.poisson(rates).sum().backward()
+    assert rates.grad is not None
+    assert rates.grad.tolist() == [0, 0, 0]
+
+
+# --- torch.distributions ---
+
+
+def on_device(*numbers: float) -> list[torch.Tensor]:
+    return [torch.tensor(number, device=DEVICE) for number in numbers]
+
+
+DISTRIBUTIONS: dict[str, Callable[[], distributions.Distribution]] = {
+    "gamma": lambda: distributions.Gamma(*on_device(2.5, 2.0)),
+    "beta": lambda: distributions.Beta(*on_device(2.0, 0.5)),
+    "dirichlet": lambda: distributions.Dirichlet(torch.tensor([0.5, 1, 3], device=DEVICE)),
+    "student_t": lambda: distributions.StudentT(*on_device(9.0, 1.0, 0.5)),
+    "chi2": lambda: distributions.Chi2(*on_device(3.0)),
+    "fisher_snedecor": lambda: distributions.FisherSnedecor(*on_device(5.0, 30.0)),
+    "inverse_gamma": lambda: distributions.InverseGamma(*on_device(9.0, 2.0)),
+    "poisson": lambda: distributions.Poisson(*on_device(4.0)),
+    "binomial": lambda: distributions.Binomial(20, *on_device(0.25)),
+    "multinomial": lambda: distributions.Multinomial(9, torch.tensor([1.0, 2, 1], device=DEVICE)),
+    "negative_binomial": lambda: distributions.NegativeBinomial(*on_device(6.0, 0.5)),
+    "von_mises": lambda: distributions.VonMises(*on_device(0.5, 4.0)),
+}
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_distributions_run_on_the_device(name: str, native: None, native_random: None) -> None:
+    torch.manual_seed(11)
+    distribution = DISTRIBUTIONS[name]()
+    backend.reset_fallback_stats()
+    drawn = distribution.sample((20_000,))
+    assert drawn.device.type == DEVICE
+    assert distribution.log_prob(drawn[:100]).isfinite().all()
+    if distribution.has_rsample:
+        assert distribution.rsample((3,)).device.type == DEVICE
+    assert not backend.fallback_stats()
+    mean = distribution.mean.cpu()
+    torch.testing.assert_close(drawn.mean(0).cpu(), mean, rtol=0.03, atol=0.01)
+    if name != "von_mises":  # whose variance is that of points of the circle
+        torch.testing.assert_close(
+            drawn.var(0).cpu(), distribution.variance.cpu(), rtol=0.1, atol=0.01
+        )
