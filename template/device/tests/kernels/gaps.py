@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 
+from kernels.rules import find_rules
 from kernels.support import PATTERNS, Case, Entry, Globs, Outcome, Support
 
 # The values of -m that take every case of a file: without the slow ones, only those, all of them.
@@ -25,7 +25,7 @@ def unmet(support: Support, cases: Collection[Case], tier: str) -> list[Entry]:
     return [
         entry
         for entry in (*support.unsupported, *support.expected_failures, *support.ulp)
-        if (tier == ALL or (tier == QUICK and entry.sizes == ANY))
+        if (tier == ALL or (tier == QUICK and not entry.about_sizes))
         and any(map(entry.about, families))
         and not any(entry.matches(case) for case in cases)
     ]
@@ -46,17 +46,17 @@ def gaps(
     stale = unmet(support, [*declined, *working], tier)
     entries, left = [], set(declined)
     for entry in support.unsupported:
-        stays = (
-            entry.note or not any(map(entry.about, seen)) or (entry.sizes != ANY and tier != ALL)
-        )
+        stays = entry.note or not any(map(entry.about, seen)) or (entry.about_sizes and tier != ALL)
         if not stays or entry in stale or any(map(entry.matches, working)):
             continue
         entries.append(entry)
         left = {case for case in left if not entry.matches(case)}
     for family in sorted({case.family for case in left}):
-        missing = {case for case in left if case.family == family}
+        missing = [case for case in declined if case.family == family]
+        wanted = {case for case in missing if case in left}
         working_ones = [case for case in working if case.family == family]
-        for entry in sorted(_covering(family, missing, working_ones), key=_generality):
+        found = [_entry(family, rule) for rule in find_rules(missing, wanted, working_ones)]
+        for entry in sorted(found, key=_generality):
             entries.append(entry)
             left = {case for case in left if not entry.matches(case)}
     return _with_reasons(entries, declined), left
@@ -64,7 +64,7 @@ def gaps(
 
 def _generality(entry: Entry) -> tuple[int, list[int]]:
     given = [at for at, globs in enumerate(entry.patterns) if globs != ANY]
-    return len(given), given
+    return len(given) + len(entry.parameters), given
 
 
 def _with_reasons(entries: list[Entry], answers: Mapping[Case, str]) -> list[Entry]:
@@ -88,83 +88,10 @@ def _with_reasons(entries: list[Entry], answers: Mapping[Case, str]) -> list[Ent
     ]
 
 
-@dataclass(frozen=True)
-class _Candidate:
-    """Values of some fields, or for the last field all but some, that only declined cases have."""
-
-    fields: tuple[str, ...]
-    heads: frozenset[tuple[str, ...]]  # values of all fields but the last
-    values: frozenset[str]
-    others: frozenset[str]  # the last field's values that working cases with these heads have
-
-    def entries(self, family: str) -> Iterator[Entry]:
-        """The entries that say this: one, but for several heads of more than one field."""
-        *first, last = self.fields
-        lists = _listed(self.values, self.others)
-        if len(first) == 1:
-            yield _entry(family, {first[0]: sorted(head[0] for head in self.heads), last: lists})
-            return
-        for head in sorted(self.heads):
-            given = {name: [value] for name, value in zip(first, head, strict=True)}
-            yield _entry(family, {**given, last: lists})
-
-
-def _listed(values: Iterable[str], others: Collection[str]) -> list[str]:
-    """Globs for these values and none of the others: by name, or all but the others if shorter."""
-    named = sorted(values)
-    return (
-        named if len(named) <= len(others) + 1 else ["*", *(f"!{name}" for name in sorted(others))]
-    )
-
-
-def _entry(family: str, fields: Mapping[str, list[str]]) -> Entry:
-    globs = {name: tuple(fields.get(name, ANY)) for name in PATTERNS}
-    return Entry(**{**globs, "family": (family,)}, reason="")
-
-
-def _covering(family: str, missing: Collection[Case], working: Collection[Case]) -> Iterator[Entry]:
-    """Entries about these cases of a family and no working one, general ones first."""
-    rest = set(missing)
-    if not working:
-        yield _entry(family, {})
-        return
-    for count in range(1, len(PATTERNS)):
-        while rest:
-            best = max(
-                (
-                    found
-                    for fields in itertools.combinations(PATTERNS[1:], count)
-                    for found in _candidates(fields, rest, working)
-                ),
-                key=lambda found: len(found[1]),
-                default=None,
-            )
-            if best is None:
-                break
-            rest -= best[1]
-            yield from best[0].entries(family)
-
-
-def _candidates(
-    fields: tuple[str, ...], missing: Iterable[Case], working: Iterable[Case]
-) -> Iterator[tuple[_Candidate, set[Case]]]:
-    """What these fields can tell of the missing cases, and of which."""
-    *first, last = fields
-    found: dict[tuple[str, ...], dict[str, set[Case]]] = defaultdict(lambda: defaultdict(set))
-    taken: dict[tuple[str, ...], set[str]] = defaultdict(set)
-    for case in working:
-        taken[tuple(getattr(case, name) for name in first)].add(getattr(case, last))
-    for case in missing:
-        head, value = tuple(getattr(case, name) for name in first), getattr(case, last)
-        if value not in taken[head]:
-            found[head][value].add(case)
-    # Heads of which the same is true are one candidate.
-    groups: dict[tuple[frozenset[str], frozenset[str]], list[tuple[str, ...]]] = defaultdict(list)
-    for head, values in found.items():
-        groups[frozenset(values), frozenset(taken[head])].append(head)
-    for (values, others), heads in groups.items():
-        cases = {case for head in heads for some in found[head].values() for case in some}
-        yield _Candidate(fields, frozenset(heads), values, others), cases
+def _entry(family: str, rule: Mapping[str, Globs]) -> Entry:
+    globs = {name: rule.get(name, ANY) for name in PATTERNS}
+    named = tuple((name, rule[name]) for name in sorted(rule) if name not in PATTERNS)
+    return Entry(**{**globs, "family": (family,)}, reason="", parameters=named)
 
 
 def rewritten(text: str, entries: Iterable[Entry]) -> str:
@@ -179,6 +106,9 @@ def rewritten(text: str, entries: Iterable[Entry]) -> str:
 def _paragraph(entry: Entry) -> str:
     patterns = zip(PATTERNS, entry.patterns, strict=True)
     keys = [f"{name} = {_quoted(globs)}" for name, globs in patterns if globs != ANY]
+    if entry.parameters:
+        named = ", ".join(f"{name} = {_quoted(globs)}" for name, globs in entry.parameters)
+        keys.append(f"parameters = {{ {named} }}")
     keys.append(f"reason = {_quoted(entry.reason)}")
     if entry.note:
         keys.append(f"note = {_quoted(entry.note)}")

@@ -52,6 +52,11 @@ class Array:
         )
         self.upload()
 
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """The strides, counted in elements."""
+        return self.placement.strides
+
     def upload(self) -> None:
         """Writes the storage to the device."""
         if self.filled:
@@ -154,12 +159,12 @@ class Device:
         if it may give other bits each time, and if it may not. The results of the latter stay, and
         `differs` says whether the others are worth a look.
 
-        `more` are further arguments, which do not tell one case from another. A declared decline
-        skips the test, any other fails it.
+        `more` are further arguments, whose whole numbers are not among the case's sizes. A declared
+        decline skips the test, any other fails it.
         """
         arrays = [out for out in outputs if out is not None]
-        case = replace(case, sizes=_sizes(arguments))
         given = [*arguments, *more]
+        case = case.called(arguments, more)
         promises = self._ask(case, given)
         assert self.api.is_idle(self.stream), f"{case}: the probe enqueued work"
         if self.probes_only:
@@ -193,7 +198,7 @@ class Device:
 
     def launch(self, case: Case, stream: Any, *arguments: Any) -> None:
         """Launches on a stream, and waits for nothing. A declared decline skips the test."""
-        case = replace(case, sizes=_sizes(arguments))
+        case = case.called(arguments)
         family = getattr(self.api, case.family)
         answer = family(stream, *map(_argument, arguments), probe=self.probes_only)
         self._settle(case, {DETERMINISTIC: answer})
@@ -206,8 +211,8 @@ class Device:
         """Runs a case that fails on the device, which synchronisations say until it is acknowledged."""
         if not self.reports_errors and case.family != "check":
             pytest.skip("properties: the device does not report what only it sees")
-        case = replace(case, sizes=_sizes(arguments))
         given = [*arguments, *more]
+        case = case.called(arguments, more)
         promises = self._ask(case, given)
         self._settle(case, promises)
         if self.probes_only:
@@ -351,18 +356,6 @@ def _argument(value: Any) -> Any:
     if isinstance(value, Array):
         return value.view
     return [_argument(item) for item in value] if isinstance(value, list) else value
-
-
-def _sizes(arguments: Sequence[Any]) -> str:
-    """The sizes and the whole numbers, such as a dimension, among a family's arguments."""
-    words = []
-    for argument in arguments:
-        for item in argument if isinstance(argument, list) else [argument]:
-            if isinstance(item, Array):
-                words.append("x".join(map(str, item.shape)) or "rank0")
-            elif type(item) is int:
-                words.append(str(item))
-    return " ".join(words)
 
 
 def _finite(values: NDArray[Any], otherwise: float = 0.0) -> NDArray[Any]:

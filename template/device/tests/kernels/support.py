@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
-from fnmatch import fnmatchcase
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import device_library
+from kernels import parameters
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -28,14 +29,35 @@ class Case:
     sizes: str = "-"
     # "deterministic" or "free" where the device answers otherwise if it may give other bits.
     mode: str = "-"
+    # What else the family got and what its arrays are like, as in "contiguous=true order=3 rank=2".
+    parameters: str = ""
+
+    @property
+    def patterned(self) -> tuple[str, ...]:
+        """What the globs of an entry's own fields are matched with."""
+        return (self.family, self.op, self.dtype, self.layout, self.sizes, self.mode)
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """What globs are matched with."""
-        return (self.family, self.op, self.dtype, self.layout, self.sizes, self.mode)
+        """What a case is made of."""
+        return (*self.patterned, self.parameters)
+
+    @property
+    def by_name(self) -> Mapping[str, str]:
+        """The parameters."""
+        return parameters.by_name(self.parameters)
+
+    def called(self, arguments: Sequence[Any], more: Sequence[Any] = ()) -> Case:
+        """The case with what its family is called with, beside the parameters that a test has named.
+
+        `more` are further arguments, which the sizes do not show.
+        """
+        named = {**parameters.of_call(self.family, arguments, more), **self.by_name}
+        return replace(self, sizes=parameters.sizes(arguments), parameters=parameters.words(named))
 
     def __str__(self) -> str:
-        return " ".join(self.fields)
+        named = f" ({self.parameters})" if self.parameters else ""
+        return " ".join(self.patterned) + named
 
 
 @dataclass
@@ -48,12 +70,14 @@ class Outcome:
     failed: bool = False
 
 
-# A glob, or several of which the last one that matches counts; behind a "!" it says no.
+# A glob or a limit such as ">4", or several of which the last one that matches counts; behind a "!" it says no.
 Globs = tuple[str, ...]
 
 
 def _matches(value: str, globs: Globs) -> bool:
-    says = [not glob.startswith("!") for glob in globs if fnmatchcase(value, glob.lstrip("!"))]
+    says = [
+        not glob.startswith("!") for glob in globs if parameters.matches(value, glob.lstrip("!"))
+    ]
     return bool(says) and says[-1]
 
 
@@ -70,18 +94,29 @@ class Entry:
     reason: str
     ulp: float | None = None
     note: str = ""  # the reason in words of yours; `reason` is the device's own
+    parameters: tuple[tuple[str, Globs], ...] = ()  # by name, in their order
 
     def __str__(self) -> str:
-        return " ".join(",".join(globs) for globs in self.patterns)
+        named = [f"{name}={','.join(globs)}" for name, globs in self.parameters]
+        return " ".join([*(",".join(globs) for globs in self.patterns), *named])
 
     @property
     def patterns(self) -> tuple[Globs, ...]:
         """The globs, in the order of a case's fields."""
         return (self.family, self.op, self.dtype, self.layout, self.sizes, self.mode)
 
+    @property
+    def about_sizes(self) -> bool:
+        """Whether it may be about slow cases alone."""
+        named = {name for name, _ in self.parameters}
+        return self.sizes != ("*",) or not named.isdisjoint(parameters.SIZES)
+
     def matches(self, case: Case) -> bool:
-        """Whether the entry is about this case."""
-        return all(map(_matches, case.fields, self.patterns))
+        """Whether the entry is about this case. A parameter that the case lacks fits nothing."""
+        return all(map(_matches, case.patterned, self.patterns)) and all(
+            name in case.by_name and _matches(case.by_name[name], globs)
+            for name, globs in self.parameters
+        )
 
     def about(self, family: str) -> bool:
         """Whether the entry is about this family."""
@@ -133,18 +168,23 @@ class Support:
 
 
 def _entry(name: str, item: dict[str, Any]) -> Entry:
-    unknown = set(item) - {*PATTERNS, "reason", "ulp", *(["note"] if name == "unsupported" else [])}
+    own = {"unsupported": "note", "ulp": "ulp"}.get(name, "reason")
+    unknown = set(item) - {*PATTERNS, "parameters", "reason", own}
     if unknown or ("ulp" in item) != (name == "ulp"):
         raise ValueError(f"support.toml: wrong keys in an entry of {name}: {sorted(item)}")
     if not item.get("reason") or "family" not in item:
         raise ValueError(f"support.toml: an entry of {name} lacks its family or its reason: {item}")
     globs = {name: _globs(item.get(name, "*")) for name in PATTERNS}
     note = item.get("note", "")
-    entry = Entry(**globs, reason=item["reason"], ulp=item.get("ulp"), note=note)
+    named = item.get("parameters", {})
+    if not isinstance(named, dict):
+        raise ValueError(f"support.toml: parameters are a table, as in {{ order = 2 }}: {item}")
+    also = tuple((name, _globs(value)) for name, value in sorted(named.items()))
+    entry = Entry(**globs, reason=item["reason"], ulp=item.get("ulp"), note=note, parameters=also)
     if not any(map(entry.about, device_library.families())):
         raise ValueError(f"support.toml: there is no family {item['family']}")
     return entry
 
 
-def _globs(given: str | list[str]) -> Globs:
-    return (given,) if isinstance(given, str) else tuple(given)
+def _globs(given: Any) -> Globs:
+    return tuple(map(parameters.word, given if isinstance(given, list) else [given]))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernels import layouts, oracle, tolerances
+from kernels import layouts, oracle, parameters, tolerances
 from kernels.harness import DTYPES, Device, rng
 from kernels.support import Case
 from numpy.typing import NDArray
@@ -95,6 +95,13 @@ def out_dtype(name: str, dtype: str) -> str:
     return real.get(dtype, dtype) if name in ("norm", "var", "std") else dtype
 
 
+def named(name: str, rank: int, dims: tuple[int, ...], parameter: float) -> str:
+    """What support.toml may say of a reduction: its dimensions, from the end, and its number."""
+    given = {"norm": "order", "var": "correction", "std": "correction"}.get(name)
+    what: dict[str, Any] = {"dims": [dim - rank for dim in dims]}
+    return parameters.words(what | ({given: parameter} if given else {}))
+
+
 def run(
     device: Device,
     name: str,
@@ -106,7 +113,9 @@ def run(
     parameter: float = 0,
 ) -> tuple[Case, Any, Any]:
     """Launches and returns the case, the output and the input's elements."""
-    case = Case("reduce", name, dtype, place.__name__)
+    case = Case(
+        "reduce", name, dtype, place.__name__, parameters=named(name, values.ndim, dims, parameter)
+    )
     given = device.array(dtype, values.shape, place, values)
     out_shape = tuple(1 if dim in dims else size for dim, size in enumerate(values.shape))
     out = device.array(out_dtype(name, dtype), out_shape, out_place)
@@ -339,12 +348,18 @@ def test_elements_are_converted_while_they_are_read(
     values = rng(name, source, target).choice([0, 1, 1, 3], (17, 33))
     values[:, 5] = 0 if name != "prod" else 1
     for dims in ((0,), (1,), (0, 1)):
-        case = Case("reduce", name, target, f"contiguous {source}")
+        parameter = 2.0 if name == "norm" else 0.0
+        case = Case(
+            "reduce",
+            name,
+            target,
+            f"contiguous {source}",
+            parameters=named(name, values.ndim, dims, parameter),
+        )
         given = device.array(source, values.shape, layouts.contiguous, values)
         sizes = tuple(1 if dim in dims else size for dim, size in enumerate(values.shape))
         out = device.array(target, sizes)
         code = device.api.ReduceOp[name]
-        parameter = 2.0 if name == "norm" else 0.0
         answer = device.api.reduce(device.stream, code, out.view, given.view, parameter, probe=True)
         if answer is not None:
             continue  # the caller converts then
