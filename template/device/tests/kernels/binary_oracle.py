@@ -44,6 +44,10 @@ def _divide_trunc(a: Values, b: Values) -> Values:
     return quotient + ((quotient < 0) & (quotient * b != a))
 
 
+def _sub(a: Values, b: Values, alpha: Any) -> Values:
+    return a - alpha * b
+
+
 def _add(a: Values, b: Values, alpha: Any) -> Values:
     return a | b if a.dtype == bool else a + alpha * b
 
@@ -163,11 +167,15 @@ def _dirichlet_grad(a: Values, b: Values, c: Values) -> Values:
 _ELU: dict[str, Any] = {"params": {"alpha": 1.5, "beta": 1.25, "gamma": 0.75}}
 _COMPARED: dict[str, Any] = {"to_bool": True}
 _ALPHA: dict[str, Any] = {"params": {"alpha": 0.5}, "integer_params": {"alpha": 3}}
+_PLAIN: dict[str, Any] = {"params": {"alpha": 1}, "integer_params": {"alpha": 1}}
 _GRAD: dict[str, Any] = {"specials": False, "scale": _grad_size, "signed_zeros": False}
 
 BINARY = [
     operation("add", _add, ALL, scale=_size, **_ALPHA, **ANYWHERE),
-    operation("sub", lambda a, b, alpha: a - alpha * b, NUMBERS, scale=_size, **_ALPHA, **ANYWHERE),
+    operation("sub", _sub, NUMBERS, scale=_size, **_ALPHA, **ANYWHERE),
+    # What nearly all callers want: a device may have these alone.
+    operation("add", _add, ALL, scale=_size, **_PLAIN, **ANYWHERE),
+    operation("sub", _sub, NUMBERS, scale=_size, **_PLAIN, **ANYWHERE),
     operation("mul", lambda a, b: a * b, ALL),
     operation("div", lambda a, b: a / b, SMOOTH),
     operation("div_trunc", _divide_trunc, REAL),
