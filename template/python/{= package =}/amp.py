@@ -7,9 +7,13 @@ them up on the device module, and code of that time still does. The state belong
 
 from __future__ import annotations
 
+import functools
+from typing import Any
+
 import torch
 
 from ._build import NAME
+from ._patching import is_wanted
 from .devices import dtype_support
 
 __all__ = [
@@ -19,6 +23,35 @@ __all__ = [
     "set_autocast_dtype",
     "set_autocast_enabled",
 ]
+
+PATCHES = ("grad_scaler",)
+
+
+def setup() -> None:
+    """Make the repair of PyTorch that devices without float64 need."""
+    if is_wanted("grad_scaler"):
+        _repair_grad_scaler()
+
+
+def _repair_grad_scaler() -> None:
+    """Let scalers divide by the scale in float32 on a device that does not calculate with float64.
+
+    ``torch.amp.GradScaler`` and FSDP's ``ShardedGradScaler`` make a float64 of the scale on its
+    device, to take the reciprocal of it, for every device but Apple's. So the scale, a tensor of
+    one element that only the scaler knows, says of itself that it is its own float64. This can go
+    once PyTorch asks for the device's dtypes instead.
+    """
+    scaler_class: Any = torch.amp.GradScaler
+    original = scaler_class._lazy_init_scale_growth_tracker
+
+    @functools.wraps(original)
+    def _lazy_init_scale_growth_tracker(self: Any, dev: torch.device) -> None:
+        original(self, dev)
+        scale = self._scale
+        if scale.device.type == NAME and dtype_support(torch.float64, scale.device) != "computed":
+            scale.double = lambda: scale
+
+    scaler_class._lazy_init_scale_growth_tracker = _lazy_init_scale_growth_tracker
 
 
 def get_amp_supported_dtype() -> list[torch.dtype]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import math
+import pickle
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -18,6 +20,8 @@ from support import (
     sample,
     supported,
 )
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 pytestmark = needs(torch.float32, torch.int32)
 
@@ -281,6 +285,36 @@ def test_gradients_can_be_clipped_after_unscaling() -> None:
         expected = theirs.step(*inputs, clip=1.0)
         assert ours.step(*inputs, clip=1.0) == pytest.approx(expected, rel=1e-6)
     assert ours.scaler.get_scale() == theirs.scaler.get_scale() == 4
+
+
+class WithoutFloat64(TorchDispatchMode):
+    """What a device is asked for that has no float64."""
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        out = func(*args, **(kwargs or {}))
+        for tensor in tree_leaves(out):
+            if isinstance(tensor, torch.Tensor) and tensor.device.type == DEVICE:
+                assert tensor.dtype is not torch.float64, f"{func} makes a float64 on the device"
+        return out
+
+
+def test_a_device_without_float64_scales_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyTorch divides by the scale in float64, which such a device does not have."""
+    monkeypatch.setattr(backend.amp, "dtype_support", lambda dtype, device=None: "absent")
+    with WithoutFloat64():
+        training = Training(DEVICE)
+        assert training.step(2, 0, -2) == [0, 2, 4]
+        assert training.step(1, math.inf, 1) == [0, 2, 4]
+        assert training.scaler.get_scale() == 4
+        assert training.step(2, 0, -2, clip=100.0) == [-1, 2, 5]
+        resumed = Training(DEVICE)
+        resumed.scaler.load_state_dict(copy.deepcopy(training.scaler.state_dict()))
+        assert resumed.step(2, 0, -2) == [0, 2, 4]
+        assert resumed.scaler.get_scale() == 4
+        again = pickle.loads(pickle.dumps(resumed.scaler))
+        assert again.get_scale() == 4
 
 
 def test_unscaling_twice_is_refused() -> None:

@@ -15,6 +15,7 @@ pytestmark = needs(torch.float32)
 
 RELEASE = tuple(int(part) for part in torch.__version__.split(".")[:2])
 HAS_LAYOUTS = hasattr(backend, "StorageLayout")
+HAS_FLOAT64 = backend.dtype_support(torch.float64) != "absent"
 HAS_AMP, HAS_COMPILERS = hasattr(backend, "amp"), hasattr(backend, "register_compiler")
 
 PROBES = {
@@ -127,6 +128,16 @@ PROBES = {
             except BufferError:
                 return False
     """,
+    "grad_scaler": """
+        def at_fault():
+            leaf = torch.ones(2, device=DEVICE, requires_grad=True)
+            scaler = torch.amp.GradScaler(DEVICE)
+            scaler.scale(leaf.sum()).backward()
+            try:
+                scaler.unscale_(torch.optim.SGD([leaf]))
+            except (TypeError, RuntimeError):
+                return True
+    """,
     "compilers": """
         def at_fault():
             try:
@@ -152,6 +163,7 @@ UNNEEDED = {
     "dlpack_export": (not HAS_LAYOUTS, "generated without storage"),
     "compilers": (not HAS_COMPILERS, "generated without compile"),
     "flex_attention": (not HAS_COMPILERS, "generated without compile"),
+    "grad_scaler": (not HAS_AMP or HAS_FLOAT64, "no scaler, or one with float64"),
 }
 
 
