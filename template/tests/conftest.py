@@ -39,6 +39,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
     if marker is None or not may_fall_back():
         return (yield)
     fallbacks: dict[str, object] = {}
+    # The test may reset the figures, and what earlier tests have counted would hide its own then.
+    backend.reset_fallback_stats()
     try:
         with backend.count_fallbacks() as fallbacks:
             # What processes that the test starts do is not seen: `like` does it here.
