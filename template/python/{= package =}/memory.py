@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -115,8 +116,19 @@ def set_per_process_memory_fraction(fraction: float, device: DeviceLike = None) 
     if not isinstance(fraction, float):
         raise TypeError(f"fraction must be a float, got {fraction!r}")
     if not 0 <= fraction <= 1:
-        raise ValueError(f"fraction must be from 0 to 1, got {fraction}")
+        raise ValueError(
+            f"fraction must be from 0 to 1, got {fraction}{_more_than_all(fraction, device)}"
+        )
     _C.set_memory_fraction(device_index(device), fraction)
+
+
+def _more_than_all(fraction: float, device: DeviceLike) -> str:
+    """Return how much that is, for whoever has divided a number of bytes by what there is."""
+    index = device_index(device)
+    if fraction < 0 or not math.isfinite(fraction) or index >= _C.device_count():
+        return ""
+    total = mem_get_info(index)[1]
+    return f", which is {fraction * total / 2**20:.0f} MiB of a device that has {total / 2**20:.0f}"
 
 
 def get_per_process_memory_fraction(device: DeviceLike = None) -> float:

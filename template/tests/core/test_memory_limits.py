@@ -97,6 +97,12 @@ def test_a_share_of_nothing_leaves_what_there_is() -> None:
         backend.set_per_process_memory_fraction(1.0)
 
 
+def test_a_share_of_more_than_the_device_has_says_how_much_that_is() -> None:
+    total = backend.mem_get_info()[1] // MIB
+    with pytest.raises(ValueError, match=f"which is {2 * total} MiB of a device that has {total}$"):
+        backend.set_per_process_memory_fraction(2.0)
+
+
 @pytest.mark.parametrize(
     ("fraction", "error"), [(-0.1, ValueError), (1.5, ValueError), (1, TypeError), ("1", TypeError)]
 )
@@ -164,15 +170,15 @@ assert figure("max_split_size") == 50 * MIB
 @needs(torch.float32)
 def test_oversize_blocks_are_given_back_before_the_whole_cache() -> None:
     run_with(
-        "max_split_size_mb:50",
+        "max_split_size_mb:25",
         """
 total = backend.mem_get_info()[1]
-backend.set_per_process_memory_fraction(400 * MIB / total)
-kept = take(30 * MIB)
+backend.set_per_process_memory_fraction(200 * MIB / total)
+kept = take(15 * MIB)
 del kept
-large = [take(100 * MIB), take(100 * MIB), take(150 * MIB)]
+large = [take(50 * MIB), take(50 * MIB), take(75 * MIB)]
 del large[:2]
-again = take(160 * MIB)
+again = take(80 * MIB)
 assert figure("num_alloc_retries") == 0
 assert figure("num_device_free") == 2
 """,
@@ -185,15 +191,15 @@ def test_garbage_is_collected_above_the_threshold() -> None:
         "garbage_collection_threshold:0.5",
         """
 total = backend.mem_get_info()[1]
-backend.set_per_process_memory_fraction(400 * MIB / total)
-old = take(100 * MIB)
+backend.set_per_process_memory_fraction(200 * MIB / total)
+old = take(50 * MIB)
 address = old.data_ptr()
 del old
 for _ in range(10):
-    recent = take(120 * MIB)
+    recent = take(60 * MIB)
     del recent
 assert figure("num_device_free") == 0
-held = take(140 * MIB)
+held = take(70 * MIB)
 assert figure("num_device_free") == 1 and figure("num_alloc_retries") == 0
 assert address not in [segment["address"] for segment in backend.memory_snapshot()]
 """,
