@@ -74,6 +74,10 @@ class Arguments:
         """Return copies on the CPU."""
         return self.map(Mover("cpu"))
 
+    def on_meta(self) -> Arguments:
+        """Return tensors without elements, of the same sizes."""
+        return self.map(Mover("meta"))
+
     def copy(self) -> Arguments:
         """Return copies that share nothing with these, on the same devices and of the same layout."""
         return self.map(Mover(None))
