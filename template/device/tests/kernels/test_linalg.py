@@ -272,6 +272,41 @@ def test_ldl(device: Device, dtype: str, is_hermitian: bool, place: layouts.Plac
     assert_near(case, matrices @ wide(out), b.values)
 
 
+# Factors of the host's: a device may have what uses them without the family that makes them.
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_reflections_from_elsewhere(device: Device, dtype: str) -> None:
+    matrices = random_matrices(dtype, BATCH, 7, 4)
+    raw, tau = np.linalg.qr(matrices, mode="raw")
+    reflectors = device.array(
+        dtype, (BATCH, 7, 4), values=np.swapaxes(raw, 1, 2).astype(DTYPES[dtype])
+    )
+    factors = device.array(dtype, (BATCH, 4), values=tau.astype(DTYPES[dtype]))
+    out = device.array(dtype, (BATCH, 7, 4))
+    case = case_of("householder", dtype, layouts.contiguous)
+    device.run(case, [out], device.api.HouseholderParams(), out, reflectors, factors, None)
+    assert_near(case, wide(out), np.linalg.qr(matrices)[0])
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_equations_by_factors_from_elsewhere(device: Device, dtype: str) -> None:
+    size = 5
+    matrices = hermitian(dtype, size)
+    lower = np.linalg.cholesky(matrices)
+    diagonal = np.einsum("bii->bi", lower)
+    unit = lower / diagonal[:, np.newaxis, :]
+    packed = np.tril(unit, -1) + np.eye(size) * (diagonal**2)[:, np.newaxis, :]
+    factors = device.array(dtype, (BATCH, size, size), values=packed.astype(DTYPES[dtype]))
+    none = np.broadcast_to(np.arange(1, size + 1, dtype=np.int32), (BATCH, size))
+    pivots = device.array("int32", (BATCH, size), values=none)
+    b = device.array(dtype, (BATCH, size, 3), values=random_matrices(dtype, BATCH, size, 3))
+    out = device.array(dtype, (BATCH, size, 3))
+    case = case_of("ldl_solve", dtype, layouts.contiguous, "hermitian")
+    device.run(case, [out], True, out, factors, pivots, b)
+    assert_near(case, matrices @ wide(out), b.values)
+
+
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("upper", [False, True])
 @pytest.mark.parametrize("size", SIZES)
