@@ -271,3 +271,22 @@ def run_python(
     if check and result.returncode != 0:
         pytest.fail(f"the child ended with {result.returncode}\n{result.stdout}{result.stderr}")
     return result
+
+
+MEMORY_PRELUDE = f"""
+import gc, torch
+backend = torch.{DEVICE}
+MIB = 2**20
+
+def take(size):
+    return torch.empty(size // 4, device="{DEVICE}")
+
+def figure(name):
+    return backend.memory_stats()[name]
+"""
+"""Begins programs about the allocator: a tensor of so many bytes, and a figure of its stats."""
+
+
+def run_with_settings(settings: str, code: str) -> None:
+    """Run ``code`` after the prelude with PYTORCH_ALLOC_CONF."""
+    run_python(MEMORY_PRELUDE + code, {"PYTORCH_ALLOC_CONF": settings})

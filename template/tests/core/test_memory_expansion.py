@@ -4,20 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
-from backend import DEVICE
-from support import has_function, needs, run_python
+from support import has_function, needs, run_with_settings
 
-PRELUDE = f"""
-import torch
-backend = torch.{DEVICE}
-MIB = 2**20
-
-def take(size):
-    return torch.empty(size // 4, device="{DEVICE}")
-
-def figure(name):
-    return backend.memory_stats()[name]
-
+SEGMENTS = """
 def segments():
     return [part for part in backend.memory_snapshot() if part["is_expandable"]]
 """
@@ -29,7 +18,7 @@ maps_memory = pytest.mark.skipif(
 
 def run_expandable(code: str, settings: str = "expandable_segments:True") -> None:
     """Run ``code`` after the prelude."""
-    run_python(PRELUDE + code, {"PYTORCH_ALLOC_CONF": settings})
+    run_with_settings(settings, SEGMENTS + code)
 
 
 @maps_memory

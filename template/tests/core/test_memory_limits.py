@@ -8,7 +8,15 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE, backend
-from support import MIB, needs, needs_two_devices, run_python, take
+from support import (
+    MEMORY_PRELUDE,
+    MIB,
+    needs,
+    needs_two_devices,
+    run_python,
+    run_with_settings,
+    take,
+)
 
 pytestmark = pytest.mark.usefixtures("full_segments")
 
@@ -114,27 +122,10 @@ def test_a_share_that_is_none_is_refused(fraction: Any, error: type[Exception]) 
 
 # --- Settings: PyTorch reads them once, so each set has a process of its own ---
 
-PRELUDE = f"""
-import gc, torch
-backend = torch.{DEVICE}
-MIB = 2**20
-
-def take(size):
-    return torch.empty(size // 4, device="{DEVICE}")
-
-def figure(name):
-    return backend.memory_stats()[name]
-"""
-
-
-def run_with(settings: str, code: str) -> None:
-    """Run ``code`` after the prelude with PYTORCH_ALLOC_CONF."""
-    run_python(PRELUDE + code, {"PYTORCH_ALLOC_CONF": settings})
-
 
 @needs(torch.float32)
 def test_without_settings_a_large_free_block_is_split() -> None:
-    run_with(
+    run_with_settings(
         "",
         """
 first = take(100 * MIB)
@@ -150,7 +141,7 @@ assert figure("inactive_split_bytes.large_pool.current") == 20 * MIB
 
 @needs(torch.float32)
 def test_max_split_size_keeps_large_blocks_whole() -> None:
-    run_with(
+    run_with_settings(
         "max_split_size_mb:50",
         """
 first = take(100 * MIB)
@@ -169,7 +160,7 @@ assert figure("max_split_size") == 50 * MIB
 
 @needs(torch.float32)
 def test_oversize_blocks_are_given_back_before_the_whole_cache() -> None:
-    run_with(
+    run_with_settings(
         "max_split_size_mb:25",
         """
 total = backend.mem_get_info()[1]
@@ -187,7 +178,7 @@ assert figure("num_device_free") == 2
 
 @needs(torch.float32)
 def test_garbage_is_collected_above_the_threshold() -> None:
-    run_with(
+    run_with_settings(
         "garbage_collection_threshold:0.5",
         """
 total = backend.mem_get_info()[1]
@@ -208,7 +199,7 @@ assert address not in [segment["address"] for segment in backend.memory_snapshot
 
 @needs(torch.float32)
 def test_sizes_are_rounded_to_divisions_of_powers_of_2() -> None:
-    run_with(
+    run_with_settings(
         "roundup_power2_divisions:4",
         """
 tensor = take(5 * MIB + 4)
@@ -220,7 +211,7 @@ assert figure("requested_bytes.all.current") == 5 * MIB + 4
 
 @needs(torch.float32)
 def test_settings_may_change_while_the_process_runs() -> None:
-    run_with(
+    run_with_settings(
         "",
         """
 torch._C._accelerator_setAllocatorSettings("roundup_power2_divisions:4")
@@ -235,7 +226,7 @@ assert figure("allocated_bytes.all.current") == 6 * MIB
     "settings", ["max_split_size_mb:x", "max_split_size_mb", ",", "max_split_size_mb:1"]
 )
 def test_settings_that_cannot_be_read_are_refused(settings: str) -> None:
-    run_with(
+    run_with_settings(
         settings,
         f"""
 for _ in range(2):
@@ -253,7 +244,7 @@ for _ in range(2):
 @needs(torch.float32)
 def test_settings_that_nobody_follows_are_warned_of() -> None:
     result = run_python(
-        f"{PRELUDE}\nx, y = take(MIB), torch.ones(3, device='{DEVICE}:0')",
+        f"{MEMORY_PRELUDE}\nx, y = take(MIB), torch.ones(3, device='{DEVICE}:0')",
         {
             "PYTORCH_ALLOC_CONF": "roundup_power2_divisions:[256:1,>:2],nonsense:1,max_split_size_mb:32"
         },
