@@ -21,6 +21,7 @@ from benchmarks.features import costs
 from benchmarks.figures import STORE, Report, circumstances, show
 from benchmarks.low_precision import multiplying
 from benchmarks.page import browsing
+from benchmarks.plans import preparing
 from maintenance import pages
 from torchsmith.template import TEMPLATE
 
@@ -40,6 +41,7 @@ def measure() -> Report:
         rows += costs(full / "python", standard / "python")
         rows += compiling(full / "python", project)
         rows += multiplying(full / "python")
+        rows += preparing(full / "python")
     return Report(circumstances(), rows, compiled)
 
 

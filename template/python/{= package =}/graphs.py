@@ -22,7 +22,7 @@ from .devices import synchronize
 from .memory import empty_cache
 from .streams import Stream, StreamContext
 
-__all__ = ["Graph", "graph", "graph_pool_handle", "make_graphed_callables"]
+__all__ = ["Graph", "graph", "graph_pool_handle", "make_graphed_callables", "warm_up"]
 
 PoolId: TypeAlias = "tuple[int, int]"
 
@@ -199,6 +199,24 @@ class graph:
             self._context.__exit__()
         if kind is not None:
             self.graph.reset()
+
+
+def warm_up(function: Callable[..., object], *arguments: Any, **keywords: Any) -> None:
+    """Let the device prepare what ``function(*arguments, **keywords)`` launches, and run nothing.
+
+    The call is captured, and what was captured is thrown away: kernels are compiled, and the device
+    keeps its plans for them, but no memory is read or written. So tensors that the function makes
+    hold no values. One that keeps some of them, as an optimizer's first step does, is to be run
+    once before; gradients that it leaves behind are to be set to None.
+
+    Raises:
+        NotImplementedError: the device library captures no graphs; run the function instead.
+        RuntimeError: the function does what cannot be captured, as it says.
+    """
+    captured = Graph()
+    with graph(captured):
+        function(*arguments, **keywords)
+    captured.reset()
 
 
 # --- Callables ---

@@ -1,0 +1,44 @@
+"""Prints, as JSON, the microseconds that a launch with a plan takes above a plain one."""
+
+import json
+import os
+import time
+from statistics import median
+
+import torch
+
+CALLS, ROUNDS = 100, 400
+VARIABLE = "FOO_SIMULATOR_COMPILE_MS"
+
+
+def switch(plans: bool) -> None:
+    """Let all families have plans or none. Launches are answered and not done: `null`."""
+    if plans:
+        os.environ[VARIABLE] = "0"
+    else:
+        os.environ.pop(VARIABLE, None)
+    torch.foo.set_device_layers(["null"])
+
+
+def main() -> None:
+    """Measure by turns and print the difference of the medians."""
+    x = torch.ones(4, 4, device="foo")
+    out = torch.empty(4, 4, device="foo")
+    cases = {"an addition": torch.add, "a product of matrices": torch.mm}
+    excess = {}
+    for name, function in cases.items():
+        times: dict[bool, list[float]] = {False: [], True: []}
+        for _ in range(ROUNDS):
+            for plans, measured in times.items():
+                switch(plans)
+                function(x, x, out=out)
+                start = time.thread_time()
+                for _ in range(CALLS):
+                    function(x, x, out=out)
+                measured.append(1e6 * (time.thread_time() - start) / CALLS)
+        excess[name] = median(times[True]) - median(times[False])
+    print(json.dumps(excess))
+
+
+if __name__ == "__main__":
+    main()

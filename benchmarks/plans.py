@@ -1,0 +1,31 @@
+"""What a launch that finds its plan costs the host: ``python -m benchmarks.plans PYTHON``."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from benchmarks.figures import Row, show
+
+PROGRAM = Path(__file__).with_name("plan_costs.py")
+
+
+def preparing(python: Path) -> list[Row]:
+    """Compare launches of a family with plans with the same ones of a device without."""
+    output = subprocess.run([str(python), str(PROGRAM)], check=True, capture_output=True, text=True)
+    found: dict[str, float] = json.loads(output.stdout)
+    return [
+        Row(f"{name} that finds its plan: host time on top", excess, 0.2, "µs")
+        for name, excess in found.items()
+    ]
+
+
+def main() -> None:
+    """Measure and print."""
+    show(preparing(Path(sys.argv[1])))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,469 @@
+"""Plans: which launches share one, how long it lives, and who may use it meanwhile."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+GROUP = "plans"
+COUNT = np.arange(1000, dtype=np.int32)
+
+Make = Callable[..., Any]
+
+
+@pytest.fixture(autouse=True)
+def planned(api: ModuleType, group: str) -> Iterator[None]:
+    """An empty cache; the simulator is a device whose kernels are compiled, in no time."""
+    variable = f"{api.ENV_PREFIX}_SIMULATOR_COMPILE_MS"
+    before = os.environ.get(variable)
+    os.environ[variable] = before or "0"
+    api.set_layers(api.layers())
+    limit = api.plan_figures(0)["limit"]
+    start_anew(api)
+    yield
+    api.set_plan_limit(limit)
+    start_anew(api)
+    if before is None:
+        del os.environ[variable]
+    api.set_layers(api.layers())
+
+
+def start_anew(api: ModuleType) -> None:
+    for device in range(api.device_count()):
+        api.synchronize_device(device)
+        api.clear_plans(device)
+        api.reset_plan_figures(device)
+
+
+@pytest.fixture
+def counters(api: ModuleType, make_counters: Make) -> Any:
+    """A thousand numbers; skips where adding to them takes no plan."""
+    if not api.wants_plan("binary"):
+        pytest.skip("the device wants no plans for what the test launches")
+    made = make_counters(COUNT)
+    api.clear_plans(0)
+    api.reset_plan_figures(0)
+    return made
+
+
+def figures(api: ModuleType, *names: str, device: int = 0) -> list[int]:
+    of_device = api.plan_figures(device)
+    return [of_device[name] for name in names]
+
+
+# --- Kinds ---
+
+
+def test_the_second_launch_of_a_kind_finds_the_plan_of_the_first(
+    api: ModuleType, stream: Any, counters: Any
+) -> None:
+    for _ in range(3):
+        counters.add(stream, 2)
+    api.synchronize(stream)
+    assert (counters.read() == COUNT + 6).all()
+    assert figures(api, "misses", "hits", "kinds", "evictions") == [1, 2, 1, 0]
+
+
+def test_a_number_s_value_makes_no_kind_but_zero_and_its_type_do(
+    api: ModuleType, stream: Any, counters: Any
+) -> None:
+    for number in (1, 2, 3, -5):
+        counters.add(stream, number)
+    assert figures(api, "misses", "hits") == [1, 3]
+    counters.add(stream, 0)
+    counters.add(stream, True)
+    assert figures(api, "misses") == [3]
+    api.synchronize(stream)
+    assert (counters.read() == COUNT + 2).all()
+
+
+def test_operation_sizes_strides_and_types_make_kinds(
+    api: ModuleType, stream: Any, make_buffer: Make
+) -> None:
+    if not api.wants_plan("copy"):
+        pytest.skip("the device wants no plans for copies")
+    to, source = make_buffer(1024), make_buffer(1024)
+
+    def copy(*sizes: int, strides: list[int], dtype: Any = api.DType.int32, offset: int = 0) -> int:
+        views = (it.view(offset, dtype, list(sizes), strides) for it in (to, source))
+        assert api.copy(stream, *views) is None
+        return int(api.plan_figures(0)["misses"])
+
+    assert copy(4, 4, strides=[4, 1]) == 1
+    assert copy(4, 4, strides=[4, 1], offset=64) == 1
+    assert copy(4, 4, strides=[1, 4]) == 2
+    assert copy(2, 8, strides=[8, 1]) == 3
+    assert copy(16, strides=[1]) == 4
+    assert copy(16, strides=[1], dtype=api.DType.int64) == 5
+    assert copy(4, 4, strides=[4, 1]) == 5
+    api.synchronize(stream)
+
+
+def test_each_device_has_kinds_of_its_own(
+    api: ModuleType, second_device: int, make_stream: Make, make_buffer: Make
+) -> None:
+    if not api.wants_plan("fill"):
+        pytest.skip("the device wants no plans for fills")
+    for device in (0, second_device):
+        other, buffer = make_stream(device), make_buffer(64, device)
+        for value in (7, 8):
+            view = buffer.view(0, api.DType.int32, [16], [1])
+            assert api.fill(other, view, value) is None
+        api.synchronize(other)
+        assert figures(api, "misses", "hits", "kinds", device=device) == [1, 1, 1]
+        assert (np.frombuffer(buffer.read(), np.int32) == 8).all()
+
+
+def test_a_probe_is_answered_once(api: ModuleType, stream: Any, counters: Any) -> None:
+    counters.add(stream, 1, probe=True)
+    assert figures(api, "answers", "misses", "hits") == [0, 0, 0]
+    counters.add(stream, 1, probe=True)
+    assert figures(api, "answers", "misses", "hits") == [1, 0, 0]
+    # An answer may depend on numbers that plans do not depend on.
+    counters.add(stream, 2, probe=True)
+    assert figures(api, "answers", "kinds") == [1, 1]
+    counters.add(stream, 2, probe=True)
+    assert figures(api, "answers") == [2]
+
+
+def test_very_many_arrays_have_a_kind_too(api: ModuleType, stream: Any, make_buffer: Make) -> None:
+    if not api.wants_plan("unscale"):
+        pytest.skip("the device wants no plans for unscale")
+    buffer = make_buffer(4096)
+    float32 = api.DType.float32
+    buffer.write(np.ones(1024, np.float32).view(np.uint8))
+    views = [buffer.view(4 * i, float32, [1, 1, 1], [1, 1, 1]) for i in range(200)]
+    found, scale = (buffer.view(4 * i, float32, [1], [1]) for i in (1000, 1001))
+    for count in (200, 200, 199):
+        assert api.unscale(stream, views[:count], found, scale) is None
+    api.synchronize(stream)
+    assert figures(api, "misses", "hits") == [2, 1]
+
+
+# --- How long a plan lives ---
+
+
+def test_the_kind_that_was_not_used_for_longest_goes(
+    api: ModuleType, stream: Any, counters: Any
+) -> None:
+    api.set_plan_limit(2)
+    kinds: list[Any] = [1, 0, True]
+    counters.add(stream, kinds[0])
+    counters.add(stream, kinds[1])
+    api.synchronize(stream)
+    counters.add(stream, kinds[2])
+    assert figures(api, "kinds", "evictions", "misses") == [2, 1, 3]
+    counters.add(stream, kinds[2])
+    assert figures(api, "misses") == [3]
+
+
+def test_a_plan_is_released_when_its_work_has_run(
+    api: ModuleType, stream: Any, counters: Any, gate: Any
+) -> None:
+    gate.hold(stream)
+    counters.add(stream, 1)
+    api.clear_plans(0)
+    assert figures(api, "kinds", "evictions", "waiting", "releases") == [0, 1, 1, 0]
+    api.clear_plans(0)
+    assert figures(api, "waiting", "releases") == [1, 0]
+    gate.open()
+    api.synchronize(stream)
+    api.clear_plans(0)
+    assert figures(api, "waiting", "releases") == [0, 1]
+    assert (counters.read() == COUNT + 1).all()
+
+
+def test_a_plan_is_released_when_the_work_of_all_streams_has_run(
+    api: ModuleType, make_stream: Make, counters: Any, make_gate: Make
+) -> None:
+    streams = [make_stream() for _ in range(3)]
+    gates = [make_gate() for _ in streams]
+    for stream, gate in zip(streams, gates, strict=True):
+        gate.hold(stream)
+        counters.add(stream, 0)
+    api.clear_plans(0)
+    for stream, gate in zip(streams, gates, strict=True):
+        assert figures(api, "releases") == [0]
+        gate.open()
+        api.synchronize(stream)
+        api.clear_plans(0)
+    assert figures(api, "releases", "waiting") == [1, 0]
+
+
+def test_a_stream_may_go_before_the_plan_does(api: ModuleType, counters: Any) -> None:
+    stream = api.create_stream(0, 0)
+    counters.add(stream, 1)
+    api.destroy_stream(stream)
+    api.clear_plans(0)
+    assert figures(api, "waiting", "releases") == [0, 1]
+
+
+def test_a_stream_may_go_while_plans_wait_for_it(api: ModuleType, counters: Any, gate: Any) -> None:
+    stream = api.create_stream(0, 0)
+    gate.hold(stream)
+    counters.add(stream, 1)
+    api.clear_plans(0)
+    gate.open()
+    api.destroy_stream(stream)
+    api.clear_plans(0)
+    assert figures(api, "waiting", "releases") == [0, 1]
+
+
+def test_with_room_for_one_kind_all_is_right(api: ModuleType, stream: Any, counters: Any) -> None:
+    api.set_plan_limit(0)
+    for number in range(-20, 20):
+        counters.add(stream, number % 3)
+    api.synchronize(stream)
+    api.clear_plans(0)
+    assert (counters.read() == COUNT + sum(number % 3 for number in range(-20, 20))).all()
+    evictions, releases, waiting = figures(api, "evictions", "releases", "waiting")
+    assert (evictions, waiting) == (releases, 0)
+
+
+def test_late_completion_delays_the_release(
+    api: ModuleType, faults: ModuleType, make_stream: Make, counters: Any
+) -> None:
+    stream = make_stream()
+    faults.set_delay(20_000, 20_000)
+    counters.add(stream, 1)
+    api.clear_plans(0)
+    assert figures(api, "releases") == [0]
+    api.synchronize(stream)
+    api.clear_plans(0)
+    assert figures(api, "releases") == [1]
+
+
+def test_without_an_event_a_plan_waits_for_an_idle_stream(
+    api: ModuleType, faults: ModuleType, make_stream: Make, counters: Any, gate: Any
+) -> None:
+    stream = make_stream()
+    gate.hold(stream)
+    counters.add(stream, 1)
+    faults.inject("event")
+    api.clear_plans(0)
+    assert figures(api, "waiting") == [1]
+    gate.open()
+    api.synchronize(stream)
+    api.clear_plans(0)
+    assert figures(api, "waiting", "releases") == [0, 1]
+
+
+# --- Graphs ---
+
+
+@pytest.fixture
+def graphs(api: ModuleType) -> None:
+    if not all(there for name, _, there in api.functions() if name == "graphs"):
+        pytest.skip("the device has no graphs")
+
+
+def test_a_graph_holds_its_plans_until_it_is_destroyed_and_has_run(
+    api: ModuleType, graphs: None, stream: Any, make_stream: Make, counters: Any, gate: Any
+) -> None:
+    api.begin_capture(stream)
+    counters.add(stream, 1)
+    counters.add(stream, 2)
+    graph = api.end_capture(stream)
+    api.clear_plans(0)
+    assert figures(api, "kinds", "evictions", "releases") == [0, 1, 0]
+    api.launch_graph(graph, stream)
+    api.synchronize(stream)
+    api.clear_plans(0)
+    assert figures(api, "releases") == [0]
+    other = make_stream()
+    gate.hold(other)
+    api.launch_graph(graph, other)
+    api.destroy_graph(graph)
+    api.clear_plans(0)
+    assert figures(api, "waiting", "releases") == [1, 0]
+    gate.open()
+    api.synchronize(other)
+    api.clear_plans(0)
+    assert figures(api, "waiting", "releases") == [0, 1]
+    assert (counters.read() == COUNT + 6).all()
+
+
+def test_plans_are_evicted_in_the_middle_of_a_capture(
+    api: ModuleType, graphs: None, stream: Any, counters: Any
+) -> None:
+    counters.add(stream, 1)
+    api.begin_capture(stream)
+    api.clear_plans(0)
+    assert figures(api, "waiting", "releases") == [1, 0]
+    counters.add(stream, 0)
+    api.clear_plans(0)
+    graph = api.end_capture(stream)
+    api.launch_graph(graph, stream)
+    api.synchronize(stream)
+    api.destroy_graph(graph)
+    api.clear_plans(0)
+    assert figures(api, "waiting", "releases") == [0, 2]
+    assert (counters.read() == COUNT + 1).all()
+
+
+def test_a_capture_that_comes_to_nothing_holds_nothing(
+    api: ModuleType, graphs: None, stream: Any, counters: Any
+) -> None:
+    api.begin_capture(stream)
+    counters.add(stream, 1)
+    with pytest.raises(api.DeviceError):
+        api.synchronize(stream)
+    with pytest.raises(api.DeviceError):
+        api.end_capture(stream)
+    api.clear_plans(0)
+    assert figures(api, "waiting", "releases") == [0, 1]
+
+
+# --- Threads ---
+
+
+def test_threads_share_plans_while_others_evict_them(
+    api: ModuleType, make_stream: Make, make_counters: Make, counters: Any
+) -> None:
+    api.set_plan_limit(2)
+    rounds, failures = 200, []
+    own = [(make_stream(), make_counters(COUNT)) for _ in range(3)]
+
+    def work(stream: Any, numbers: Any) -> None:
+        try:
+            for i in range(rounds):
+                numbers.add(stream, i % 3)
+                numbers.add(stream, True)
+            api.synchronize(stream)
+        except Exception as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=arguments) for arguments in own]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        api.clear_plans(0)
+    for thread in threads:
+        thread.join()
+    assert not failures
+    for _, numbers in own:
+        assert (numbers.read() == COUNT + rounds + sum(i % 3 for i in range(rounds))).all()
+    api.clear_plans(0)
+    waiting, evictions, releases = figures(api, "waiting", "evictions", "releases")
+    assert waiting == 0
+    # A kind that was only asked for by a probe has no plan.
+    assert 0 < releases <= evictions
+
+
+# --- What the caller promises ---
+
+
+@pytest.fixture
+def validated(api: ModuleType) -> Iterator[None]:
+    before = api.layers()
+    api.set_layers(["validate"])
+    yield
+    api.set_layers(before)
+
+
+def test_validate_wants_the_plan_of_the_kind(
+    api: ModuleType, validated: None, stream: Any, counters: Any, make_counters: Make
+) -> None:
+    slot = api.PlanSlot()
+    counters.add(stream, 1, plan=slot)
+    counters.add(stream, 2, plan=slot)
+    assert slot.plan is not None
+    with pytest.raises(api.DeviceError, match="made for launches of another kind"):
+        make_counters(COUNT[:10]).add(stream, 1, plan=slot)
+    with pytest.raises(api.DeviceError, match="a probe has a slot"):
+        counters.add(stream, 1, plan=slot, probe=True)
+    api.synchronize(stream)
+    api.release_plan(0, slot.plan)
+    assert (counters.read() == COUNT + 3).all()
+
+
+def test_validate_stands_below_the_cache(
+    api: ModuleType, validated: None, stream: Any, counters: Any
+) -> None:
+    for _ in range(2):
+        for number in (1, 0, True):
+            counters.add(stream, number)
+        api.synchronize(stream)
+        api.clear_plans(0)
+    assert figures(api, "releases") == [6]
+
+
+def test_a_plan_is_released_once(
+    api: ModuleType, validated: None, stream: Any, counters: Any, capfd: Any
+) -> None:
+    slot = api.PlanSlot()
+    counters.add(stream, 1, plan=slot)
+    api.synchronize(stream)
+    for _ in range(2):
+        api.release_plan(0, slot.plan)
+    assert "contract of release_plan: the plan was released before" in capfd.readouterr().err
+
+
+# --- The simulator as a chip whose kernels take long to compile ---
+
+# Launches of two kinds, twice each; prints how long each round took and what was compiled.
+CODE = """
+import time
+import _device, _simulator
+stream, buffer = _device.default_stream(0), _device.Buffer(0, 64)
+for _ in range(2):
+    start = time.perf_counter()
+    for dtype, size in (("float32", 16), ("int32", 16)):
+        view = buffer.view(0, _device.DType[dtype], [size], [1])
+        assert _device.fill(stream, view, 1) is None
+    print(time.perf_counter() - start, _simulator.compilations())
+_device.synchronize(stream)
+"""
+
+
+@pytest.fixture
+def run_slowly(
+    api: ModuleType, simulator: ModuleType, run_child: Make
+) -> Callable[..., list[tuple[float, int]]]:
+    """Runs CODE with kernels of 25 ms; gives the seconds and the compiled kernels so far."""
+
+    def run(**environment: str) -> list[tuple[float, int]]:
+        variables = {"SIMULATOR_COMPILE_MS": "25", **environment}
+        done = run_child(CODE, **{f"{api.ENV_PREFIX}_{k}": v for k, v in variables.items()})
+        assert done.returncode == 0, done.stderr
+        rounds = (line.split() for line in done.stdout.splitlines())
+        return [(float(seconds), int(compiled)) for seconds, compiled in rounds]
+
+    return run
+
+
+def test_the_second_launch_compiles_nothing(
+    run_slowly: Callable[..., list[tuple[float, int]]],
+) -> None:
+    (first, compiled), (second, still) = run_slowly()
+    assert (compiled, still) == (2, 2)
+    assert first >= 0.05 > second
+
+
+def test_another_process_finds_what_was_compiled_in_the_folder(
+    run_slowly: Callable[..., list[tuple[float, int]]], tmp_path: Path
+) -> None:
+    folder = tmp_path / "made" / "here"
+    assert run_slowly(CACHE_FOLDER=str(folder))[-1][1] == 2
+    assert len(list(folder.iterdir())) == 2
+    assert run_slowly(CACHE_FOLDER=str(folder))[-1][1] == 0
+    for file in folder.iterdir():
+        file.write_text("cut")
+    assert run_slowly(CACHE_FOLDER=str(folder))[-1][1] == 2
+
+
+def test_a_folder_that_cannot_be_made_is_named_and_left_alone(
+    api: ModuleType, run_child: Make, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    variable = f"{api.ENV_PREFIX}_CACHE_FOLDER"
+    done = run_child("import _device", **{variable: str(tmp_path / "file" / "folder")})
+    assert done.returncode == 0
+    assert variable in done.stderr

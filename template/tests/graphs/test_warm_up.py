@@ -1,0 +1,56 @@
+"""What a function launches is prepared, and nothing of it runs."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from backend import DEVICE, ENV_PREFIX, backend
+from support import run_python
+
+
+def test_nothing_of_it_runs() -> None:
+    x = torch.ones(16, device=DEVICE)
+    backend.warm_up(lambda y, *, times: y.mul_(times), x, times=3)
+    assert x.tolist() == [1] * 16
+
+
+def test_what_cannot_be_captured_says_so_and_the_device_works_on() -> None:
+    x = torch.ones(16, device=DEVICE)
+    with pytest.raises(RuntimeError, match="cannot be recorded"):
+        backend.warm_up(lambda: x.sum().item())
+    with pytest.raises(ZeroDivisionError):
+        backend.warm_up(lambda: 1 // 0)
+    assert (x + 1).tolist() == [2] * 16
+
+
+def test_afterwards_nothing_is_left_to_compile() -> None:
+    if "simulator" not in backend.get_device_name(0):
+        pytest.skip("another device cannot be told what it is")
+    code = f"""
+        import torch
+        backend = torch.{DEVICE}
+        model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.GELU()).to("{DEVICE}")
+        x = torch.randn(4, 8).to("{DEVICE}")
+        expected = model.cpu()(x.cpu())
+        model.to("{DEVICE}")
+        backend.warm_up(model, x)
+        backend.reset_plan_stats()
+        result = model(x)
+        stats = backend.plan_stats()
+        assert stats["misses"] == 0 and stats["hits"] > 1, stats
+        torch.testing.assert_close(result.cpu(), expected)
+        graph = backend.Graph()
+        with backend.graph(graph):
+            y = model(x)
+        backend.clear_plans()
+        assert backend.plan_stats()["releases"] == 0
+        for _ in range(3):
+            graph.replay()
+        torch.testing.assert_close(y.cpu(), expected)
+        del graph
+        backend.synchronize()
+        backend.clear_plans()
+        stats = backend.plan_stats()
+        assert stats["releases"] > 0 and stats["waiting"] == 0, stats
+    """
+    run_python(code, {f"{ENV_PREFIX}_SIMULATOR_COMPILE_MS": "1"})
