@@ -61,7 +61,6 @@ def test_only_the_first_step_of_a_training_compiles() -> None:
         assert misses[0] > 10 and misses[2:] == [misses[-1]] * 3, misses
         assert seconds[0] > 0.005 * misses[0] > seconds[4], (seconds, misses)
         assert backend.plan_stats()["evictions"] == 0
-        assert backend.plan_stats()["answers"] > 0
     """
     run_python(code, COMPILES)
 
