@@ -1,0 +1,36 @@
+"""Programs made of one C++ file that uses what devices share."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import device_library
+import pytest
+
+HERE = Path(__file__).parent
+Program = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture(scope="session")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Compiles a file of this folder, with a sanitizer or without, and returns the program."""
+
+    def compile_file(name: str, sanitizer: str = "") -> Path:
+        program = tmp_path_factory.mktemp("shared") / name
+        root = device_library.DEVICE_ROOT
+        command = [
+            *(os.environ.get("CXX", "c++"), "-std=c++20", "-O1", "-g", "-Wall", "-Wextra"),
+            *("-Werror", "-pthread", f"-I{root}", f"-I{root / 'include'}"),
+            *([f"-fsanitize={sanitizer}"] if sanitizer else []),
+            *(str(HERE / f"{name}.cpp"), "-o", str(program)),
+        ]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if sanitizer and "cannot find" in done.stderr:
+            pytest.skip(f"the compiler comes without the library of -fsanitize={sanitizer}")
+        assert done.returncode == 0, done.stderr
+        return program
+
+    return compile_file
