@@ -43,5 +43,6 @@ def report_outcomes(
     device.outcomes.clear()
     device.differs = False
     yield
+    device.described.clear()
     for outcome in device.outcomes:
         record_property("device case", [*outcome.case.fields, outcome.answer, outcome.ulp])

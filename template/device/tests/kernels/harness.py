@@ -117,6 +117,8 @@ class Device:
         # The modes to run cases in; whether the test has seen their results differ.
         self.modes: tuple[str, ...] = (FREE, DETERMINISTIC)
         self.differs = False
+        # What the test's descriptors name, alive until the test ends: a descriptor itself keeps addresses.
+        self.described: list[dict[str, Any]] = []
         self.stream = api.default_stream(0)
         properties = api.properties(0)
         self.flushes_denormals: bool = properties.flushes_denormals
@@ -190,6 +192,7 @@ class Device:
     def descriptor(self, name: str, **fields: Any) -> Any:
         """A descriptor with these fields: arrays, numbers, and enumerators by their names."""
         made = getattr(self.api, name)()
+        self.described.append(fields)
         for field, value in fields.items():
             if isinstance(value, str):
                 value = type(getattr(made, field))[value]
