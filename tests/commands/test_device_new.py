@@ -33,6 +33,23 @@ int main() {
 """
 
 
+# Of two devices: what is known of an address, on which, and after it has gone.
+HANDLES = """
+#include <cstdio>
+#include <foo/device/runtime.h>
+using namespace torch_foo::device;
+int main() {
+  char* const address = static_cast<char*>(allocate(1, 100));
+  const PointerInfo inside = describe(1, address + 99);
+  std::printf("%d ", inside.kind == MemoryKind::kDevice && inside.device == 1 && inside.base == address);
+  std::printf("%d ", describe(1, address + 100).kind == MemoryKind::kUnknown);
+  std::printf("%d ", describe(0, address).kind == MemoryKind::kUnknown && host_address(1, address) == nullptr);
+  deallocate(1, address);
+  std::printf("%d", describe(1, address).kind == MemoryKind::kUnknown);
+}
+"""
+
+
 def runtime_header(project: Path) -> Path:
     return project / "device" / "include" / "foo" / "device" / "runtime.h"
 
@@ -96,6 +113,52 @@ def test_it_compiles_and_names_what_is_not_written(
         "1 ACME: allocate is not written yet: write it in device/acme/runtime.cpp",
         "element type",
     ]
+
+
+def test_comments_break_at_blanks_only(project: Path, torchsmith: Torchsmith) -> None:
+    torchsmith("device", "new", "acme", cwd=project).passed()
+    text = (project / "device/acme/runtime.cpp").read_text("utf-8")
+    assert not re.search(r"^// .*\w-$", text, re.MULTILINE)
+    assert all(len(line) <= 120 for line in text.splitlines() if line.startswith("//"))
+
+
+def test_with_handles_addresses_lead_to_buffers(
+    project: Path, torchsmith: Torchsmith, tmp_path: Path
+) -> None:
+    report = torchsmith("device", "new", "acme", "--handles", "--json", cwd=project).json
+    assert report["files"][-1] == "device/acme/addresses.h"
+    sources = ["device/acme/runtime.cpp", "device/acme/kernels/fill.cpp"]
+    succeed(
+        "clang-format",
+        "--dry-run",
+        "--Werror",
+        *report["files"][:2],
+        report["files"][-1],
+        cwd=project,
+    )
+    runtime = project / "device/acme/runtime.cpp"
+    text = runtime.read_text("utf-8")
+    text = text.replace(
+        "create_buffer(int /*device*/, size_t /*bytes*/) { not_written(",
+        "create_buffer(int, size_t bytes) { return new char[bytes]; (",
+    )
+    text = text.replace(
+        "destroy_buffer(Buffer /*buffer*/) noexcept {}",
+        "destroy_buffer(Buffer buffer) noexcept { delete[] static_cast<char*>(buffer); }",
+    )
+    runtime.write_text(
+        text.replace(
+            "int device_count() noexcept { return {}; }",
+            "int device_count() noexcept { return 2; }",
+        )
+    )
+    (tmp_path / "calls.cpp").write_text(HANDLES)
+    program = tmp_path / "calls"
+    succeed(
+        os.environ.get("CXX", "c++"), "-std=c++20", "-Wall", "-Wextra", "-Wno-unused-value", "-Werror",
+        "-Idevice/include", "-Idevice", *sources, tmp_path / "calls.cpp", "-o", program, cwd=project,
+    )  # fmt: skip
+    assert succeed(program).split() == ["1", "1", "1", "1"]
 
 
 def test_what_is_there_is_left_alone(project: Path, torchsmith: Torchsmith) -> None:

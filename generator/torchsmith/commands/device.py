@@ -28,6 +28,12 @@ def new_device(
             metavar="NAME", help="Name of the device and of its folder.", show_default=False
         ),
     ],
+    handles: Annotated[
+        bool,
+        typer.Option(
+            "--handles", help="For an SDK that has handles of buffers instead of addresses."
+        ),
+    ] = False,
     project: ProjectFolder = Path(),
     as_json: Json = False,
 ) -> None:
@@ -36,12 +42,13 @@ def new_device(
     Example: torchsmith device new acme
 
     It compiles, and each function says what to do and throws until it does.
+    With --handles, addresses and what they lead to are written already.
     """
     from torchsmith.devices.starter import write_device
     from torchsmith.project import find
 
     found = find(project, updatable=False)
-    files = write_device(found, name)
+    files = write_device(found, name, handles)
     if as_json:
         print_json({"device": name, "files": files})
         return

@@ -38,6 +38,12 @@ class Declaration:
     may_throw: bool
 
     @property
+    def signature(self) -> str:
+        """What stands before the body."""
+        suffix = "" if self.may_throw else " noexcept"
+        return f"{self.result}{self.name}({', '.join(self.parameters)}){suffix}"
+
+    @property
     def unused(self) -> str:
         """The list of parameters, with their names in comments, as the body does not use them."""
         return ", ".join(

@@ -6,17 +6,25 @@ import re
 from pathlib import Path
 
 from torchsmith.devices import header
-from torchsmith.devices.steps import STEPS, TEST_FILES
+from torchsmith.devices.steps import (
+    BODIES_WITH_HANDLES,
+    STEPS,
+    STEPS_WITH_HANDLES,
+    TEST_FILES,
+)
 from torchsmith.errors import InputError
 from torchsmith.files import write_texts
 from torchsmith.jinja import environment
 from torchsmith.project import Project
 
 TEMPLATES = ("runtime.cpp.jinja", "kernels/fill.cpp.jinja", "device.cmake", "support.toml.jinja")
+WITH_HANDLES = ("addresses.h.jinja",)
 
 
-def write_device(project: Project, device: str) -> list[str]:
+def write_device(project: Project, device: str, handles: bool = False) -> list[str]:
     """Write the folder of a new device into a project, and return its files.
+
+    With ``handles`` it is for an SDK that has handles of buffers instead of addresses.
 
     Raises:
         InputError: The name is not valid for a device, or its folder exists.
@@ -35,13 +43,15 @@ def write_device(project: Project, device: str) -> list[str]:
         "name": name,
         "device": device,
         "functions": _to_write(project.root, name),
-        "steps": STEPS,
+        "handles": handles,
+        "steps": STEPS_WITH_HANDLES if handles else STEPS,
+        "bodies": BODIES_WITH_HANDLES if handles else {},
         "tests": TEST_FILES,
     }
     templates = environment(Path(__file__).with_name("files"))
     files = {
         f"{folder}/{file.removesuffix('.jinja')}": templates.get_template(file).render(known)
-        for file in TEMPLATES
+        for file in (*TEMPLATES, *(WITH_HANDLES if handles else ()))
     }
     write_texts(project.root, files)
     return [*files]

@@ -75,3 +75,44 @@ STEPS = {
     "fill_bytes": "The SDK's asynchronous memset.",
 }
 """The comments, by the function's name."""
+
+STEPS_WITH_HANDLES = STEPS | {
+    "allocate": "A buffer of the SDK's, and an address for it out of a range that nobody can follow.",
+    "deallocate": "The address goes, then the buffer.",
+    "describe": (
+        "Device memory is looked up. For kHost ask the SDK, or keep a map of the results of "
+        "allocate_host."
+    ),
+    "host_address": "An address of this device is no pointer that the host could follow.",
+    "create_stream": (
+        "A new stream of the SDK that does not synchronise with its default stream. Clamp the "
+        "priority. Where the SDK takes work as lists of commands, a stream is a CommandStream of "
+        "shared/command_lists.h."
+    ),
+    "copy_bytes": (
+        "The SDK's asynchronous copy, in any direction: addresses(device).find(address) gives the "
+        "buffer and the offset in it. With host memory that is not page-locked, wait until it is "
+        "done before you return."
+    ),
+    "fill_bytes": (
+        "The SDK's asynchronous memset: addresses(stream_device(stream)).find(to) gives the buffer "
+        "and the offset in it."
+    ),
+}
+"""The same where the SDK has buffers by handle."""
+
+BODIES_WITH_HANDLES = {
+    "allocate": """\
+  const Buffer buffer = create_buffer(device, bytes);
+  if (void* const address = addresses(device).insert(bytes, buffer)) return address;
+  destroy_buffer(buffer);
+  throw Error(ErrorCode::kOutOfMemory, "no addresses left for " + std::to_string(bytes) + " bytes");""",
+    "deallocate": """\
+  if (const auto buffer = addresses(device).erase(address)) destroy_buffer(*buffer);""",
+    "describe": """\
+  if (device == kHost) return {MemoryKind::kUnknown, kHost, nullptr, 0};
+  const auto place = addresses(device).find(address);
+  if (!place) return {MemoryKind::kUnknown, kHost, nullptr, 0};
+  return {MemoryKind::kDevice, device, place->base, place->bytes};""",
+}
+"""What is written already where the SDK has buffers by handle: the bodies, by the function's name."""

@@ -1,32 +1,6 @@
 # The simulator's kernels are the reference kernels, run by its streams. OpenBLAS is optional and comes from the Python
 # package scipy-openblas32; without it a plain kernel multiplies matrices, and linear algebra is declined.
-file(GLOB reference_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/reference/*.cpp")
-target_sources(${DEVICE_TARGET} PRIVATE ${reference_sources})
-
-# Kernels never read errno or floating-point flags, which lets loops over sqrt and floor use vectors; without contraction
-# results are the same on every processor.
-target_compile_options(${DEVICE_TARGET} PRIVATE -fno-math-errno -fno-trapping-math -ffp-contract=off)
-
-# Compiled in groups, which share the reading of headers. -DCMAKE_UNITY_BUILD=OFF compiles every file by itself.
-if(NOT DEFINED CMAKE_UNITY_BUILD)
-  set_source_files_properties(${runtime_sources} PROPERTIES UNITY_GROUP runtime)
-  foreach(source IN LISTS reference_sources)
-    get_filename_component(name "${source}" NAME)
-    if(name MATCHES "^(unary|cursor|conversion|elementwise|fill|copy|sequence)")
-      set_source_files_properties("${source}" PROPERTIES UNITY_GROUP reference_unary)
-    elseif(name MATCHES "^(binary|ternary)")
-      set_source_files_properties("${source}" PROPERTIES UNITY_GROUP reference_binary)
-    elseif(name MATCHES "^(fft|linalg)")
-      set_source_files_properties("${source}" PROPERTIES UNITY_GROUP reference_linalg)
-    elseif(name MATCHES "^(attention|quantize|sample|scaled_matmul|serving)")
-      set_source_files_properties("${source}" PROPERTIES UNITY_GROUP reference_serving)
-    else()
-      set_source_files_properties("${source}" PROPERTIES UNITY_GROUP reference_rest)
-    endif()
-  endforeach()
-  set_target_properties(${DEVICE_TARGET} PROPERTIES
-    UNITY_BUILD ON UNITY_BUILD_MODE GROUP UNITY_BUILD_RELOCATABLE ON)
-endif()
+include("${CMAKE_CURRENT_SOURCE_DIR}/reference/reference.cmake")
 
 find_package(Python REQUIRED COMPONENTS Interpreter)
 execute_process(
