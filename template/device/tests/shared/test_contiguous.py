@@ -1,0 +1,21 @@
+"""shared/contiguous.h: for kernels that take contiguous arrays only."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="module", params=["", "address,undefined"], ids=["plain", "asan"])
+def program(request: pytest.FixtureRequest, build: Callable[..., Path]) -> Path:
+    """The checks, once as they are and once under AddressSanitizer."""
+    return build("contiguous", request.param)
+
+
+@pytest.mark.parametrize("check", ["copies", "declining"])
+def test_what_needs_a_copy_has_one_and_nothing_else_does(program: Path, check: str) -> None:
+    done = subprocess.run([program, check], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
