@@ -77,7 +77,7 @@ STEPS = {
 """The comments, by the function's name."""
 
 STEPS_WITH_HANDLES = STEPS | {
-    "allocate": "A buffer of the SDK's, and an address for it out of a range that nobody can follow.",
+    "allocate": "A buffer of the SDK's, and an address for it that nobody can follow.",
     "deallocate": "The address goes, then the buffer.",
     "describe": (
         "Device memory is looked up. For kHost ask the SDK, or keep a map of the results of "
@@ -106,7 +106,7 @@ BODIES_WITH_HANDLES = {
   const Buffer buffer = create_buffer(device, bytes);
   if (void* const address = addresses(device).insert(bytes, buffer)) return address;
   destroy_buffer(buffer);
-  throw Error(ErrorCode::kOutOfMemory, "no addresses left for " + std::to_string(bytes) + " bytes");""",
+  throw Error(ErrorCode::kOutOfMemory, "NO_ADDRESSES (0): all are in use");""",
     "deallocate": """\
   if (const auto buffer = addresses(device).erase(address)) destroy_buffer(*buffer);""",
     "describe": """\
@@ -115,4 +115,4 @@ BODIES_WITH_HANDLES = {
   if (!place) return {MemoryKind::kUnknown, kHost, nullptr, 0};
   return {MemoryKind::kDevice, device, place->base, place->bytes};""",
 }
-"""What is written already where the SDK has buffers by handle: the bodies, by the function's name."""
+"""The bodies that are written already where the SDK has buffers by handle, by name."""
