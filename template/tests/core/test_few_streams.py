@@ -23,8 +23,10 @@ for stream in streams:
 backend.synchronize()
 assert {{result.item() for result in results}} == {{1000.0}}
 x = torch.ones(4, device="{DEVICE}", requires_grad=True)
+backend.synchronize()
 with backend.stream(streams[-1]):
     (x * 3).sum().backward()
+backend.synchronize()
 assert x.grad.tolist() == [3, 3, 3, 3]
 """
 
