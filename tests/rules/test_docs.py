@@ -139,7 +139,7 @@ def test_documented_environment_variables_are_those_that_are_read(render: Render
         if path.parts[0] in ("csrc", "device", "python", "cmake", "tests")
         or path.name == "CMakeLists.txt"
     )
-    read = set(re.findall(r'(?:environment|is_on)\("(\w+)"\)', sources))
+    read = set(re.findall(r'(?:environment|is_on|read_count)\("(\w+)"\)', sources))
     read |= set(re.findall(r'(?:kEnvPrefix,|DEVICE_ENV_PREFIX) "_(\w+)"', sources))
     read |= set(re.findall(r"\bFOO_(DEVICE\w*)", sources))
     read |= set(re.findall(r"\bENV_PREFIX}_((?:TEST|WITHOUT)_\w+)", sources))
