@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -56,9 +55,6 @@ def counters(api: ModuleType, make_counters: Make) -> Any:
 def figures(api: ModuleType, *names: str, device: int = 0) -> list[int]:
     of_device = api.plan_figures(device)
     return [of_device[name] for name in names]
-
-
-# --- Kinds ---
 
 
 def test_the_second_launch_of_a_kind_finds_the_plan_of_the_first(
@@ -321,9 +317,6 @@ def test_a_capture_that_comes_to_nothing_holds_nothing(
     assert figures(api, "waiting", "releases") == [0, 1]
 
 
-# --- Threads ---
-
-
 def test_threads_share_plans_while_others_evict_them(
     api: ModuleType, make_stream: Make, make_counters: Make, counters: Any
 ) -> None:
@@ -404,66 +397,3 @@ def test_a_plan_is_released_once(
     for _ in range(2):
         api.release_plan(0, slot.plan)
     assert "contract of release_plan: the plan was released before" in capfd.readouterr().err
-
-
-# --- The simulator as a chip whose kernels take long to compile ---
-
-# Launches of two kinds, twice each; prints how long each round took and what was compiled.
-CODE = """
-import time
-import _device, _simulator
-stream, buffer = _device.default_stream(0), _device.Buffer(0, 64)
-for _ in range(2):
-    start = time.perf_counter()
-    for dtype, size in (("float32", 16), ("int32", 16)):
-        view = buffer.view(0, _device.DType[dtype], [size], [1])
-        assert _device.fill(stream, view, 1) is None
-    print(time.perf_counter() - start, _simulator.compilations())
-_device.synchronize(stream)
-"""
-
-
-@pytest.fixture
-def run_slowly(
-    api: ModuleType, simulator: ModuleType, run_child: Make
-) -> Callable[..., list[tuple[float, int]]]:
-    """Runs CODE with kernels of 25 ms; gives the seconds and the compiled kernels so far."""
-
-    def run(**environment: str) -> list[tuple[float, int]]:
-        variables = {"SIMULATOR_COMPILE_MS": "25", **environment}
-        done = run_child(CODE, **{f"{api.ENV_PREFIX}_{k}": v for k, v in variables.items()})
-        assert done.returncode == 0, done.stderr
-        rounds = (line.split() for line in done.stdout.splitlines())
-        return [(float(seconds), int(compiled)) for seconds, compiled in rounds]
-
-    return run
-
-
-def test_the_second_launch_compiles_nothing(
-    run_slowly: Callable[..., list[tuple[float, int]]],
-) -> None:
-    (first, compiled), (second, still) = run_slowly()
-    assert (compiled, still) == (2, 2)
-    assert first >= 0.05 > second
-
-
-def test_another_process_finds_what_was_compiled_in_the_folder(
-    run_slowly: Callable[..., list[tuple[float, int]]], tmp_path: Path
-) -> None:
-    folder = tmp_path / "made" / "here"
-    assert run_slowly(CACHE_FOLDER=str(folder))[-1][1] == 2
-    assert len(list(folder.iterdir())) == 2
-    assert run_slowly(CACHE_FOLDER=str(folder))[-1][1] == 0
-    for file in folder.iterdir():
-        file.write_text("cut")
-    assert run_slowly(CACHE_FOLDER=str(folder))[-1][1] == 2
-
-
-def test_a_folder_that_cannot_be_made_is_named_and_left_alone(
-    api: ModuleType, run_child: Make, tmp_path: Path
-) -> None:
-    (tmp_path / "file").write_text("")
-    variable = f"{api.ENV_PREFIX}_CACHE_FOLDER"
-    done = run_child("import _device", **{variable: str(tmp_path / "file" / "folder")})
-    assert done.returncode == 0
-    assert variable in done.stderr

@@ -1,0 +1,74 @@
+"""A device whose kernels take long to compile: plans and a folder spare it the second time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+GROUP = "plans"
+
+Make = Callable[..., Any]
+
+# Launches of two kinds, twice each; prints how long each round took and what was compiled.
+CODE = """
+import time
+import _device, _simulator
+stream, buffer = _device.default_stream(0), _device.Buffer(0, 64)
+for _ in range(2):
+    start = time.perf_counter()
+    for dtype, size in (("float32", 16), ("int32", 16)):
+        view = buffer.view(0, _device.DType[dtype], [size], [1])
+        assert _device.fill(stream, view, 1) is None
+    print(time.perf_counter() - start, _simulator.compilations())
+_device.synchronize(stream)
+"""
+
+
+@pytest.fixture
+def run_slowly(
+    api: ModuleType, simulator: ModuleType, run_child: Make
+) -> Callable[..., list[tuple[float, int]]]:
+    """Runs CODE with kernels of 25 ms; gives the seconds and the compiled kernels so far."""
+
+    def run(**environment: str) -> list[tuple[float, int]]:
+        variables = {"SIMULATOR_COMPILE_MS": "25", **environment}
+        done = run_child(CODE, **{f"{api.ENV_PREFIX}_{k}": v for k, v in variables.items()})
+        assert done.returncode == 0, done.stderr
+        rounds = (line.split() for line in done.stdout.splitlines())
+        return [(float(seconds), int(compiled)) for seconds, compiled in rounds]
+
+    return run
+
+
+def test_the_second_launch_compiles_nothing(
+    run_slowly: Callable[..., list[tuple[float, int]]],
+) -> None:
+    (first, compiled), (_, still) = run_slowly()
+    assert (compiled, still) == (2, 2)
+    assert first >= 0.05
+
+
+def test_another_process_finds_what_was_compiled_in_the_folder(
+    run_slowly: Callable[..., list[tuple[float, int]]], tmp_path: Path
+) -> None:
+    folder = tmp_path / "made" / "here"
+    assert run_slowly(CACHE_FOLDER=str(folder))[-1][1] == 2
+    assert len(list(folder.iterdir())) == 2
+    assert run_slowly(CACHE_FOLDER=str(folder))[-1][1] == 0
+    for file in folder.iterdir():
+        file.write_text("cut")
+    assert run_slowly(CACHE_FOLDER=str(folder))[-1][1] == 2
+
+
+def test_a_folder_that_cannot_be_made_is_named_and_left_alone(
+    api: ModuleType, run_child: Make, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    variable = f"{api.ENV_PREFIX}_CACHE_FOLDER"
+    done = run_child("import _device", **{variable: str(tmp_path / "file" / "folder")})
+    assert done.returncode == 0
+    assert variable in done.stderr
