@@ -1,4 +1,4 @@
-"""Prints, as JSON, what products of quantized weights cost against those of their numbers."""
+"""Prints, as JSON, what quantized weights and paged caches cost against plain ones."""
 
 import json
 import time
@@ -7,6 +7,8 @@ from collections.abc import Callable
 import torch
 
 SIZE, GROUP, ROUNDS = 2048, 128, 30
+# Of the decoding: sequences, heads, keys, the size of a head, keys of a block.
+DECODING = (8, 8, 1024, 64, 16)
 
 
 def ratio(one: Callable[[], object], other: Callable[[], object]) -> float:
@@ -19,6 +21,27 @@ def ratio(one: Callable[[], object], other: Callable[[], object]) -> float:
             torch.accelerator.synchronize()
             best[i] = min(best[i], time.perf_counter() - start)
     return best[0] / best[1]
+
+
+def decoding() -> float:
+    """One query of each sequence to keys in blocks, against the same keys one after the other."""
+    count, heads, keys, width, block = DECODING
+    serving = torch.get_device_module("foo").serving
+    query = torch.randn(count, heads, width, device="foo")
+    shape = (count * keys // block, block, heads, width)
+    k, v = (torch.randn(shape, device="foo") for _ in range(2))
+    table = torch.randperm(shape[0]).view(count, -1).int().to("foo")
+    starts = torch.arange(count + 1, dtype=torch.int32).to("foo")
+    used = torch.full((count,), keys, dtype=torch.int32).to("foo")
+    dense_k, dense_v = (
+        cache[table.long()].reshape(count, keys, heads, width).transpose(1, 2) for cache in (k, v)
+    )
+    return ratio(
+        lambda: serving.attention_with_cache(query, k, v, starts, used, table, 1, keys),
+        lambda: torch.nn.functional.scaled_dot_product_attention(
+            query[:, :, None], dense_k, dense_v
+        ),
+    )
 
 
 def main() -> None:
@@ -53,7 +76,8 @@ def main() -> None:
             lambda: (row.float() * row_scale) @ (floats.float() * column_scale),
         ),
     }
-    print(json.dumps({name: ratio(*pair) for name, pair in cases.items()}))
+    found = {name: ratio(*pair) for name, pair in cases.items()}
+    print(json.dumps({"weights": found, "decoding": decoding()}))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import json
 import os
 import time
+from collections.abc import Callable
 from statistics import median
 
 import torch
@@ -17,14 +18,17 @@ def switch(plans: bool) -> None:
         os.environ[VARIABLE] = "0"
     else:
         os.environ.pop(VARIABLE, None)
-    torch.foo.set_device_layers(["null"])
+    torch.get_device_module("foo").set_device_layers(["null"])
 
 
 def main() -> None:
     """Measure by turns and print the difference of the medians."""
     x = torch.ones(4, 4, device="foo")
     out = torch.empty(4, 4, device="foo")
-    cases = {"an addition": torch.add, "a product of matrices": torch.mm}
+    cases: dict[str, Callable[..., object]] = {
+        "an addition": torch.add,
+        "a product of matrices": torch.mm,
+    }
     excess = {}
     for name, function in cases.items():
         times: dict[bool, list[float]] = {False: [], True: []}
