@@ -145,6 +145,8 @@ Kernel compile(Source source) {
   return new KernelObject{source};
 }
 
+void destroy_kernel(Kernel kernel) { delete kernel; }
+
 uint64_t compilations() { return npu().compilations; }
 
 List begin_list() { return new ListObject; }

@@ -44,8 +44,10 @@ size_t memory_in_use();
 // this SDK has functions.
 using Source = void (*)(std::span<std::byte* const> arrays, const void* parameters);
 
-// Takes 5 ms. A kernel is for arrays of certain types and sizes, and lives for ever.
+// Takes 5 ms. A kernel is for arrays of certain types; their sizes are among its parameters.
 Kernel compile(Source source);
+// When the lists that it is in have run.
+void destroy_kernel(Kernel kernel);
 uint64_t compilations();
 
 // --- Commands ---
