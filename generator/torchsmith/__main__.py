@@ -3,7 +3,17 @@
 Before this module Python itself starts, and prints a traceback for a Ctrl-C in its `site`.
 """
 
+import _thread
 import sys
+
+
+def _keep_interrupt(failure: "sys.UnraisableHookArgs") -> None:
+    # In a callback, such as those of an import, Python prints an exception and goes on. Ctrl-C is
+    # not to be lost: from a thread it comes again behind the callback.
+    if issubclass(failure.exc_type, KeyboardInterrupt):
+        _thread.start_new_thread(signal.pthread_kill, (_thread.get_ident(), signal.SIGINT))
+    else:
+        sys.__unraisablehook__(failure)
 
 
 def _interrupted() -> int:
@@ -20,11 +30,9 @@ except KeyboardInterrupt:
 def main() -> int:
     """Run the command and return its exit status."""
     try:
-        # Within an import Python may run a callback, where an exception would be printed and lost.
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        sys.unraisablehook = _keep_interrupt
         from torchsmith import cli
 
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         return cli.main()
     except KeyboardInterrupt:
         return _interrupted()

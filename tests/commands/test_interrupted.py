@@ -33,6 +33,23 @@ from torchsmith.__main__ import main
 print("started", flush=True)
 sys.exit(main())
 """
+# Ctrl-C in the middle of a callback, whose exceptions Python prints and forgets.
+WITHIN_A_CALLBACK = """
+import signal, sys, time, weakref
+from torchsmith import __main__, cli
+
+class Watched: pass
+
+def run():
+    watched = Watched()
+    reference = weakref.ref(watched, lambda _: signal.raise_signal(signal.SIGINT))
+    del watched
+    time.sleep(20)
+    return 0
+
+cli.main = run
+sys.exit(__main__.main())
+"""
 
 
 @pytest.fixture
@@ -73,6 +90,12 @@ def cut_off(arguments: list[str], folder: Path, after: float, by: signal.Signals
     else:
         assert process.returncode in (0, -by), said
     return process.returncode
+
+
+def test_an_interrupt_within_a_callback_is_not_lost(tmp_path: Path) -> None:
+    process = start_python("-c", WITHIN_A_CALLBACK, cwd=tmp_path)
+    assert process.communicate() == ("", "torchsmith: interrupted\n")
+    assert process.returncode == 130
 
 
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "kill"])
