@@ -98,7 +98,7 @@ def over_two_processes(python: Path, scratch: Path) -> list[Row]:
     """Compare collectives and training over two processes with Gloo on tensors of the CPU."""
     figures = scratch / "ranks.json"
     rows = []
-    for way, limit in (("staged", 1 / 0.9), ("direct", 1 / 2)):
+    for way, limit in (("staged", 1 / 0.9), ("by the device", 1 / 2)):
         command = [str(python), str(RANKS), str(figures)]
         cost_of(command, FOO_COLLECTIVES="staged" if way == "staged" else "")
         found = json.loads(figures.read_text())

@@ -12,15 +12,15 @@ from backend import ENV_PREFIX, PACKAGE
 from distributed.ranks import BACKENDS, Ranks, ranks
 
 
-def can_share() -> bool:
+def has_collectives() -> bool:
     """Return whether the device can do without staging."""
-    answer: bool = importlib.import_module(f"{PACKAGE}._distributed").can_share()
+    answer: bool = importlib.import_module(f"{PACKAGE}._distributed").has_collectives()
     return answer
 
 
 @contextmanager
 def started(way: str, size: int, folder: Path, backends: str | None) -> Iterator[Ranks]:
-    """Start ranks whose data goes the ``way`` that is asked for, however little it is."""
+    """Start ranks whose data goes the ``way`` that is asked for."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(f"{ENV_PREFIX}_COLLECTIVES", way)
         with ranks(size, folder, backends) as group:
@@ -31,7 +31,7 @@ def started(way: str, size: int, folder: Path, backends: str | None) -> Iterator
     scope="module",
     params=[
         pytest.param((way, size), marks=[pytest.mark.full] if size > 2 else [], id=f"{way}-{size}")
-        for way in ("direct", "staged")
+        for way in ("device", "staged")
         for size in (2, 3, 4)
     ],
 )
@@ -40,17 +40,17 @@ def group(
 ) -> Iterator[Ranks]:
     """2 processes; every night 3 and 4 as well."""
     way, size = request.param
-    if way == "direct" and not can_share():
-        pytest.skip("the device library has no export_memory, open_memory and close_memory")
+    if way == "device" and not has_collectives():
+        pytest.skip("the device library has no collectives")
     with started(way, size, tmp_path_factory.mktemp("ranks"), BACKENDS) as processes:
         yield processes
 
 
-@pytest.fixture(scope="module", params=["direct", pytest.param("staged", marks=pytest.mark.full)])
+@pytest.fixture(scope="module", params=["device", pytest.param("staged", marks=pytest.mark.full)])
 def pair(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Ranks]:
     """2 processes, of ``init_process_group()`` without a backend; staged every night as well."""
-    way = request.param if can_share() else "staged"
+    way = request.param if has_collectives() else "staged"
     with started(way, 2, tmp_path_factory.mktemp("pair"), None) as processes:
         yield processes
