@@ -275,6 +275,24 @@ def test_two_devices_of_one_process(
         api.deallocate(device, memories[rank])
 
 
+def test_messages_need_no_rank_but_their_own(
+    api: ModuleType, simulator: ModuleType, other: Other, stream: Any, numbers: int
+) -> None:
+    identity = api.make_communicator_id()
+    communicator = api.create_communicator(0, identity, 0, 3, TIMEOUT)
+    other.run(
+        f"third = api.create_communicator(0, identity, 2, 3, {TIMEOUT});"
+        "stream = api.create_stream(0, 0); memory = api.allocate(0, 4000);"
+        "api.receive((third, stream, api.DType.int32, 'here'), memory, 1000, 0, 0, 0)",
+        identity=identity,
+    )
+    api.send((communicator, stream, api.DType.int32, "there"), numbers, 1000, 2, 0)
+    api.synchronize(stream)
+    other.run("api.synchronize(stream)")
+    assert other.ask("read(memory)") == NUMBERS.tolist()
+    api.destroy_communicator(communicator)
+
+
 def test_calls_that_differ_fail_on_both_and_the_next_goes_on(
     pair: Pair, simulator: ModuleType
 ) -> None:
