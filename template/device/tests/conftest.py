@@ -54,9 +54,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def api() -> ModuleType:
     """The module `_device`: every function of the headers in Python. Without it the run ends."""
     try:
-        return device_library.load()
+        module = device_library.load()
     except device_library.BuildError as error:
         pytest.exit(str(error), returncode=pytest.ExitCode.TESTS_FAILED)
+    for device in range(module.device_count()):
+        # As a project does it: what the device's indices do not reach is divided.
+        module.limit_indices(device, module.properties(device).max_index_bits)
+    return module
 
 
 @pytest.fixture(autouse=True)

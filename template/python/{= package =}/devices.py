@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Literal, TypeAlias, cast
+from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
 import torch
 
@@ -11,6 +11,7 @@ from . import _C
 from ._build import NAME
 
 __all__ = [
+    "DeviceLink",
     "can_device_access_peer",
     "current_device",
     "device",
@@ -18,6 +19,7 @@ __all__ = [
     "device_of",
     "dtype_support",
     "get_device_capability",
+    "get_device_link",
     "get_device_name",
     "get_device_properties",
     "init",
@@ -147,6 +149,28 @@ def get_device_capability(device: DeviceLike = None) -> tuple[int, int]:
 def can_device_access_peer(device: DeviceLike, peer_device: DeviceLike) -> bool:
     """Return whether kernels on ``device`` can address the memory of ``peer_device``."""
     return _C.can_access_peer(device_index(device), device_index(peer_device))
+
+
+class DeviceLink(NamedTuple):
+    """What connects a device with another one, or with the host."""
+
+    kind: Literal["unknown", "pci", "fabric", "on_card", "shared"]
+    """``"fabric"`` is the vendor's own between cards, ``"on_card"`` is between partitions of one card,
+    and ``"shared"`` means that the two have the same memory."""
+    bandwidth: int
+    """Bytes a second in each direction; 0 if it is not known."""
+
+
+def get_device_link(device: DeviceLike = None, other: DeviceLike = "cpu") -> DeviceLink:
+    """Return the fastest link between ``device`` and another one, or the host for ``"cpu"``."""
+    is_host = isinstance(other, (str, torch.device)) and torch.device(other).type == "cpu"
+    kind, bandwidth = _C.link_between(
+        device_index(device), None if is_host else device_index(other)
+    )
+    return DeviceLink(_LINK_KINDS[kind], bandwidth)
+
+
+_LINK_KINDS: Final = ("unknown", "pci", "fabric", "on_card", "shared")
 
 
 def supported_dtypes() -> tuple[torch.dtype, ...]:

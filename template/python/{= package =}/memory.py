@@ -312,10 +312,16 @@ class MemPool:
 
     What is allocated within :func:`use_mem_pool` comes from it. When neither this object nor
     :func:`use_mem_pool` holds the pool, its memory goes back to the device once it is free.
+
+    Args:
+        unified: its memory is what the host uses too, see :mod:`unified_memory`.
+
+    Raises:
+        NotImplementedError: the device has no such memory.
     """
 
-    def __init__(self) -> None:
-        self._pool = _C.MemPool(device_index(None))
+    def __init__(self, *, unified: bool = False) -> None:
+        self._pool = _C.MemPool(device_index(None), unified)
 
     @property
     def id(self) -> tuple[int, int]:

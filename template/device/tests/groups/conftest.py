@@ -28,6 +28,15 @@ def group(request: pytest.FixtureRequest, api: ModuleType) -> str:
     return name
 
 
+@pytest.fixture
+def validated(api: ModuleType) -> Iterator[None]:
+    """The layer `validate` over the device. Before the test's streams."""
+    before = api.layers()
+    api.set_layers(["validate", *(layer for layer in before if layer != "validate")])
+    yield
+    api.set_layers(before)
+
+
 class Counters:
     """Whole numbers on the device, which kernels add to."""
 

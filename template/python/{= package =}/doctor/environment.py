@@ -57,9 +57,22 @@ def _device(index: int) -> dict[str, object]:
         return {"error": str(error)}
     names = [name for name in dir(type(properties)) if not name.startswith("_")]
     others = {name: getattr(properties, name) for name in names if name not in ("name", "uuid")}
+    others["card_uuid"] = properties.card_uuid.hex()
+    others["links"] = _links(index)
     others["computed_dtypes"] = ", ".join(_C.computed_dtypes(index))
     known = {"name": properties.name, "uuid": properties.uuid.hex(), "free_memory": free}
     return {**known, **others}
+
+
+def _links(index: int) -> dict[str, str]:
+    backend: Any = torch.get_device_module(NAME)
+    others = [other for other in range(backend.device_count()) if other != index]
+    found: dict[str, str] = {}
+    for other in ("cpu", *others):
+        kind, bandwidth = backend.get_device_link(index, other)
+        speed = f", {bandwidth / 1e9:.0f} GB/s" if bandwidth else ""
+        found[str(other)] = f"{kind}{speed}"
+    return found
 
 
 def libraries() -> dict[str, str]:

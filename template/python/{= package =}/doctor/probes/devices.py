@@ -31,6 +31,11 @@ def runtime_starts() -> None:
     expect((backend.is_initialized(), backend._initialized), (True, True))
 
 
+@surface("module", "get_device_link")
+def links_are_known() -> None:
+    expect(isinstance(backend.get_device_link(0, "cpu").bandwidth, int))
+
+
 @surface("module", "get_device_properties, get_device_capability")
 def devices_are_described() -> None:
     expect(backend.get_device_properties(0).total_memory > 0)
