@@ -157,8 +157,8 @@ def test_reading(
         )
     elif isinstance(actual, torch.Tensor):
         assert_same(actual, expected)
-    elif isinstance(actual, list) and isinstance(actual[0], torch.Tensor):
-        assert_same(torch.stack(actual), torch.stack(expected))
+    elif isinstance(actual, (list, tuple)) and isinstance(actual[0], torch.Tensor):
+        assert_same(torch.stack(list(actual)), torch.stack(list(expected)))
     else:
         assert actual == expected
     assert backend.storage_layout(tensor) == layout
@@ -223,7 +223,20 @@ def test_linear(
     assert_same(actual, functional.linear(x, plain, bias))
 
 
-def test_products_take_it_as_it_is(plain: torch.Tensor, tensor: torch.Tensor) -> None:
+def test_products_make_no_plain_copy(plain: torch.Tensor, tensor: torch.Tensor) -> None:
+    left, right = sample(3, 65), sample(3, 70)
+    mine = [value.to(DEVICE) for value in (left, right)]
+    outs = torch.empty(3, 70, device=DEVICE), torch.empty(3, 65, device=DEVICE)
+    backend.reset_peak_memory_stats()
+    before = backend.memory_allocated()
+    torch.mm(mine[0], tensor, out=outs[0])
+    torch.mm(mine[1], tensor.t(), out=outs[1])
+    assert backend.max_memory_allocated() < before + tensor.nbytes
+    assert_same(outs[0], left @ plain)
+    assert_same(outs[1], right @ plain.t())
+
+
+def test_products(plain: torch.Tensor, tensor: torch.Tensor) -> None:
     left, right = sample(3, 65), sample(3, 70)
     added = sample(3, 70)
     mine = [value.to(DEVICE) for value in (left, right, added)]
