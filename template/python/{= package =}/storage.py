@@ -3,10 +3,11 @@
 PyTorch generates ``UntypedStorage.<name>()``, ``TypedStorage.<name>()`` and ``is_<name>`` from
 ``GENERATED_METHODS``.
 
-A layout says what a vendor's own operators must know about a storage's bytes beyond sizes and
-strides. All storages begin with the plain one. The layout follows the bytes: saving and loading a
-tensor keep it, and so do ``copy.deepcopy`` and the methods of a storage (``clone``, ``copy_``, a
-copy to another device of this backend). Operators on tensors refuse it.
+A layout says what is to be known about a storage's bytes beyond sizes and strides. All storages
+begin with the plain one. The layout follows the bytes: saving and loading a tensor keep it, and so
+do ``copy.deepcopy`` and the methods of a storage (``clone``, ``copy_``, a copy to another device of
+this backend). Operators on tensors read one that the device knows, which ``to_format`` makes, and
+refuse one that only a vendor's own operators know, which ``set_storage_layout`` says of bytes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from . import _C
 from ._build import NAME
 from ._patching import is_wanted
 
-__all__ = ["StorageLayout", "set_storage_layout", "storage_layout"]
+__all__ = ["StorageLayout", "pack_weights", "set_storage_layout", "storage_layout", "to_format"]
 
 
 def _unsupported_dtypes() -> list[torch.dtype]:
@@ -71,6 +72,99 @@ def set_storage_layout(target: HasStorage, layout: StorageLayout) -> None:
         ValueError: ``target`` is on another type of device.
     """
     _C.set_storage_layout(_untyped(target)._cdata, layout.format, list(layout.numbers))
+
+
+def to_format(tensor: torch.Tensor, format: int, *numbers: int) -> torch.Tensor:
+    """Return a new tensor of the same values whose bytes are arranged as the device knows it.
+
+    ``format`` is the device's number, and ``numbers`` what it needs to know. Format 0 is the plain
+    layout.
+
+    Raises:
+        RuntimeError: the result would need a gradient, which it cannot have.
+        ValueError: the device has no such layout for this tensor, or is of another type.
+    """
+    if tensor.requires_grad and torch.is_grad_enabled():
+        raise RuntimeError(
+            "to_format makes a tensor that autograd does not see: detach() the argument, or call "
+            "it under torch.no_grad()"
+        )
+    _untyped(tensor)
+    return _C.to_format(tensor, format, list(numbers))
+
+
+def pack_weights(module: torch.nn.Module) -> int:
+    """Keep the weights of linear layers and convolutions as the device computes with them best.
+
+    In place: each weight remains the same parameter. Returns how many were rearranged, none where
+    the device would not. Weights that other modules than linear layers and convolutions own too
+    stay as they are. ``state_dict`` gives plain tensors, and ``load_state_dict`` rearranges what it
+    loads. Gradients are as before; an optimizer cannot change such a weight.
+    """
+    owners: dict[int, list[tuple[torch.nn.Module, str]]] = {}
+    for owner in module.modules():
+        for name, parameter in owner._parameters.items():
+            if parameter is not None and _is_dense(parameter):
+                key = parameter.untyped_storage()._cdata
+                owners.setdefault(key, []).append((owner, name))
+    return sum(_pack_shared(shared) for shared in owners.values())
+
+
+def _is_dense(parameter: torch.nn.Parameter) -> bool:
+    # Subclasses have rules of their own, and those that have no sizes yet have no storage.
+    return (
+        type(parameter) is torch.nn.Parameter
+        and parameter.layout is torch.strided
+        and parameter.device.type == NAME == parameter.untyped_storage().device.type
+    )
+
+
+def _pack_shared(owners: list[tuple[torch.nn.Module, str]]) -> bool:
+    """Pack the weight that these share, if it is one weight and they all know what it is for."""
+    (first, first_name), *_ = owners
+    weight = first._parameters[first_name]
+    for owner, name in owners:
+        is_weight = name == "weight" and owner._parameters[name] is weight
+        if not is_weight or not isinstance(owner, _WEIGHT_OWNERS):
+            return False
+    if not _pack(first):
+        return False
+    for owner, _ in owners:
+        if _pack_loaded not in owner._load_state_dict_post_hooks.values():
+            owner.register_state_dict_post_hook(_give_plain)
+            owner.register_load_state_dict_post_hook(_pack_loaded)
+    return True
+
+
+_WEIGHT_OWNERS = (torch.nn.Linear, torch.nn.modules.conv._ConvNd)
+
+
+def _pack(owner: torch.nn.Module) -> bool:
+    weight = owner.weight
+    assert isinstance(weight, torch.nn.Parameter)
+    # What lies in a larger storage is a part of something.
+    is_own = weight.is_contiguous() and weight.untyped_storage().nbytes() == weight.nbytes
+    if not is_own or _has_private_layout(weight):
+        return False
+    is_convolution = isinstance(owner, torch.nn.modules.conv._ConvNd)
+    format_, numbers = _C.preferred_layout(weight.detach(), is_convolution)
+    if format_ == 0:
+        return False
+    weight.data = to_format(weight.data, format_, *numbers)
+    return True
+
+
+def _give_plain(module: torch.nn.Module, state: dict[str, Any], prefix: str, _: object) -> None:
+    value = state.get(prefix + "weight")
+    is_kept = isinstance(value, torch.nn.Parameter)  # keep_vars: the parameter itself is wanted
+    if isinstance(value, torch.Tensor) and not is_kept and _has_private_layout(value):
+        state[prefix + "weight"] = to_format(value, 0)
+
+
+def _pack_loaded(module: torch.nn.Module, _: object) -> None:
+    """Pack a weight that was put in the place of the old one: load_state_dict(assign=True)."""
+    if isinstance(module.weight, torch.nn.Parameter) and _is_dense(module.weight):
+        _pack(module)
 
 
 def setup() -> None:
@@ -130,7 +224,7 @@ def _copy_with_layout(original: Callable[..., Any]) -> Callable[..., Any]:
         with _C.BytesOfStorages():
             result = original(self, src, non_blocking)
         if self.device.type == NAME and src.device.type == NAME:
-            set_storage_layout(self, storage_layout(src))
+            _C.copy_storage_layout(self._cdata, src._cdata)
         return result
 
     return copy_

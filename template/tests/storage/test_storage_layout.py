@@ -234,7 +234,7 @@ def test_loading_a_private_layout_on_the_cpu_is_refused() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("2:5:", "version 2, but this build"),
+        ("3:5:", "version 3, but this build"),
         ("x:5:", "damaged at 'x:5:'"),
         ("1:5:1,a", "damaged at 'a'"),
         ("1", "damaged at ''"),

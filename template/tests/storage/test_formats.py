@@ -1,0 +1,378 @@
+"""Tensors in a layout that the device knows: what reads them, what may write them, what keeps it.
+
+The oracle is the CPU.
+"""
+
+from __future__ import annotations
+
+import copy
+import io
+import pickle
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from backend import DEVICE, backend
+from support import has_function, needs, needs_two_devices, sample
+from torch import nn
+from torch.nn import functional
+
+pytestmark = [
+    needs(torch.float32),
+    pytest.mark.skipif(
+        not has_function("layouts", "preferred_layout"), reason="the device has no layouts"
+    ),
+]
+PLAIN = backend.StorageLayout()
+SIZES = (65, 70)
+
+
+def preferred(*sizes: int) -> Any:
+    """The layout in which the device keeps such a weight; skips where that is the plain one."""
+    format_, numbers = backend._C.preferred_layout(torch.empty(*sizes, device=DEVICE), False)
+    if format_ == 0:
+        pytest.skip("the device keeps weights as they are")
+    return format_, numbers
+
+
+def packed(plain: torch.Tensor) -> torch.Tensor:
+    format_, numbers = preferred(*SIZES)
+    return backend.to_format(plain.to(DEVICE), format_, *numbers)
+
+
+@pytest.fixture
+def plain() -> torch.Tensor:
+    return sample(*SIZES)
+
+
+@pytest.fixture
+def tensor(plain: torch.Tensor) -> torch.Tensor:
+    return packed(plain)
+
+
+def assert_same(actual: torch.Tensor, expected: torch.Tensor) -> None:
+    torch.testing.assert_close(actual.cpu(), expected, rtol=1e-4, atol=1e-4)
+
+
+def is_packed(tensor: torch.Tensor) -> bool:
+    return backend.storage_layout(tensor) != PLAIN
+
+
+# --- Making one ---
+
+
+def test_there_and_back(plain: torch.Tensor, tensor: torch.Tensor) -> None:
+    assert is_packed(tensor)
+    assert tensor.shape == plain.shape and tensor.is_contiguous()
+    assert tensor.untyped_storage().nbytes() >= tensor.nbytes
+    back = backend.to_format(tensor, 0)
+    assert backend.storage_layout(back) == PLAIN
+    assert torch.equal(back.cpu(), plain)
+
+
+def test_the_layout_says_the_format_and_the_numbers(tensor: torch.Tensor) -> None:
+    format_, numbers = preferred(*SIZES)
+    layout = backend.storage_layout(tensor)
+    assert layout.format == format_
+    assert list(layout.numbers) == numbers[: len(layout.numbers)]
+    assert not any(numbers[len(layout.numbers) :])
+    again = backend.to_format(tensor, layout.format, *layout.numbers)
+    assert backend.storage_layout(again) == layout
+
+
+def test_from_any_strides(plain: torch.Tensor) -> None:
+    for of_host in (plain.t(), plain[::2, 1:], plain[:1].expand(65, 70), plain.t().conj()):
+        of_device = of_host.to(DEVICE)
+        layout = backend.storage_layout(packed(plain))
+        made = backend.to_format(of_device, layout.format, *layout.numbers)
+        assert torch.equal(made.cpu(), of_host.contiguous())
+
+
+def test_formats_that_there_are_not(plain: torch.Tensor) -> None:
+    on_device = plain.to(DEVICE)
+    layout = backend.storage_layout(packed(plain))
+    for format_, numbers in ((1 << 40, ()), (layout.format, (1, 2, 3, 4, 5)), (0, (1,))):
+        with pytest.raises(ValueError, match="has no layout of format"):
+            backend.to_format(on_device, format_, *numbers)
+    for unfit in (torch.empty(0, 4, device=DEVICE), torch.ones((), device=DEVICE)):
+        with pytest.raises(ValueError, match="has no layout of format"):
+            backend.to_format(unfit, layout.format, *layout.numbers)
+    with pytest.raises(ValueError, match="expected a tensor or storage on"):
+        backend.to_format(plain, layout.format, *layout.numbers)
+
+
+def test_autograd_must_not_lose_it(plain: torch.Tensor) -> None:
+    leaf = plain.to(DEVICE).requires_grad_()
+    with pytest.raises(RuntimeError, match="autograd does not see"):
+        packed(leaf)
+    with torch.no_grad():
+        assert not packed(leaf).requires_grad
+
+
+# --- Reading ---
+
+READS: dict[str, Callable[[torch.Tensor], Any]] = {
+    "cpu": lambda x: x.cpu(),
+    "tolist": lambda x: x.tolist(),
+    "number": lambda x: x[3, 5].item(),
+    "printing": repr,
+    "addition": lambda x: x + 1,
+    "with itself": lambda x: x * x,
+    "clone": torch.clone,
+    "comparison": lambda x: x == x.clone(),
+    "equal": lambda x: torch.equal(x, x.clone()),
+    "another type": lambda x: x.to(torch.int64),
+    "sum": lambda x: x.sum(1),
+    "index": lambda x: x[torch.tensor([1, 64], device=x.device)],
+    "softmax": lambda x: x.softmax(-1),
+    "layer norm": lambda x: functional.layer_norm(x, (70,)),
+    "embedding": lambda x: functional.embedding(torch.tensor([[2, 64]], device=x.device), x),
+    "cat": lambda x: torch.cat([x, x]),
+    "on the CPU": torch.special.bessel_j0,
+    "a list of them": lambda x: torch._foreach_add([torch.ones_like(x), x], 1),
+    "slice": lambda x: x[::3, 2:].cpu(),
+    "transpose": lambda x: (x.t() + 1).cpu(),
+    "select and expand": lambda x: x[64].expand(3, 70).contiguous(),
+    "flat": lambda x: x.view(-1).flip(0),
+    "of other bits": lambda x: x.view(torch.int32) + 1,
+    "unfold": lambda x: x.unfold(1, 4, 2).sum(-1),
+    "sort": lambda x: x.sort().values,
+    "lazy copies": torch._lazy_clone,
+    "pinned": lambda x: torch.empty(SIZES, pin_memory=x.device.type == DEVICE).copy_(x),
+}
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+def test_reading(
+    read: Callable[[torch.Tensor], Any], plain: torch.Tensor, tensor: torch.Tensor
+) -> None:
+    layout, before = backend.storage_layout(tensor), tensor.untyped_storage().tolist()
+    actual, expected = read(tensor), read(plain)
+    if isinstance(actual, str):
+        # Where lines are broken depends on what comes behind the elements.
+        assert "".join(actual.split()).replace(f",device='{DEVICE}:0'", "") == "".join(
+            expected.split()
+        )
+    elif isinstance(actual, torch.Tensor):
+        assert_same(actual, expected)
+    elif isinstance(actual, (list, tuple)) and isinstance(actual[0], torch.Tensor):
+        assert_same(torch.stack(list(actual)), torch.stack(list(expected)))
+    else:
+        assert actual == expected
+    assert backend.storage_layout(tensor) == layout
+    assert tensor.untyped_storage().tolist() == before
+
+
+def test_results_are_plain(tensor: torch.Tensor) -> None:
+    for result in (tensor + 1, tensor.clone(), torch.empty_like(tensor), tensor.contiguous() * 1):
+        assert backend.storage_layout(result) == PLAIN
+
+
+def test_views_in_place_of_the_tensor_itself(plain: torch.Tensor, tensor: torch.Tensor) -> None:
+    tensor.t_()
+    assert torch.equal(tensor.cpu(), plain.t())
+    tensor.resize_(3, 4)
+    assert torch.equal(tensor.cpu(), plain.view(-1)[:12].view(3, 4))
+    tensor.resize_(100, 100)
+    with pytest.raises(RuntimeError, match="reaches beyond the array"):
+        tensor.cpu()
+
+
+@needs_two_devices
+def test_to_another_device(plain: torch.Tensor, tensor: torch.Tensor) -> None:
+    assert torch.equal(tensor.to(f"{DEVICE}:1").cpu(), plain)
+
+
+def test_dlpack_refuses_it(tensor: torch.Tensor) -> None:
+    with pytest.raises(BufferError, match="private layout"):
+        tensor.__dlpack__()
+
+
+def test_many_threads_and_streams(plain: torch.Tensor, tensor: torch.Tensor) -> None:
+    wrong: list[int] = []
+
+    def read(number: int) -> None:
+        with backend.stream(backend.Stream()):
+            for _ in range(20):
+                result = (tensor * number + tensor.t()[:1, :1]).cpu()
+                if not torch.equal(result, plain * number + plain[:1, :1]):
+                    wrong.append(number)
+
+    torch.accelerator.synchronize()
+    threads = [threading.Thread(target=read, args=(number,)) for number in range(1, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+# --- Products ---
+
+
+@pytest.mark.parametrize("shape", [(70,), (3, 70), (2, 5, 70)], ids=str)
+@pytest.mark.parametrize("with_bias", [False, True])
+def test_linear(
+    shape: tuple[int, ...], with_bias: bool, plain: torch.Tensor, tensor: torch.Tensor
+) -> None:
+    x = sample(*shape)
+    bias = sample(65) if with_bias else None
+    actual = functional.linear(x.to(DEVICE), tensor, None if bias is None else bias.to(DEVICE))
+    assert_same(actual, functional.linear(x, plain, bias))
+
+
+def test_products_make_no_plain_copy(plain: torch.Tensor, tensor: torch.Tensor) -> None:
+    left, right = sample(3, 65), sample(3, 70)
+    mine = [value.to(DEVICE) for value in (left, right)]
+    outs = torch.empty(3, 70, device=DEVICE), torch.empty(3, 65, device=DEVICE)
+    backend.reset_peak_memory_stats()
+    before = backend.memory_allocated()
+    torch.mm(mine[0], tensor, out=outs[0])
+    torch.mm(mine[1], tensor.t(), out=outs[1])
+    assert backend.max_memory_allocated() < before + tensor.nbytes
+    assert_same(outs[0], left @ plain)
+    assert_same(outs[1], right @ plain.t())
+
+
+def test_products(plain: torch.Tensor, tensor: torch.Tensor) -> None:
+    left, right = sample(3, 65), sample(3, 70)
+    added = sample(3, 70)
+    mine = [value.to(DEVICE) for value in (left, right, added)]
+    assert_same(mine[0] @ tensor, left @ plain)
+    assert_same(mine[1] @ tensor.t(), right @ plain.t())
+    expected = torch.addmm(added, left, plain, beta=0.5, alpha=2)
+    assert_same(torch.addmm(mine[2], mine[0], tensor, beta=0.5, alpha=2), expected)
+    assert_same(tensor @ tensor.t(), plain @ plain.t())
+    assert_same(tensor @ mine[1].t(), plain @ right.t())
+    assert_same(mine[0][:, 1:] @ tensor[1:], left[:, 1:] @ plain[1:])
+    assert_same(tensor.mv(mine[1][0]), plain.mv(right[0]))
+    batches = torch.bmm(mine[0].expand(2, 3, 65), tensor.expand(2, 65, 70))
+    assert_same(batches, (left @ plain).expand(2, 3, 70))
+
+
+def test_convolutions(plain: torch.Tensor, tensor: torch.Tensor) -> None:
+    image = sample(2, 70, 4, 5)
+    weight, mine = plain.view(65, 70, 1, 1), tensor.view(65, 70, 1, 1)
+    assert_same(functional.conv2d(image.to(DEVICE), mine), functional.conv2d(image, weight))
+
+
+def test_gradients_through_it(plain: torch.Tensor, tensor: torch.Tensor) -> None:
+    x = sample(3, 70)
+    results = []
+    for value, weight in ((x, plain), (x.to(DEVICE), tensor)):
+        value = value.detach().requires_grad_()
+        weight = weight.detach().requires_grad_()
+        functional.linear(value, weight).square().sum().backward()
+        results.append((value.grad, weight.grad))
+    for expected, actual in zip(*results, strict=True):
+        assert expected is not None and actual is not None
+        torch.testing.assert_close(actual.cpu(), expected, rtol=1e-3, atol=1e-3)
+        assert backend.storage_layout(actual) == PLAIN
+
+
+# --- Writing ---
+
+WRITES: dict[str, Callable[[torch.Tensor], Any]] = {
+    "in place": lambda x: x.add_(1),
+    "fill": lambda x: x.fill_(1),
+    "zero": lambda x: x.zero_(),
+    "random": lambda x: x.normal_(),
+    "out": lambda x: torch.add(torch.ones_like(x), 1, out=x),
+    "out of a product": lambda x: torch.mm(x.new_ones(65, 2), x.new_ones(2, 70), out=x),
+    "a part": lambda x: x[0].copy_(torch.ones(70, device=x.device)),
+    "an element": lambda x: x.__setitem__((0, 0), 1),
+    "the transpose": lambda x: x.t().copy_(torch.ones(70, 65, device=x.device)),
+    "on the CPU": lambda x: torch.special.bessel_j0(torch.ones_like(x), out=x),
+    "a list": lambda x: torch._foreach_add_([x], 1),
+    "scatter": lambda x: x.index_add_(0, torch.tensor([0], device=x.device), x.new_ones(1, 70)),
+}
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_writing_is_refused(
+    write: Callable[[torch.Tensor], Any], plain: torch.Tensor, tensor: torch.Tensor
+) -> None:
+    with pytest.raises(RuntimeError, match=r"has a private layout.* plain copy, such as clone\(\)"):
+        write(tensor)
+    assert torch.equal(tensor.cpu(), plain)
+    assert is_packed(tensor)
+
+
+def test_a_copy_into_the_whole_converts(tensor: torch.Tensor) -> None:
+    layout = backend.storage_layout(tensor)
+    address = tensor.data_ptr()
+    other = sample(*SIZES) + 1
+    for source in (other, other.to(DEVICE), packed(other), other.double(), other[:1]):
+        tensor.copy_(source)
+        assert torch.equal(tensor.cpu(), source.cpu().float().expand(SIZES))
+        assert (tensor.data_ptr(), backend.storage_layout(tensor)) == (address, layout)
+
+
+# --- What keeps it ---
+
+
+def saved(value: Any) -> io.BytesIO:
+    buffer = io.BytesIO()
+    torch.save(value, buffer)
+    buffer.seek(0)
+    return buffer
+
+
+def test_copies_and_files_keep_it(plain: torch.Tensor, tensor: torch.Tensor) -> None:
+    layout = backend.storage_layout(tensor)
+    for other in (
+        copy.deepcopy(tensor),
+        copy.deepcopy(nn.Parameter(tensor)),
+        pickle.loads(pickle.dumps(tensor)),
+        torch.load(saved(tensor)),
+        torch.load(saved({"x": tensor}))["x"],
+    ):
+        assert backend.storage_layout(other) == layout
+        assert torch.equal(other.detach().cpu(), plain)
+        assert other.data_ptr() != tensor.data_ptr()
+
+
+def test_a_loaded_view_reads_as_the_view(plain: torch.Tensor, tensor: torch.Tensor) -> None:
+    view, whole = torch.load(saved([tensor[2:5], tensor]))
+    assert torch.equal(view.cpu(), plain[2:5]) and torch.equal(whole.cpu(), plain)
+
+
+def test_the_cpu_cannot_load_it(tensor: torch.Tensor) -> None:
+    with pytest.raises(RuntimeError, match="load it with map_location"):
+        torch.load(saved(tensor), map_location="cpu")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("2:1:6:2:1000,1000,32,32", "too small for its layout|no layout"),
+        ("2:1:6:2:4,-4,32,32", "this device has no layout|too small"),
+        ("2:1099511627776:6:2:4,4,32,32", "this device has no layout"),
+        ("2:1:6:2:4611686018427387904,4,32,32", "this device has no layout"),
+        ("2:1:6:3:4,4", "damaged"),
+        ("2:1:600:1:4,4", "damaged"),
+        ("2:1:6:0:4", "damaged"),
+    ],
+)
+def test_files_that_say_what_cannot_be(text: str, says: str) -> None:
+    tensor = torch.ones(4, 4, device=DEVICE)
+    with pytest.raises(RuntimeError, match=says):
+        torch._utils.set_tensor_metadata(tensor, {f"{DEVICE}.layout.{text}": True})
+    assert backend.storage_layout(tensor) == PLAIN
+
+
+def test_a_graph_reads_what_the_memory_holds_then(tensor: torch.Tensor) -> None:
+    if not hasattr(backend, "Graph") or not has_function("graphs", "begin_capture"):
+        pytest.skip("there are no graphs")
+    x = torch.ones(2, 70, device=DEVICE)
+    functional.linear(x, tensor) + tensor.sum()
+    graph = backend.Graph()
+    with backend.graph(graph):
+        y = functional.linear(x, tensor) + tensor.sum()
+    other = sample(*SIZES) - 1
+    tensor.copy_(other)
+    graph.replay()
+    expected = functional.linear(torch.ones(2, 70), other) + other.sum()
+    torch.testing.assert_close(y.cpu(), expected, rtol=1e-3, atol=1e-2)
