@@ -249,7 +249,7 @@ def test_promises_to_a_product(
     nbytes = api.layout_bytes(0, api.DType.float32, [64, 64], layout)
     packed, _ = arrays.new("float32", 64, 64, nbytes=nbytes)
     dtype = api.DType.float32
-    whole = packed.view(0, dtype, [1, 64, 64], [4096, 64, 1])
+    whole = packed.view(0, dtype, [1, 64, 64], [4096, 1, 64])
     kept_a, a = arrays.put(values_of("float32", 1, 4, 64), "float32")
     kept_out, out = arrays.new("float32", 1, 4, 64)
     params = api.MatmulParams()
