@@ -200,6 +200,26 @@ def test_places(api: ModuleType, stream: Any, limited: None) -> None:
     assert (read(out, np.zeros((90, 5), np.float32)) == table.T[:, index]).all()
 
 
+def test_places_along_a_dimension_of_a_larger_table(
+    api: ModuleType, stream: Any, limited: None
+) -> None:
+    table = numbers(9, 7, 8)
+    index = np.random.default_rng(1).integers(0, 7, (6, 30, 6))
+    expected = np.take_along_axis(table[:6, :, :6], index, 1)
+    (_t, table_view), (_i, index_view) = make(api, table), make(api, index)
+    out, out_view = make(api, np.zeros_like(expected))
+    op = api.IndexOp.along_dim
+    launched(api, stream, "gather", op, out_view, table_view, [index_view], 1)
+    assert (read(out, expected) == expected).all()
+    into = np.zeros((9, 7, 8), dtype=np.float32)
+    target, target_view = make(api, into)
+    mode = api.ScatterMode.add
+    launched(api, stream, "scatter", op, mode, target_view, [index_view], out_view, 1)
+    rows, _, columns = np.indices(index.shape)
+    np.add.at(into, (rows, index, columns), expected)
+    np.testing.assert_allclose(read(target, into), into, rtol=1e-5)
+
+
 def test_a_limit_is_taken_back(api: ModuleType, stream: Any) -> None:
     a, b = numbers(1, 1, 65), numbers(1, 65, 1)
     (_a, a_view), (_b, b_view) = make(api, a), make(api, b)
