@@ -191,7 +191,7 @@ def test_scaled_products_and_unknown_layouts_are_declined(
     assert "a matrix in a layout" in api.matmul(stream, out_view, a, b, params, probe=True)
     _, image = arrays.put(values_of("float32", 1, 2, 4, 4), "float32")
     _, weight = arrays.put(values_of("float32", 2, 2, 1, 1), "float32")
-    convolution = api.ConvolutionParams([1, 1], [0, 0], [1, 1])
+    convolution = api.ConvolutionParams([1, 1], [0, 0], [1, 1], 1, None)
     convolution.layout_weight = layout
     forward = api.ConvolutionPass.forward
     reason = api.convolution(stream, forward, image, image, weight, convolution, probe=True)
