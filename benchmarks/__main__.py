@@ -20,6 +20,7 @@ from benchmarks.costs import environment
 from benchmarks.features import costs
 from benchmarks.figures import STORE, Report, circumstances, show
 from benchmarks.low_precision import multiplying
+from benchmarks.packing import packing
 from benchmarks.page import browsing
 from benchmarks.plans import preparing
 from maintenance import pages
@@ -42,6 +43,7 @@ def measure() -> Report:
         rows += compiling(full / "python", project)
         rows += multiplying(full / "python")
         rows += preparing(full / "python")
+        rows += packing(full / "python", project)
     return Report(circumstances(), rows, compiled)
 
 
