@@ -90,7 +90,8 @@ def to_format(tensor: torch.Tensor, format: int, *numbers: int) -> torch.Tensor:
             "it under torch.no_grad()"
         )
     _untyped(tensor)
-    return _C.to_format(tensor, format, list(numbers))
+    result: torch.Tensor = _C.to_format(tensor, format, list(numbers))
+    return result
 
 
 def pack_weights(module: torch.nn.Module) -> int:

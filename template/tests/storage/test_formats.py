@@ -39,7 +39,8 @@ def preferred(*sizes: int) -> Any:
 
 def packed(plain: torch.Tensor) -> torch.Tensor:
     format_, numbers = preferred(*SIZES)
-    return backend.to_format(plain.to(DEVICE), format_, *numbers)
+    result: torch.Tensor = backend.to_format(plain.to(DEVICE), format_, *numbers)
+    return result
 
 
 @pytest.fixture
@@ -57,7 +58,7 @@ def assert_same(actual: torch.Tensor, expected: torch.Tensor) -> None:
 
 
 def is_packed(tensor: torch.Tensor) -> bool:
-    return backend.storage_layout(tensor) != PLAIN
+    return bool(backend.storage_layout(tensor) != PLAIN)
 
 
 # --- Making one ---
