@@ -130,10 +130,11 @@ def _pack_shared(owners: list[tuple[torch.nn.Module, str]]) -> bool:
             return False
     if not _pack(first):
         return False
-    for owner, _ in owners:
-        if _pack_loaded not in owner._load_state_dict_post_hooks.values():
-            owner.register_state_dict_post_hook(_give_plain)
-            owner.register_load_state_dict_post_hook(_pack_loaded)
+    hooked: Any
+    for hooked, _ in owners:
+        if _pack_loaded not in hooked._load_state_dict_post_hooks.values():
+            hooked.register_state_dict_post_hook(_give_plain)
+            hooked.register_load_state_dict_post_hook(_pack_loaded)
     return True
 
 
