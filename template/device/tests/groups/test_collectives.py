@@ -343,7 +343,7 @@ def test_an_id_of_nobody(api: ModuleType, simulator: ModuleType) -> None:
 
 
 def test_the_layer_knows_what_the_caller_promises(pair: Pair) -> None:
-    with pytest.raises(RemoteError, match="contract of all_reduce: output 0x.* reaches"):
+    with pytest.raises(RemoteError, match=r"contract of all_reduce: output 0x.* reaches"):
         pair.other.run("api.all_reduce(call, memory, memory, 20_000_000, api.Combine.sum)")
     with pytest.raises(RemoteError, match="contract of broadcast: root is rank 2 of 2"):
         pair.other.run("api.broadcast(call, memory, memory, 1, 2)")
