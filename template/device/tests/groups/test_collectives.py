@@ -185,7 +185,7 @@ def test_messages_by_tag(pair: Pair, make_stream: Callable[..., Any], size: int)
     pair.write(numbers, 0)
     api, later = pair.api, make_stream()
     first, second = (
-        pair.call()[:1] + (stream, *pair.call()[2:]) for stream in (pair.stream, later)
+        (*pair.call()[:1], stream, *pair.call()[2:]) for stream in (pair.stream, later)
     )
     if api.send(second, pair.memory, size, 1, 7) is not None:
         pytest.skip("the device has no tags")
