@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from backend import DEVICE
+from backend import DEVICE, ENV_PREFIX
 from support import (
     assert_same,
     compare,
@@ -15,6 +15,7 @@ from support import (
     natively,
     needs,
     needs_two_devices,
+    run_python,
     sample,
 )
 
@@ -150,3 +151,20 @@ def test_long_sums_at_one_place_stay_accurate() -> None:
     index = torch.zeros(4096, dtype=torch.int64, device=DEVICE)
     ones = torch.ones(4096, dtype=torch.float16, device=DEVICE)
     assert values.index_add(0, index, ones).item() == 4096
+
+
+def test_index_tensors_of_two_integer_types_reach_the_device_as_one() -> None:
+    run_python(
+        f"""
+        import torch
+        table = torch.arange(20.0).reshape(4, 5)
+        places = torch.tensor([0, 3]), torch.tensor([1, 2], dtype=torch.int32)
+        there = table.to("{DEVICE}")
+        moved = tuple(place.to("{DEVICE}") for place in places)
+        assert there[moved].cpu().equal(table[places])
+        there[moved] = -1
+        table[places] = -1
+        assert there.cpu().equal(table)
+        """,
+        {f"{ENV_PREFIX}_DEVICE_LAYERS": "validate"},
+    )
