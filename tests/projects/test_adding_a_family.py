@@ -103,8 +103,8 @@ def test_it_touches_its_declaration_the_list_its_kernel_and_its_test(
     replace_once(headers / "kernels.h", end, DECLARATION + end)
     replace_once(
         headers / "entries.h",
-        "  X(draw)\n",
-        "  X(draw)                  \\\n  X(negate_rows)\n",
+        "  X(convert_layout)\n",
+        "  X(convert_layout)        \\\n  X(negate_rows)\n",
     )
     (device / "simulator" / "kernels" / "negate_rows.cpp").write_text(KERNEL, "utf-8")
     test = device / "tests" / "kernels" / "test_negate_rows.py"
