@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 BIN = Path(sys.executable).parent
 
@@ -35,6 +37,18 @@ def cost_of(command: list[str], **environment: str) -> Cost:
     wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
     user = after.ru_utime - before.ru_utime
     return Cost(wall, user + after.ru_stime - before.ru_stime, user)
+
+
+def printed(program: Path, python: Path, *arguments: str, **environment: str) -> Any:
+    """Run a program and return the JSON that it prints."""
+    done = subprocess.run(
+        [str(python), str(program), *arguments],
+        check=True,
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+    )
+    return json.loads(done.stdout)
 
 
 def environment(folder: Path, package: str) -> Path:

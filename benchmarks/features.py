@@ -5,13 +5,12 @@ The first is the Python of an environment with `full`, the second of one with `s
 
 from __future__ import annotations
 
-import json
 import statistics
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+from benchmarks.costs import printed
 from benchmarks.figures import Row, show
 
 PROGRAM = Path(__file__).with_name("feature_costs.py")
@@ -19,8 +18,7 @@ ROUNDS = 7
 
 
 def _cost(python: Path, name: str) -> Any:
-    command = [str(python), str(PROGRAM), name]
-    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return printed(PROGRAM, python, name)
 
 
 def launches(full: Path, standard: Path) -> Row:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
+from benchmarks.costs import printed
 from benchmarks.figures import Row, show
 
 PROGRAM = Path(__file__).with_name("low_precision_costs.py")
@@ -15,10 +13,7 @@ PROGRAM = Path(__file__).with_name("low_precision_costs.py")
 
 def multiplying(python: Path) -> list[Row]:
     """Compare quantized weights with their numbers, made each time, and paged caches with dense."""
-    command = [str(python), str(PROGRAM)]
-    found: dict[str, Any] = json.loads(
-        subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    )
+    found = printed(PROGRAM, python)
     rows = [
         Row(f"one row by {kind} weights of 2048 x 2048, against their numbers'", ratio, 1.0, "x")
         for kind, ratio in found["weights"].items()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
+from benchmarks.building import configure
+from benchmarks.costs import cost_of, printed
 from benchmarks.figures import Row, show
 
 PROGRAM = Path(__file__).with_name("packing_costs.py")
@@ -15,16 +15,11 @@ PROGRAM = Path(__file__).with_name("packing_costs.py")
 def packing(python: Path, project: Path) -> list[Row]:
     """Multiply by a weight that is packed once, and by one that is packed each time."""
     build = project / "build" / "npu"
-    device = ["-G", "Ninja", "-DFOO_DEVICE=tests/toy/npu"]
-    for command in (
-        ["cmake", "-S", str(project / "device"), "-B", str(build), *device],
-        ["cmake", "--build", str(build)],
-        [str(python), str(PROGRAM)],
-    ):
-        environment = {**os.environ, "LD_LIBRARY_PATH": str(build)}
-        done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    cost_of(configure(project / "device", build, "-DFOO_DEVICE=tests/toy/npu"))
+    cost_of(["cmake", "--build", str(build)])
+    ratio = printed(PROGRAM, python, LD_LIBRARY_PATH=str(build))
     name = "a vector by a weight of 2048 x 2048 that is packed once, against packing it each time"
-    return [Row(f"{name}, on the small NPU", float(done.stdout), 0.5, "x")]
+    return [Row(f"{name}, on the small NPU", ratio, 0.5, "x")]
 
 
 def main() -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 import sys
 from pathlib import Path
 
+from benchmarks.costs import printed
 from benchmarks.figures import Row, show
 
 PROGRAM = Path(__file__).with_name("plan_costs.py")
@@ -14,11 +13,9 @@ PROGRAM = Path(__file__).with_name("plan_costs.py")
 
 def preparing(python: Path) -> list[Row]:
     """Compare launches of a family with plans with the same ones of a device without."""
-    output = subprocess.run([str(python), str(PROGRAM)], check=True, capture_output=True, text=True)
-    found: dict[str, float] = json.loads(output.stdout)
     return [
         Row(f"{name} that finds its plan: host time on top", excess, 0.2, "µs")
-        for name, excess in found.items()
+        for name, excess in printed(PROGRAM, python).items()
     ]
 
 

@@ -12,6 +12,7 @@ from subprocess import CompletedProcess
 import pytest
 from filelock import FileLock
 
+from commanding import succeed
 from maintenance.smoke.installing import Installed, link_packages, make_environment
 from rendering import ROOT, Renderer
 
@@ -71,3 +72,15 @@ def install(render: Renderer, packages: Path, shared: Path) -> Callable[..., Ins
         return installed
 
     return install
+
+
+@pytest.fixture(scope="session")
+def build_device() -> Callable[[Installed, str, Path], None]:
+    """Build a device library of a project alone: of a folder of `device`, or of any other."""
+
+    def build(project: Installed, device: str, folder: Path) -> None:
+        where = ("-S", "device", "-B", folder, "-G", "Ninja", f"-DFOO_DEVICE={device}")
+        for step in (where, ("--build", folder)):
+            succeed("cmake", *step, cwd=project.project, **project.environment)
+
+    return build

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from commanding import succeed
 from maintenance.smoke.installing import Installed
 
 pytestmark = [
@@ -138,13 +137,7 @@ class Partial:
 
     def run(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """Run the project's Python, with this device to build."""
-        return subprocess.run(
-            [str(self.full.python), *arguments],
-            cwd=self.full.project,
-            env={**self.full.environment, "FOO_DEVICE": str(self.folder), **environment},
-            capture_output=True,
-            text=True,
-        )
+        return self.full.run(*arguments, FOO_DEVICE=str(self.folder), **environment)
 
     def test(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run tests of the project."""
@@ -245,17 +238,15 @@ def test_models_train_as_on_the_cpu(partial: Partial) -> None:
 
 
 def test_a_runtime_without_a_kernel_trains_an_example(
-    install: Callable[..., Installed], tmp_path: Path
+    install: Callable[..., Installed],
+    build_device: Callable[[Installed, str, Path], None],
+    tmp_path: Path,
 ) -> None:
     full = install("full", preset="full")
     bare = Partial(tmp_path / "bare", full)
     add_runtime(full, bare.folder)
     build = tmp_path / "build"
-    for step in (
-        ("-S", "device", "-B", build, "-G", "Ninja", f"-DFOO_DEVICE={bare.folder}"),
-        ("--build", build),
-    ):
-        succeed("cmake", *step, cwd=full.project, **full.environment)
+    build_device(full, str(bare.folder), build)
     there = {"LD_LIBRARY_PATH": str(build), "FOO_FALLBACK": "silent"}
     views = bare.run("-c", VIEWS, **there)
     assert views.stdout.split() == ["True"] * 4, views.stdout + views.stderr

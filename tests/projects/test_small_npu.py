@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -65,29 +65,16 @@ assert model.write("after one").endswith(".")
 
 
 @pytest.fixture(scope="module")
-def run(install: Callable[..., Installed]) -> Callable[[str], None]:
+def run(
+    install: Callable[..., Installed], build_device: Callable[[Installed, str, Path], None]
+) -> Callable[[str], None]:
     """Run a program of the project, with the NPU's library in place of the simulator's."""
     full = install("full", preset="full")
     build = full.project / "build" / "npu"
-    options = ["-G", "Ninja", "-DFOO_DEVICE=tests/toy/npu"]
-    for command in (
-        ["cmake", "-S", "device", "-B", str(build), *options],
-        ["cmake", "--build", str(build)],
-    ):
-        done = subprocess.run(
-            command, cwd=full.project, env=full.environment, capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-6000:]
+    build_device(full, "tests/toy/npu", build)
 
     def run(program: str) -> None:
-        environment = {"LD_LIBRARY_PATH": str(build), "FOO_FALLBACK": "error"}
-        done = subprocess.run(
-            [str(full.python), "-c", program],
-            cwd=full.project,
-            env={**full.environment, **environment},
-            capture_output=True,
-            text=True,
-        )
+        done = full.run("-c", program, LD_LIBRARY_PATH=str(build), FOO_FALLBACK="error")
         assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-6000:]
 
     return run

@@ -32,12 +32,12 @@ class Installed:
         }
         return {**kept, "PATH": f"{self.python.parent}:{BIN}:{kept['PATH']}"}
 
-    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def run(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
         """Run its Python in the project's folder."""
         return subprocess.run(
             [str(self.python), *arguments],
             cwd=self.project,
-            env=self.environment,
+            env={**self.environment, **variables},
             capture_output=True,
             text=True,
         )

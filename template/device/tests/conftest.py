@@ -77,14 +77,20 @@ def no_failures(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture
-def faults(api: ModuleType) -> Iterator[ModuleType]:
+def restored_layers(api: ModuleType) -> Iterator[None]:
+    """What stood over the device stands there again after the test."""
+    before = api.layers()
+    yield
+    api.set_layers(before)
+
+
+@pytest.fixture
+def faults(api: ModuleType, restored_layers: None) -> Iterator[ModuleType]:
     """The layer `faults`, put over the device, and its knobs. Before the test's streams."""
     gc.collect()  # buffers in cycles, such as tracebacks, make a copy when they go
-    before = api.layers()
-    api.set_layers(["faults", *(layer for layer in before if layer != "faults")])
+    api.set_layers(["faults", *(layer for layer in api.layers() if layer != "faults")])
     yield api.faults
     api.faults.clear()
-    api.set_layers(before)
 
 
 @pytest.fixture
@@ -98,12 +104,9 @@ def simulator(api: ModuleType) -> Iterator[ModuleType]:
 
 
 @pytest.fixture
-def bare_device(api: ModuleType) -> Iterator[None]:
+def bare_device(api: ModuleType, restored_layers: None) -> None:
     """No layer over the device: for what it says itself to a caller that breaks a promise."""
-    layers = api.layers()
     api.set_layers([])
-    yield
-    api.set_layers(layers)
 
 
 @pytest.fixture

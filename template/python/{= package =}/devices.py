@@ -56,6 +56,11 @@ def device_index(device: DeviceLike = None) -> int:
     return _C.resolve_device(device)
 
 
+def is_host(device: DeviceLike) -> bool:
+    """Return whether ``device`` is the CPU, by name or as a device."""
+    return isinstance(device, (str, torch.device)) and torch.device(device).type == "cpu"
+
+
 def is_available() -> bool:
     """Return whether there is a device. Does not start the runtime, so it is safe before a fork."""
     return _C.device_count() > 0
@@ -163,9 +168,8 @@ class DeviceLink(NamedTuple):
 
 def get_device_link(device: DeviceLike = None, other: DeviceLike = "cpu") -> DeviceLink:
     """Return the fastest link between ``device`` and another one, or the host for ``"cpu"``."""
-    is_host = isinstance(other, (str, torch.device)) and torch.device(other).type == "cpu"
     kind, bandwidth = _C.link_between(
-        device_index(device), None if is_host else device_index(other)
+        device_index(device), None if is_host(other) else device_index(other)
     )
     return DeviceLink(_LINK_KINDS[kind], bandwidth)
 

@@ -13,7 +13,7 @@ import torch
 
 from . import _C
 from ._build import NAME
-from .devices import DeviceLike, device_index
+from .devices import DeviceLike, device_index, is_host
 
 __all__ = ["advise", "memory_kind", "prefetch"]
 
@@ -52,8 +52,7 @@ def prefetch(tensor: torch.Tensor, to: DeviceLike = None) -> None:
     """
     index = _index(tensor)
     address, size = _range(tensor)
-    is_host = isinstance(to, (str, torch.device)) and torch.device(to).type == "cpu"
-    target = None if is_host else index if to is None else device_index(to)
+    target = None if is_host(to) else index if to is None else device_index(to)
     if size > 0:
         _C.prefetch(index, address, size, target)
 

@@ -29,12 +29,9 @@ def group(request: pytest.FixtureRequest, api: ModuleType) -> str:
 
 
 @pytest.fixture
-def validated(api: ModuleType) -> Iterator[None]:
+def validated(api: ModuleType, restored_layers: None) -> None:
     """The layer `validate` over the device. Before the test's streams."""
-    before = api.layers()
-    api.set_layers(["validate", *(layer for layer in before if layer != "validate")])
-    yield
-    api.set_layers(before)
+    api.set_layers(["validate", *(layer for layer in api.layers() if layer != "validate")])
 
 
 class Counters:

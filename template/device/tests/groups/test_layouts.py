@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -199,14 +199,6 @@ def test_scaled_products_and_unknown_layouts_are_declined(
 
 
 # --- The layer `validate` ---
-
-
-@pytest.fixture
-def validated(api: ModuleType) -> Iterator[None]:
-    before = api.layers()
-    api.set_layers(["validate"])
-    yield
-    api.set_layers(before)
 
 
 def refuses(api: ModuleType, call: Callable[[], object], says: str) -> None:

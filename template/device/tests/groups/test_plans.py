@@ -353,14 +353,6 @@ def test_threads_share_plans_while_others_evict_them(
 # --- What the caller promises ---
 
 
-@pytest.fixture
-def validated(api: ModuleType) -> Iterator[None]:
-    before = api.layers()
-    api.set_layers(["validate"])
-    yield
-    api.set_layers(before)
-
-
 def test_validate_wants_the_plan_of_the_kind(
     api: ModuleType, validated: None, stream: Any, counters: Any, make_counters: Make
 ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -15,12 +15,9 @@ GROUP = "sharing"
 
 
 @pytest.fixture
-def streams_watched(api: ModuleType) -> Iterator[None]:
+def streams_watched(api: ModuleType, restored_layers: None) -> None:
     """The layer `streams`, alone. Before the test's streams."""
-    before = api.layers()
     api.set_layers(["streams"])
-    yield
-    api.set_layers(before)
 
 
 @pytest.fixture

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 import pytest
 
 ASK = "import _device; print(*_device.layers(), sep=',')"
-
-
-@pytest.fixture
-def restored(api: ModuleType) -> Iterator[None]:
-    """What stood over the device stands there again after the test."""
-    before = api.layers()
-    yield
-    api.set_layers(before)
 
 
 @pytest.mark.parametrize("names", ["", "validate", "trace,validate", "validate,trace"])
@@ -37,7 +29,7 @@ def test_a_name_of_no_layer_is_refused_at_import(
     assert "validate" in sentence.partition("choose from")[2]
 
 
-def test_a_program_sets_them(api: ModuleType, restored: None) -> None:
+def test_a_program_sets_them(api: ModuleType, restored_layers: None) -> None:
     api.set_layers(["validate", "trace", "validate"])
     assert api.layers() == ["validate", "trace"]
     with pytest.raises(api.DeviceError, match="'nonsense' is not a device layer; choose from"):
@@ -63,7 +55,7 @@ except _device.DeviceError:
     assert refused == {"trace,validate": True, "validate,trace": False}
 
 
-def test_without_a_layer_nothing_stands_in_between(api: ModuleType, restored: None) -> None:
+def test_without_a_layer_nothing_stands_in_between(api: ModuleType, restored_layers: None) -> None:
     api.set_layers([])
     assert api.is_bare()
     api.set_layers(["validate"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -15,12 +15,9 @@ NOTHING_ORDERS = "nothing orders the two"
 
 
 @pytest.fixture(autouse=True)
-def watched(api: ModuleType) -> Iterator[None]:
+def watched(api: ModuleType, restored_layers: None) -> None:
     """The layer is in force during the test."""
-    before = api.layers()
     api.set_layers(["streams"])
-    yield
-    api.set_layers(before)
 
 
 @pytest.fixture

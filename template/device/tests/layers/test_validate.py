@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from types import ModuleType
 from typing import Any
@@ -14,12 +14,9 @@ Make = Callable[..., Any]
 
 
 @pytest.fixture(autouse=True)
-def validated(api: ModuleType) -> Iterator[None]:
+def validated(api: ModuleType, restored_layers: None) -> None:
     """The layer, over whatever device is tested."""
-    before = api.layers()
     api.set_layers(["validate"])
-    yield
-    api.set_layers(before)
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -12,14 +12,11 @@ Make = Callable[..., Any]
 
 
 @pytest.fixture(autouse=True)
-def validated(api: ModuleType) -> Iterator[None]:
+def validated(api: ModuleType, restored_layers: None) -> None:
     """The layer, over a device that has the family."""
     if ("families", "draw", True) not in api.functions():
         pytest.skip("the device has no draw")
-    before = api.layers()
     api.set_layers(["validate"])
-    yield
-    api.set_layers(before)
 
 
 def test_parameters_are_like_what_is_drawn(

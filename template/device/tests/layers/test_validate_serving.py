@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -13,7 +13,7 @@ Make = Callable[..., Any]
 
 
 @pytest.fixture(autouse=True)
-def validated(api: ModuleType) -> Iterator[None]:
+def validated(api: ModuleType, restored_layers: None) -> None:
     """The layer, over a device that has these families."""
     wanted = {
         "attention",
@@ -25,10 +25,7 @@ def validated(api: ModuleType) -> Iterator[None]:
     }
     if missing := wanted - {name for group, name, has in api.functions() if has}:
         pytest.skip(f"the device has no {', '.join(sorted(missing))}")
-    before = api.layers()
     api.set_layers(["validate"])
-    yield
-    api.set_layers(before)
 
 
 @pytest.fixture
