@@ -10,6 +10,9 @@ target_compile_features(${DEVICE_LOADER} PUBLIC cxx_std_20)
 # there is null: weak.
 target_compile_options(${DEVICE_LOADER} PRIVATE -Wall -Wextra -Werror -Wno-address $<$<CONFIG:Release>:-O1>
   $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-ipa-modref -fno-ipa-pure-const -fno-ipa-ra -fno-ipa-reference>)
+# Each launch of a device with plans goes through this file.
+set_source_files_properties("${CMAKE_CURRENT_SOURCE_DIR}/layers/plans.cpp" PROPERTIES
+  COMPILE_OPTIONS $<$<CONFIG:Release>:-O2>)
 # A debug build checks what the device may assume from the start.
 target_compile_definitions(${DEVICE_LOADER} PRIVATE
   DEVICE_ENV_PREFIX="${DEVICE_ENV_PREFIX}"
