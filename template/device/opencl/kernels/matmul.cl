@@ -1,21 +1,5 @@
-// out = beta * bias + alpha * (a @ b): a group of work items makes a tile of out of ROWS x COLUMNS elements, HIGH x
-// WIDE of them each, from tiles of a and b that it brings to local memory in runs of RUN elements. The third dimension
-// is the batch.
-#define RUN 16
-#define WIDE 16
-#define MEMBERS (ROWS / HIGH * (COLUMNS / WIDE))
-typedef COMPUTE(OUT) T;
-typedef PASTE(COMPUTE(OUT), WIDE) Vector;
-
-typedef struct {
-  long batch, row, column;
-} Strides;
-
-#ifdef FLOATING
-#define ADD_PRODUCT(sum, x, y) sum = fma(x, y, sum)
-#else
-#define ADD_PRODUCT(sum, x, y) sum += (x) * (y)
-#endif
+// out = beta * bias + alpha * (a @ b), by tiles of a and b that a group of work items brings to local memory in runs of
+// RUN elements. The grid's third dimension is the batch.
 
 // `count` of the elements are there, the others count as 0.
 #define BRING(dtype, to, to_step, from, from_step, count)                                       \
@@ -68,12 +52,7 @@ __kernel void matmul(long rows, long columns, long inner, T alpha, T beta, __glo
             count)
 #endif
     }
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (int k = 0; k < RUN; ++k) {
-      const Vector factors = PASTE(vload, WIDE)(x, b_tile[k]);
-      for (int i = 0; i < HIGH; ++i) ADD_PRODUCT(sums[i], (Vector)a_tile[y * HIGH + i][k], factors);
-    }
-    barrier(CLK_LOCAL_MEM_FENCE);
+    add_product(sums, a_tile, b_tile, x, y);
   }
   out += batch * out_strides.batch;
   bias += batch * bias_strides.batch;

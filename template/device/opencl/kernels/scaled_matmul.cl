@@ -1,17 +1,7 @@
 // out = scale_out * (factor * activation(alpha * (a @ b) + beta * bias) + addend), of numbers that are
-// scale * (element - zero) + shift. Tiles as in matmul.cl, to which elements come as numbers. Both factors are seen as
+// scale * (element - zero) + shift. Elements come to the tiles as such numbers. Both factors are seen as
 // lines along the inner dimension: L, the rows of a, and R, the columns of b. The grid's third dimension is the batch, or
 // the groups.
-#define RUN 16
-#define WIDE 16
-#define MEMBERS (ROWS / HIGH * (COLUMNS / WIDE))
-typedef COMPUTE(COMPUTED) T;
-typedef PASTE(COMPUTE(COMPUTED), WIDE) Vector;
-
-typedef struct {
-  long batch, row, column;
-} Strides;
-
 typedef struct {
   long batch, line, inner;
 } LineStrides;
@@ -19,12 +9,6 @@ typedef struct {
 typedef struct {
   long lines, inner;
 } Block;
-
-#ifdef FLOATING
-#define ADD_PRODUCT(sum, x, y) sum = fma(x, y, sum)
-#else
-#define ADD_PRODUCT(sum, x, y) sum += (x) * (y)
-#endif
 
 #if PACKED(TYPE_L)
 #define NUMBER_L(line, i, step) PACKED_NUMBER(TYPE_L, line, i, step)
@@ -122,12 +106,7 @@ __kernel void scaled_matmul(long rows, long columns, long inner, T alpha, T beta
       const long count = first_column + run < all_columns.end ? length - start : 0;
       bring_R(&b_tile[0][run], COLUMNS, batch, first_column + run, all_inner.begin, start, count, GIVEN(R));
     }
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (int k = 0; k < RUN; ++k) {
-      const Vector factors = PASTE(vload, WIDE)(x, b_tile[k]);
-      for (int i = 0; i < HIGH; ++i) ADD_PRODUCT(sums[i], (Vector)a_tile[y * HIGH + i][k], factors);
-    }
-    barrier(CLK_LOCAL_MEM_FENCE);
+    add_product(sums, a_tile, b_tile, x, y);
   }
   out += batch * out_strides.batch;
   bias += batch * bias_strides.batch;
