@@ -1,0 +1,226 @@
+"""Whether a program uses the device at all: libraries that know no such device choose the CPU without a word.
+
+``<PREFIX>_EXPECT=device`` warns when the process ends, ``<PREFIX>_EXPECT=device:error`` makes it
+fail, and :func:`expect_device` raises at the end of a block.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import gc
+import os
+import sys
+import traceback
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+import torch
+
+from . import _C, devices, diagnostics, memory
+from ._build import ENV_PREFIX, NAME
+
+__all__ = ["diagnose", "expect_device"]
+
+VARIABLE = f"{ENV_PREFIX}_EXPECT"
+VALUES = ("device", "device:error")
+# Whose frames are not where a user called a model.
+_INSIDE = (str(Path(torch.__file__).parent), str(Path(__file__).parent))
+_HOME = f"move the model with .to('{NAME}'); docs/ecosystem.md says it for libraries that choose"
+_AUTOCAST = f"write torch.autocast('{NAME}')"
+
+
+@dataclass
+class _Seen:
+    """Calls of modules that have parameters of their own, such as ``nn.Linear``."""
+
+    launches: int
+    """Of the device's kernels, when the watch began."""
+    elsewhere: int = 0
+    """Calls with parameters that are on the CPU."""
+    first_elsewhere: str = ""
+    wrong_autocast: int = 0
+    """Calls with parameters on the device, where autocast was on for another device only."""
+    first_wrong_autocast: str = ""
+
+    def look(self, module: torch.nn.Module, _inputs: Any) -> None:
+        """Count a call: a hook before ``forward``."""
+        for parameter in module._parameters.values():
+            if parameter is None:
+                continue
+            if parameter.device.type == "cpu":
+                self.elsewhere += 1
+                self.first_elsewhere = self.first_elsewhere or _describe(module)
+            elif parameter.device.type == NAME and (other := _autocast_elsewhere()):
+                self.wrong_autocast += 1
+                self.first_wrong_autocast = (
+                    self.first_wrong_autocast or f"{_describe(module)}, under autocast('{other}')"
+                )
+            return
+
+    def problems(self) -> list[str]:
+        """Return what was not as expected, a sentence each."""
+        found = []
+        if self.elsewhere and _C.kernel_launches() == self.launches:
+            found.append(
+                f"nothing was launched on '{NAME}', and {_times(self.elsewhere)} a layer ran on the CPU, "
+                f"at first {self.first_elsewhere}: {_HOME}"
+            )
+        if self.wrong_autocast:
+            found.append(
+                f"{_times(self.wrong_autocast)} a layer on '{NAME}' ran where autocast was for another "
+                f"device, which does nothing for it, at first {self.first_wrong_autocast}: {_AUTOCAST}"
+            )
+        return found
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
+def _autocast_elsewhere() -> str:
+    """Return another device for which autocast is on while it is off for this one."""
+    if torch.is_autocast_enabled(NAME):
+        return ""
+    return next((other for other in ("cpu", "cuda") if torch.is_autocast_enabled(other)), "")
+
+
+def _describe(module: torch.nn.Module) -> str:
+    """Name a module and the line of the user's that led to its call."""
+    frames = reversed(traceback.extract_stack())
+    outside = (frame for frame in frames if not frame.filename.startswith(_INSIDE))
+    frame = next(outside, None)
+    name = type(module).__name__
+    return name if frame is None else f"a {name} at {Path(frame.filename).name}:{frame.lineno}"
+
+
+@contextlib.contextmanager
+def expect_device() -> Iterator[None]:
+    """Require that the block's models run on this device.
+
+    Sees the calls of modules (``nn.Module``) on all threads; costs each of them a few microseconds.
+
+    Raises:
+        RuntimeError: at the end of a block in which layers ran on the CPU and nothing was launched on the
+            device, or in which layers on the device ran under ``autocast`` of another device, which
+            has no effect on them. Not where the block raises by itself.
+    """
+    seen = _Seen(_C.kernel_launches())
+    hook = torch.nn.modules.module.register_module_forward_pre_hook(seen.look)
+    try:
+        yield
+    finally:
+        hook.remove()
+    if found := seen.problems():
+        raise RuntimeError("; ".join(found))
+
+
+def setup() -> None:
+    """Do for the whole process what the environment variable says.
+
+    Raises:
+        ImportError: for a value that is none.
+    """
+    value = os.environ.get(VARIABLE, "")
+    if not value:
+        return
+    if value not in VALUES:
+        raise ImportError(f"{VARIABLE} is '{value}': it must be {' or '.join(VALUES)}")
+    seen = _Seen(_C.kernel_launches())
+    torch.nn.modules.module.register_module_forward_pre_hook(seen.look)
+
+    process = os.getpid()
+
+    def judge() -> None:
+        if os.getpid() != process:
+            return
+        found = seen.problems()
+        for sentence in found:
+            print(f"{VARIABLE}: {sentence}", file=sys.stderr)
+        if found and value == "device:error":
+            _C.exit_at_once(1)
+
+    atexit.register(judge)
+
+
+def _roots() -> list[torch.nn.Module]:
+    """Return the modules that are alive and part of no other one."""
+    modules = [item for item in gc.get_objects() if issubclass(type(item), torch.nn.Module)]
+    inner = {id(child) for module in modules for child in module._modules.values()}
+    return [module for module in modules if id(module) not in inner]
+
+
+def _models() -> str:
+    """Say where the models are that are alive."""
+    where: dict[str, Counter[str]] = {}
+    for module in _roots():
+        places = sorted({str(parameter.device) for parameter in module.parameters()})
+        if places:
+            where.setdefault(" and ".join(places), Counter())[type(module).__name__] += 1
+    if not where:
+        return "none is alive"
+    return "; ".join(
+        f"{sum(names.values())} on {place} ({', '.join(name for name, _ in names.most_common(3))})"
+        for place, names in sorted(where.items())
+    )
+
+
+def _fallbacks() -> str:
+    stats = diagnostics.fallback_stats()
+    if not stats:
+        return "nothing"
+    calls = sum(record.calls for record in stats.values())
+    seconds = sum(record.seconds for record in stats.values())
+    dearest = sorted(stats, key=lambda name: -stats[name].seconds)[:3]
+    return (
+        f"{len(stats)} operators, {_times(calls)}, {seconds:.3f} s, most of it {', '.join(dearest)}; "
+        f"torch.{NAME}.fallback_report() ranks them"
+    )
+
+
+def _memory(device: int) -> str:
+    stats = memory.memory_stats(device)
+    made = stats.get("allocation.all.allocated", 0)
+    now = stats.get("allocated_bytes.all.current", 0) / 2**20
+    peak = stats.get("allocated_bytes.all.peak", 0) / 2**20
+    return f"{made} allocations since the start, {now:.1f} MiB in use, {peak:.1f} MiB at most"
+
+
+def _autocast() -> str:
+    on = [name for name in (NAME, "cpu", "cuda") if torch.is_autocast_enabled(name)]
+    if not on:
+        return "off"
+    if NAME in on:
+        return f"on, {torch.get_autocast_dtype(NAME)}"
+    return f"on for {' and '.join(on)}, which does nothing for tensors on '{NAME}': {_AUTOCAST}"
+
+
+def diagnose(*, file: TextIO | None = None) -> None:
+    """Print what ran where since the start of the process, in ten lines or so.
+
+    Starts no device: without a use of it so far it says so.
+
+    Args:
+        file: where to instead of standard output.
+    """
+    launches = _C.kernel_launches()
+    rows = [("PyTorch", f"{torch.__version__}; default device {torch.get_default_device()}")]
+    if devices.is_initialized():
+        for device in range(devices.device_count()):
+            name = f"{NAME}:{device}"
+            rows.append((name, f"{devices.get_device_name(device)}; {_memory(device)}"))
+    else:
+        rows.append((NAME, f"not used so far; {devices.device_count()} devices"))
+    rows.append(("launches", f"{launches} of kernels on '{NAME}'"))
+    rows.append(("on the CPU", f"{_fallbacks()}, for tensors on '{NAME}'"))
+    rows.append(("models", _models()))
+    rows.append(("autocast", _autocast()))
+    policy = f"fallback {diagnostics.fallback_policy()}, {VARIABLE}={os.environ.get(VARIABLE, '')}"
+    rows.append(("policy", policy))
+    if not launches:
+        rows.append(("advice", f"{_HOME} by a list of names"))
+    for head, text in rows:
+        print(f"{head:<12}{text}", file=file or sys.stdout)
