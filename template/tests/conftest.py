@@ -11,7 +11,7 @@ import torch
 from backend import ENV_PREFIX, backend
 from conformance.evidence import Evidence
 from core.failures import FAILURES, Failure
-from support import MIB, has_function, leave_out, may_fall_back, natively, take
+from support import MIB, forget_failures, has_function, leave_out, may_fall_back, natively, take
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -57,8 +57,7 @@ def fresh_state() -> Iterator[None]:
     """Leave no device, stream, seed or failure behind for the next test."""
     torch.manual_seed(0)
     yield
-    if has_function("failures", "acknowledge_device"):
-        backend.acknowledge_failure()
+    forget_failures()
     for index in reversed(range(backend.device_count())):
         backend.set_stream(backend.default_stream(index))
     backend.set_device(0)

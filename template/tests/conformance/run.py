@@ -13,7 +13,7 @@ from backend import DEVICE, backend
 from conformance import compare
 from conformance.routes import Recorder
 from conformance.samples import Arguments, tensors_of
-from support import FLOATING, INTEGERS, supported_dtypes
+from support import FLOATING, INTEGERS, forget_failures, supported_dtypes
 
 NARROW = (torch.float16, torch.bfloat16)
 
@@ -131,6 +131,8 @@ class Run:
                 ) from error
         else:
             raise compare.WrongResult(f"nothing raised, expected {wanted}")
+        finally:
+            forget_failures()
 
     def check(
         self, actual: Any, expected: Any, precise: Function | None = None, **options: Any
@@ -172,13 +174,17 @@ class Run:
         return recorder.is_random()
 
     def finish_sample(self) -> None:
-        """Record the route of the first sample that was compared, with one more call."""
+        """Record the route of the first sample that was compared, with one more call.
+
+        What work of the sample has met is no other one's failure.
+        """
         self.references.clear()
         if self.recorder is None and self.again is not None:
             with Recorder() as recorder, suppress(Exception):
                 self.again()
                 backend.synchronize()  # an index that is out of range fails only here
             self.recorder = recorder
+        forget_failures()
 
 
 def picked(result: Any, mine: Arguments, position: int) -> Any:

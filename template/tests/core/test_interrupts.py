@@ -20,7 +20,7 @@ WAITS = {
     "device": "backend.synchronize()",
     "accelerator": "torch.accelerator.synchronize()",
     "empty_cache": "backend.empty_cache()",
-    "full queue": "torch._foreach_mul([small] * 20_000, 1.0)",
+    "full queue": "while True: torch._foreach_mul([small] * 20_000, 1.0)",
 }
 QUICK = ("item", "event", "device", "full queue")
 """One of each place in which the host waits."""
@@ -59,7 +59,7 @@ def code(wait: str, end: str = "") -> str:
     [pytest.param(wait, marks=[] if wait in QUICK else [pytest.mark.full]) for wait in WAITS],
 )
 def test_an_interrupt_ends_a_wait(wait: str) -> None:
-    # Where a queue has no limit nothing waits for it before the process ends, which then does.
+    # Where a queue has no limit nothing waits for it before the process ends, which then would.
     end = "sys.stdout.flush(); os._exit(0)" if wait == "full queue" else ""
     ended = run_python(code(wait, end))
     assert ended.stdout == "busy\n"

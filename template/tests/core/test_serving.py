@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE, backend
-from support import FLOATING, needs, sample, supported
+from support import FLOATING, needs, reports_errors, sample, supported
 
 serving: Any = importlib.import_module(f"{backend.__name__}.serving")
 
@@ -106,7 +106,13 @@ def test_mistakes_of_caches() -> None:
         serving.reshape_and_cache(key, value, key_cache, value_cache, slots.int())
     with pytest.raises(RuntimeError, match="on the same device"):
         serving.reshape_and_cache(key, value, key_cache.cpu(), value_cache, slots)
-    serving.reshape_and_cache(key, value, key_cache, value_cache, slots + 2)
+
+
+@native
+@reports_errors
+def test_a_slot_that_there_is_not() -> None:
+    key, value, key_cache, value_cache = on_device(*tokens(torch.float32))
+    serving.reshape_and_cache(key, value, key_cache, value_cache, SLOTS.to(DEVICE) + 2)
     with pytest.raises(RuntimeError, match="slot 49 of a cache with 48 of them"):
         backend.synchronize()
     backend.acknowledge_failure()
@@ -153,6 +159,8 @@ def test_turning_leaves_the_lengths_of_points() -> None:
     torch.testing.assert_close(turned, query)
 
 
+@native
+@reports_errors
 def test_a_position_beyond_the_table() -> None:
     query = torch.zeros(1, 8, device=DEVICE)
     positions = torch.tensor([50], device=DEVICE)
@@ -308,6 +316,12 @@ def test_mistakes_of_attention() -> None:
     ):
         with pytest.raises(RuntimeError, match=says):
             attend(given | {name: wrong}, DEVICE)
+
+
+@native
+@reports_errors
+def test_a_block_that_there_is_not() -> None:
+    given = cached(torch.float32)
     attend(given | {"block_table": given["block_table"] + BLOCKS}, DEVICE)
     with pytest.raises(RuntimeError, match="of a block table, where there are 12 blocks"):
         backend.synchronize()
