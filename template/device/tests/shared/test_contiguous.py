@@ -15,7 +15,7 @@ def program(request: pytest.FixtureRequest, build: Callable[..., Path]) -> Path:
     return build("contiguous", request.param)
 
 
-@pytest.mark.parametrize("check", ["copies", "declining"])
+@pytest.mark.parametrize("check", ["copies", "orders", "declining"])
 def test_what_needs_a_copy_has_one_and_nothing_else_does(program: Path, check: str) -> None:
     done = subprocess.run([program, check], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
