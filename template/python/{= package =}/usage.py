@@ -30,7 +30,7 @@ VALUES = ("device", "device:error")
 # Whose frames are not where a user called a model.
 _INSIDE = (str(Path(torch.__file__).parent), str(Path(__file__).parent))
 _HOME = f"move the model with .to('{NAME}'); docs/ecosystem.md says it for libraries that choose"
-_AUTOCAST = f"write torch.autocast('{NAME}')"
+_AUTOCAST = f"write torch.autocast('{NAME}'), of the feature amp"
 
 
 @dataclass

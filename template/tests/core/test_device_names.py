@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+from pathlib import Path
 
 import pytest
 import torch
@@ -64,6 +65,31 @@ def test_name_of_a_later_feature_says_which_one(feature: str) -> None:
 def test_name_that_stays_absent_says_what_serves(name: str) -> None:
     with pytest.raises(AttributeError, match=re.escape(ABSENT.INSTEAD[name])):
         getattr(backend, name)
+
+
+def page() -> dict[str, str]:
+    """The table of docs/from-torch-cuda.md."""
+    text = (Path(__file__).parents[2] / "docs" / "from-torch-cuda.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| (.+) \|$", text, re.MULTILINE)
+    return {name: instead.replace('"', "'") for name, instead in rows}
+
+
+@pytest.mark.parametrize("name", sorted(set(torch.cuda.__all__)))
+def test_every_name_of_cuda_is_there_or_says_what_serves(name: str) -> None:
+    if name in dir(backend):
+        return
+    with pytest.raises(AttributeError) as raised:
+        getattr(backend, name)
+    assert not str(raised.value).endswith(f"has no attribute {name!r}")
+
+
+def test_the_page_says_what_the_errors_say() -> None:
+    later = {
+        name: f"it comes with {feature}, in a later release of the template"
+        for feature, names in ABSENT.LATER.items()
+        for name in names
+    }
+    assert page() == ABSENT.INSTEAD | later
 
 
 def test_typed_storages_are_sent_to_untyped_ones() -> None:

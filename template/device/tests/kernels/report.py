@@ -133,6 +133,11 @@ class Report:
             Path(path).write_text(json.dumps(self._summary(), indent=1) + "\n")
             self.lines.append(f"written to {path}")
         if not self._whole_files():
+            if self.config.getoption("--update-support"):
+                self.lines.append(
+                    "support.toml is as it was: --update-support takes whole files, "
+                    "without -k, --deselect, --lf or ::, and of -m only full"
+                )
             return
         support, tier = Support.load(), self._tier()
         if self.config.getoption("--update-support"):
