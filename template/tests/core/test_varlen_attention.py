@@ -8,7 +8,15 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE, backend
-from support import FLOATING, needs, sample, since, supported
+from support import (
+    FLOATING,
+    computed_dtypes,
+    needs,
+    reports_errors,
+    sample,
+    since,
+    supported,
+)
 from torch.nn.functional import scaled_dot_product_attention
 
 pytestmark = [needs(torch.float32, torch.int32), pytest.mark.usefixtures("everything_is_native")]
@@ -69,7 +77,7 @@ def attend_one_by_one(
 
 @pytest.mark.parametrize("window", [(-1, -1), (2, 0), (1, 1)])
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("dtype", supported(FLOATING))
+@pytest.mark.parametrize("dtype", [each for each in supported(FLOATING) if each in computed_dtypes()])
 def test_results_and_gradients(dtype: torch.dtype, causal: bool, window: tuple[int, int]) -> None:
     theirs = [tensor.requires_grad_() for tensor in make(dtype)]
     mine = [tensor.detach().to(DEVICE).requires_grad_() for tensor in theirs]
@@ -137,7 +145,13 @@ def test_mistakes() -> None:
         forward(query, key[..., :4], value, *bounds, *more)
     with pytest.raises(RuntimeError, match="on the same device"):
         forward(query, key.cpu(), value, *bounds, *more)
-    forward(query, key, value, bounds[0].flip(0), bounds[1], *more)
+
+
+@reports_errors
+def test_starts_that_descend() -> None:
+    query, key, value = (tensor.to(DEVICE) for tensor in make(torch.float32))
+    bounds = [starts(counts).to(DEVICE) for counts in LENGTHS]
+    forward(query, key, value, bounds[0].flip(0), bounds[1], 9, 9, 0.0, False, False)
     with pytest.raises(RuntimeError, match="starts of sequences must ascend"):
         backend.synchronize()
     backend.acknowledge_failure()
