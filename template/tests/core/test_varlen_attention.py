@@ -77,7 +77,9 @@ def attend_one_by_one(
 
 @pytest.mark.parametrize("window", [(-1, -1), (2, 0), (1, 1)])
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("dtype", [each for each in supported(FLOATING) if each in computed_dtypes()])
+@pytest.mark.parametrize(
+    "dtype", [each for each in supported(FLOATING) if each in computed_dtypes()]
+)
 def test_results_and_gradients(dtype: torch.dtype, causal: bool, window: tuple[int, int]) -> None:
     theirs = [tensor.requires_grad_() for tensor in make(dtype)]
     mine = [tensor.detach().to(DEVICE).requires_grad_() for tensor in theirs]
