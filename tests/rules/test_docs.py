@@ -142,7 +142,7 @@ def test_documented_environment_variables_are_those_that_are_read(render: Render
     read = set(re.findall(r'(?:environment|is_on|read_count)\("(\w+)"\)', sources))
     read |= set(re.findall(r'(?:kEnvPrefix,|DEVICE_ENV_PREFIX) "_(\w+)"', sources))
     read |= set(re.findall(r"\bFOO_(DEVICE\w*)", sources))
-    read |= set(re.findall(r"\bENV_PREFIX}_((?:TEST|WITHOUT)_\w+)", sources))
+    read |= set(re.findall(r"\bENV_PREFIX}_(EXPECT|(?:TEST|WITHOUT)_\w+)", sources))
     # Those that a feature reads stand on a feature's page.
     features = "".join(page.read_text("utf-8") for page in (project / "docs/features").glob("*.md"))
     documented |= read & set(re.findall(r"`FOO_(\w+)", features))

@@ -87,7 +87,7 @@ def test_wrong_lists_are_refused_as_on_the_cpu() -> None:
         x = torch.zeros(3, device=there)
         with pytest.raises(RuntimeError, match="same number of tensors, got 2 and 1"):
             torch._foreach_copy_([x, x], [x])
-        with pytest.raises(RuntimeError, match="greater or equal|broadcast shape"):
+        with pytest.raises(RuntimeError, match=r"greater or equal|broadcast shape"):
             torch._foreach_copy_([x, x], [torch.zeros(2, 3), torch.zeros(3)])
 
 
