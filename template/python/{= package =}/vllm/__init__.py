@@ -1,7 +1,7 @@
 """vLLM on this device: a platform that vLLM finds by itself where this package is installed.
 
 Nothing here imports vLLM before vLLM asks for the platform, through the entry point that
-``entry_points.toml`` names.
+``entry_points.txt`` names.
 """
 
 from __future__ import annotations

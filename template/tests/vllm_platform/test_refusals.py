@@ -1,0 +1,28 @@
+"""What this device cannot serve is said in one sentence, before memory is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.ecosystem("vllm", "transformers")
+
+Checkpoint = Callable[[str], Path]
+Refusal = Callable[..., str]
+
+
+def test_a_model_that_does_not_fit(checkpoint: Checkpoint, refusal: Refusal) -> None:
+    said = refusal(checkpoint("llama"), gpu_memory_utilization=1e-4)
+    assert "that vLLM may use of" in said
+
+
+def test_more_devices_than_there_are(checkpoint: Checkpoint, refusal: Refusal) -> None:
+    said = refusal(checkpoint("llama"), tensor_parallel_size=512)
+    assert "was told to use 512 devices" in said or "must be divisible" in said
+
+
+def test_attention_of_another_device(checkpoint: Checkpoint, refusal: Refusal) -> None:
+    said = refusal(checkpoint("llama"), attention_backend="FLASH_ATTN")
+    assert "has one attention backend, its own, not FLASH_ATTN" in said
