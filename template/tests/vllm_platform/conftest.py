@@ -52,7 +52,9 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path
     return write
 
 
-def run(model: Path, options: dict[str, Any], **environment: str) -> subprocess.CompletedProcess[str]:
+def run(
+    model: Path, options: dict[str, Any], **environment: str
+) -> subprocess.CompletedProcess[str]:
     """Run the program in a process of its own."""
     return subprocess.run(
         [sys.executable, PROGRAM, model, json.dumps(options)],
@@ -60,8 +62,7 @@ def run(model: Path, options: dict[str, Any], **environment: str) -> subprocess.
         | {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "VLLM_NO_USAGE_STATS": "1"}
         | environment,
         text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         timeout=600,
         check=False,
     )

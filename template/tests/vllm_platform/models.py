@@ -24,7 +24,11 @@ LLAMA = COMMON | {
     "tie_word_embeddings": False,
 }
 WINDOWS = {"sliding_window": 16}
-GEMMA = LLAMA | WINDOWS | {"query_pre_attn_scalar": 64, "num_hidden_layers": 4}
+GEMMA = (
+    LLAMA
+    | WINDOWS
+    | {"query_pre_attn_scalar": 64, "num_hidden_layers": 4, "tie_word_embeddings": True}
+)
 GPT = {"n_positions": 512, "n_embd": 128, "n_layer": 2, "n_head": 2}
 OPT = {
     "hidden_size": 128,

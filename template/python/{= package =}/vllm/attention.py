@@ -176,8 +176,8 @@ class PagedAttentionImpl(AttentionImpl[PagedMetadata]):
         """Return keys and values, (blocks, block size, kv heads, head size), of the one tensor."""
         if self.float8 is not None:
             kv_cache = kv_cache.view(self.float8)
-        key, value = kv_cache.transpose(1, 2).split(self.head_size, dim=-1)
-        return key, value
+        rows = kv_cache.transpose(1, 2)
+        return rows[..., : self.head_size], rows[..., self.head_size :]
 
     def _scales(self, layer: Any) -> tuple[Tensor | None, Tensor | None]:
         """Return what numbers of a float8 cache are multiplied by."""

@@ -13,6 +13,7 @@ from vllm.model_executor.layers.layernorm import RMSNorm
 from vllm.model_executor.layers.rotary_embedding import RotaryEmbedding
 
 from .. import serving
+from .experts import DeviceExperts, UnquantizedFusedMoEMethod
 
 __all__ = ["register"]
 
@@ -67,3 +68,4 @@ def register() -> None:
     RotaryEmbedding.register_oot(DeviceRotaryEmbedding, name="RotaryEmbedding")
     SiluAndMul.register_oot(DeviceSiluAndMul, name="SiluAndMul")
     GeluAndMul.register_oot(DeviceGeluAndMul, name="GeluAndMul")
+    UnquantizedFusedMoEMethod.register_oot(DeviceExperts, name="UnquantizedFusedMoEMethod")

@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from datetime import timedelta
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 
@@ -43,7 +42,7 @@ class DevicePlatform(Platform):
     # Small functions that vLLM compiles by themselves: a compiler costs more than it brings.
     simple_compile_backend = "eager"
     # vLLM reads kernels of other devices where a method is not in this list.
-    supported_quantization = ["compressed-tensors", "fp8"]
+    supported_quantization: ClassVar[list[str]] = ["compressed-tensors", "fp8"]
 
     @property
     def supported_dtypes(self) -> list[torch.dtype]:
@@ -59,9 +58,7 @@ class DevicePlatform(Platform):
             ValueError: naming those that it calculates with.
         """
         if not computes(dtype):
-            known = ", ".join(
-                str(each).removeprefix("torch.") for each in cls().supported_dtypes
-            )
+            known = ", ".join(str(each).removeprefix("torch.") for each in cls().supported_dtypes)
             raise ValueError(
                 f"{NAME} does not calculate with {dtype}: give vLLM --dtype, one of {known}"
             )
@@ -193,7 +190,9 @@ class DevicePlatform(Platform):
         compilation.cudagraph_mode = CUDAGraphMode.NONE
         compilation.cudagraph_capture_sizes = []
         if vllm_config.speculative_config is not None:
-            raise ValueError(f"vLLM's speculative decoding launches Triton's kernels: not on {NAME}")
+            raise ValueError(
+                f"vLLM's speculative decoding launches Triton's kernels: not on {NAME}"
+            )
 
     @classmethod
     def stateless_init_device_torch_dist_pg(
@@ -210,6 +209,3 @@ class DevicePlatform(Platform):
             NotImplementedError: always.
         """
         raise NotImplementedError(f"groups without torch.distributed's registry: not on {NAME}")
-
-    # vLLM looks for names of torch.cuda here too, and warns of each that is absent.
-    graph_pool_handle: Callable[[], Any] | None = None
