@@ -73,7 +73,7 @@ class DeviceExperts(UnquantizedFusedMoEMethod):
         parts = [
             functional.linear(gate(functional.linear(part, up)), down)
             for part, up, down in zip(
-                rows.split(counts), layer.w13_weight, layer.w2_weight, strict=True
+                torch.split(rows, counts), layer.w13_weight, layer.w2_weight, strict=True
             )
             if part.shape[0]
         ]
