@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import re
 from typing import Any
 
 import pytest
@@ -35,6 +36,6 @@ def test_a_release_is_tested_in_every_form_of_its_version(release: str) -> None:
 
 @pytest.mark.parametrize("release", [None, "0.1.0", "99.0", "99.0.0+cu130"])
 def test_another_release_is_refused_in_one_sentence(release: str | None) -> None:
-    with pytest.raises(ImportError, match=rf"works with vLLM .* not with {release}") as raised:
+    with pytest.raises(ImportError, match=re.escape(f"not with {release}:")) as raised:
         versions.check(release)
     assert "\n" not in str(raised.value)
