@@ -108,7 +108,7 @@ def test_mistakes_of_caches() -> None:
         serving.reshape_and_cache(key, value, key_cache.cpu(), value_cache, slots)
 
 
-@native
+@pytest.mark.native
 @reports_errors
 def test_a_slot_that_there_is_not() -> None:
     key, value, key_cache, value_cache = on_device(*tokens(torch.float32))
@@ -159,7 +159,7 @@ def test_turning_leaves_the_lengths_of_points() -> None:
     torch.testing.assert_close(turned, query)
 
 
-@native
+@pytest.mark.native
 @reports_errors
 def test_a_position_beyond_the_table() -> None:
     query = torch.zeros(1, 8, device=DEVICE)
@@ -318,7 +318,7 @@ def test_mistakes_of_attention() -> None:
             attend(given | {name: wrong}, DEVICE)
 
 
-@native
+@pytest.mark.native
 @reports_errors
 def test_a_block_that_there_is_not() -> None:
     given = cached(torch.float32)
