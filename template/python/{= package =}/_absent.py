@@ -62,6 +62,10 @@ INSTEAD: dict[str, str] = {
 """Names of ``torch.cuda`` that stay absent, and what serves."""
 
 
+MODULES: dict[str, str] = {"amp": "amp", "graphs": "graphs", "random": "rng"}
+"""Modules of ``torch.cuda`` by the feature that has one of the same name."""
+
+
 def explain(module: str, name: str) -> str:
     """Return the text of the AttributeError for ``name``.
 
@@ -70,7 +74,7 @@ def explain(module: str, name: str) -> str:
     brings it or what serves in its place.
     """
     for feature, row in FEATURES.items():
-        if name in row.provides and not row.enabled:
+        if (name in row.provides or MODULES.get(name) == feature) and not row.enabled:
             return (
                 f"{NAME} was generated without {feature}, which brings {name}; add it with: "
                 f"{command_to_add(feature)}"

@@ -30,6 +30,7 @@ FEATURE_PAGES = {
     "sharing": ("ipc", "features/ipc.md"),
     "graphs": ("graphs", "features/graphs.md"),
     "extensions": ("extension", "features/extension.md"),
+    "vllm": ("vllm", "features/vllm.md"),
 }
 """The feature that a section is about, and its page."""
 

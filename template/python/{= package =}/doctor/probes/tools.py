@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -161,3 +162,8 @@ def operators_are_added() -> None:
 def operators_are_built() -> None:
     installed = Path(backend.cmake_prefix_path).parents[1]
     expect((installed / "include" / NAME / "extension.h").is_file())
+
+
+@surface("vllm", "vllm.platform_plugins", feature="vllm")
+def vllm_finds_the_platform() -> None:
+    expect(NAME in {point.name for point in entry_points(group="vllm.platform_plugins")})
