@@ -140,6 +140,11 @@ reports_errors = pytest.mark.skipif(
 )
 
 
+def is_simulator(device: int = 0) -> bool:
+    """Return whether a device is the project's own simulator, which takes settings."""
+    return "simulator" in backend.get_device_name(device).lower()
+
+
 def forget_failures() -> None:
     """Let no later call raise what work of this one has met, where the device can forget it."""
     if has_function("failures", "acknowledge_device"):

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import torch
+from torch.utils.hooks import RemovableHandle
 
 from . import _C, devices, diagnostics, memory
 from ._build import ENV_PREFIX, NAME
@@ -29,7 +30,10 @@ VARIABLE = f"{ENV_PREFIX}_EXPECT"
 VALUES = ("device", "device:error")
 # Whose frames are not where a user called a model.
 _INSIDE = (str(Path(torch.__file__).parent), str(Path(__file__).parent))
-_HOME = f"move the model with .to('{NAME}'); docs/ecosystem.md says it for libraries that choose"
+_HOME = (
+    f"move the model with .to('{NAME}'); for libraries that choose among devices by name, "
+    "docs/ecosystem.md says how"
+)
 _AUTOCAST = f"write torch.autocast('{NAME}'), of the feature amp"
 
 
@@ -97,6 +101,12 @@ def _describe(module: torch.nn.Module) -> str:
     return name if frame is None else f"a {name} at {Path(frame.filename).name}:{frame.lineno}"
 
 
+def _watch() -> tuple[_Seen, RemovableHandle]:
+    """Begin to look at all calls of modules, until the handle is removed."""
+    seen = _Seen(_C.kernel_launches())
+    return seen, torch.nn.modules.module.register_module_forward_pre_hook(seen.look)
+
+
 @contextlib.contextmanager
 def expect_device() -> Iterator[None]:
     """Require that the block's models run on this device.
@@ -108,8 +118,7 @@ def expect_device() -> Iterator[None]:
             device, or in which layers on the device ran under ``autocast`` of another device, which
             has no effect on them. Not where the block raises by itself.
     """
-    seen = _Seen(_C.kernel_launches())
-    hook = torch.nn.modules.module.register_module_forward_pre_hook(seen.look)
+    seen, hook = _watch()
     try:
         yield
     finally:
@@ -129,9 +138,7 @@ def setup() -> None:
         return
     if value not in VALUES:
         raise ImportError(f"{VARIABLE} is '{value}': it must be {' or '.join(VALUES)}")
-    seen = _Seen(_C.kernel_launches())
-    torch.nn.modules.module.register_module_forward_pre_hook(seen.look)
-
+    seen, _ = _watch()
     process = os.getpid()
 
     def judge() -> None:
@@ -221,6 +228,6 @@ def diagnose(*, file: TextIO | None = None) -> None:
     policy = f"fallback {diagnostics.fallback_policy()}, {VARIABLE}={os.environ.get(VARIABLE, '')}"
     rows.append(("policy", policy))
     if not launches:
-        rows.append(("advice", f"{_HOME} by a list of names"))
+        rows.append(("advice", _HOME))
     for head, text in rows:
         print(f"{head:<12}{text}", file=file or sys.stdout)

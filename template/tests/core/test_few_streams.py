@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from backend import DEVICE, ENV_PREFIX, backend
-from support import needs, run_python
+from backend import DEVICE, ENV_PREFIX
+from support import is_simulator, needs, run_python
 
 pytestmark = needs(torch.float32)
 
@@ -33,6 +33,6 @@ assert x.grad.tolist() == [3, 3, 3, 3]
 
 @pytest.mark.parametrize("most", [1, 3])
 def test_streams_are_shared(most: int) -> None:
-    if "simulator" not in backend.get_device_name(0):
+    if not is_simulator():
         pytest.skip("the simulator's setting")
     run_python(f"MOST = {most}\n{CODE}", {f"{ENV_PREFIX}_SIMULATOR_STREAMS": str(most)})

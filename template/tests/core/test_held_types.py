@@ -24,7 +24,7 @@ from held import (
     patterns,
     views,
 )
-from support import ABSENT, natively, run_python, supported_dtypes
+from support import ABSENT, is_simulator, natively, run_python, supported_dtypes
 
 # --- What a type is ---
 
@@ -33,7 +33,7 @@ from support import ABSENT, natively, run_python, supported_dtypes
 def test_each_type_is_computed_or_held(dtype: torch.dtype) -> None:
     for index in range(backend.device_count()):
         computed = set(supported_dtypes())
-        if "simulator" not in backend.get_device_name(index):
+        if not is_simulator(index):
             # A device of another kind may calculate with fewer.
             computed &= torch.accelerator.get_device_capability(index)["supported_dtypes"]
         expected = "computed" if dtype in computed else "held"
@@ -48,7 +48,7 @@ def test_a_type_without_a_device_type_is_absent() -> None:
 
 
 def test_the_device_may_calculate_with_fewer_types_than_the_project() -> None:
-    if "simulator" not in backend.get_device_name(0):
+    if not is_simulator():
         pytest.skip("another device cannot be told what it is")
     code = f"""
         import torch

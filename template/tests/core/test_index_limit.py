@@ -6,14 +6,12 @@ import re
 
 import pytest
 import torch
-from backend import DEVICE, ENV_PREFIX, backend
-from support import needs, run_python
+from backend import DEVICE, ENV_PREFIX
+from support import is_simulator, needs, run_python
 
 pytestmark = [
     needs(torch.float32, torch.float64),
-    pytest.mark.skipif(
-        "simulator" not in backend.get_device_name(0), reason="the simulator's setting"
-    ),
+    pytest.mark.skipif(not is_simulator(), reason="the simulator's setting"),
 ]
 
 # 1,024 elements. The layer sees to it that no launch has more.

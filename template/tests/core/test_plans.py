@@ -7,18 +7,18 @@ from pathlib import Path
 import pytest
 import torch
 from backend import DEVICE, ENV_PREFIX, backend
-from support import has_function, run_python
+from support import has_function, is_simulator, run_python
 
 # Where the simulator compiles, and so keeps plans.
 COMPILES = {f"{ENV_PREFIX}_SIMULATOR_COMPILE_MS": "5"}
 
 on_the_simulator = pytest.mark.skipif(
-    "simulator" not in backend.get_device_name(0), reason="another device cannot be told what it is"
+    not is_simulator(), reason="another device cannot be told what it is"
 )
 
 
 def test_a_device_that_prepares_nothing_has_no_plans() -> None:
-    if has_function("plans", "release_plan") and "simulator" not in backend.get_device_name(0):
+    if has_function("plans", "release_plan") and not is_simulator():
         pytest.skip("the device may have some")
     run_python(
         f"""

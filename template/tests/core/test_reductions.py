@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE, backend
-from support import FLOATING, assert_same, close, names, needs, sample, supported
+from support import FLOATING, assert_same, close, is_simulator, names, needs, sample, supported
 
 TOLERANCE = {torch.float16: 5e-3, torch.bfloat16: 4e-2, torch.float32: 1e-5, torch.float64: 1e-10}
 
@@ -145,7 +145,7 @@ def test_reductions_convert_while_they_read(name: str) -> None:
     # x.float() is the caller's; of the input there is no other copy.
     given = 4 * x.numel() if "norm" in name else 0
     # Kernels of another device may convert in scratch memory.
-    scratch = 0 if "simulator" in backend.get_device_name(0) else 4 * x.numel()
+    scratch = 0 if is_simulator() else 4 * x.numel()
     assert peak <= given + scratch + x.numel() // 2
 
 

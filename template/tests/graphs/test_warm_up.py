@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from backend import DEVICE, ENV_PREFIX, backend
-from support import run_python
+from support import is_simulator, run_python
 
 
 def test_nothing_of_it_runs() -> None:
@@ -24,7 +24,7 @@ def test_what_cannot_be_captured_says_so_and_the_device_works_on() -> None:
 
 
 def test_afterwards_nothing_is_left_to_compile() -> None:
-    if "simulator" not in backend.get_device_name(0):
+    if not is_simulator():
         pytest.skip("another device cannot be told what it is")
     code = f"""
         import torch

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from backend import DEVICE, backend
+from support import is_simulator
 
 
 def draws_itself() -> bool:
@@ -21,5 +22,5 @@ def native_random() -> None:
     The bundled simulator draws itself, so there a skip would hide a mistake.
     """
     if not draws_itself():
-        assert "simulator" not in backend.get_device_name().lower()
+        assert not is_simulator()
         pytest.skip("the device library has no `random` family: the CPU draws in its stead")

@@ -11,7 +11,6 @@ import device_library
 import pytest
 
 HERE = Path(__file__).parent
-Program = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture(scope="session")
@@ -34,3 +33,14 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
         return program
 
     return compile_file
+
+
+@pytest.fixture(scope="session")
+def passes() -> Callable[[Path, str], None]:
+    """Runs a program's check, of which each failure is a line."""
+
+    def run_check(program: Path, check: str) -> None:
+        done = subprocess.run([program, check], capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    return run_check

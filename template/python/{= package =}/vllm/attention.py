@@ -18,6 +18,7 @@ from vllm.v1.attention.backend import (
 
 from .. import serving
 from .._build import NAME
+from .platform import computes
 
 __all__ = ["PagedAttention", "PagedAttentionBuilder", "PagedAttentionImpl", "PagedMetadata"]
 
@@ -62,7 +63,7 @@ class PagedAttention(AttentionBackend):
     @classmethod
     def supports_dtype(cls, dtype: torch.dtype) -> bool:
         """Return whether the device calculates with ``dtype``."""
-        return dtype in cls.supported_dtypes and backend.dtype_support(dtype) == "computed"
+        return dtype in cls.supported_dtypes and computes(dtype)
 
     @classmethod
     def supports_kv_cache_dtype(cls, kv_cache_dtype: Any) -> bool:

@@ -91,8 +91,7 @@ class DevicePlatform(Platform):
     @classmethod
     def num_compute_units(cls, device_id: int = 0) -> int:
         """Return how many parts of the device work at once."""
-        properties = backend.get_device_properties(device_id)
-        return int(getattr(properties, "multi_processor_count", 1))
+        return int(backend.get_device_properties(device_id).compute_units)
 
     @classmethod
     def set_device(cls, device: torch.device) -> None:
