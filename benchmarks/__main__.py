@@ -1,4 +1,4 @@
-"""Measures the figures of the docs: ``python -m benchmarks [--json FILE] [--write]``.
+"""Measures the figures of the docs: ``python -m benchmarks [PART ...] [--json FILE] [--write]``.
 
 The host's figures come from the rendered project's own benchmark, on the backend built here.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from rich.console import Console
@@ -18,7 +19,7 @@ from benchmarks.commands import cloned, commanding, rendering
 from benchmarks.compiling import compiling
 from benchmarks.costs import environment
 from benchmarks.features import costs
-from benchmarks.figures import STORE, Report, circumstances, show
+from benchmarks.figures import STORE, Report, Row, circumstances, show
 from benchmarks.low_precision import multiplying
 from benchmarks.packing import packing
 from benchmarks.page import browsing
@@ -26,41 +27,68 @@ from benchmarks.plans import preparing
 from maintenance import pages
 from torchsmith.template import TEMPLATE
 
+PARTS = ("commands", "building", "running", "features", "compiling", "kernels")
+"""What may be measured by itself."""
 
-def measure() -> Report:
-    """Measure everything."""
+
+def measure(parts: Collection[str], found: Callable[[list[Row]], None]) -> list[units.Unit]:
+    """Measure parts, and give ``found`` the figures of each as soon as they are there."""
+    compiled: list[units.Unit] = []
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
         template = cloned(scratch)
-        rows = rendering(scratch, template) + browsing(scratch, template)
-        rows += commanding(scratch, template)
-        project = scratch / "full-1"
-        built, compiled = building(scratch / "standard-1", project, scratch)
+        rendered = rendering(scratch, template)
+        if "commands" in parts:
+            found(rendered + browsing(scratch, template))
+            found(commanding(scratch, template))
+        standard, project = scratch / "standard-1", scratch / "full-1"
+        if "building" in parts:
+            rows, compiled = building(standard, project, scratch)
+            found(rows)
+        if set(parts) <= {"commands", "building"}:
+            return compiled
         full = environment(scratch / "environment", str(project))
-        standard = environment(scratch / "environment-of-standard", str(scratch / "standard-1"))
-        rows += built + running(full, project, scratch)
-        rows += costs(full / "python", standard / "python")
-        rows += compiling(full / "python", project)
-        rows += multiplying(full / "python")
-        rows += preparing(full / "python")
-        rows += packing(full / "python", project)
-    return Report(circumstances(), rows, compiled)
+        if "running" in parts:
+            found(running(full, project, scratch))
+        if "features" in parts:
+            usual = environment(scratch / "environment-of-standard", str(standard))
+            found(costs(full / "python", usual / "python"))
+        if "compiling" in parts:
+            found(compiling(full / "python", project))
+        if "kernels" in parts:
+            found(multiplying(full / "python"))
+            found(preparing(full / "python"))
+            found(packing(full / "python", project))
+    return compiled
 
 
 def main() -> None:
     """Measure, print, and write what was asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"all, or of {', '.join(PARTS)}")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here as well")
     parser.add_argument(
         "--write", action="store_true", help="put them into README.md, docs and build-times.md"
     )
     arguments = parser.parse_args()
-    report = measure()
-    show(report.rows)
-    Console().print(Markdown(units.markdown(report.units)))
+    if unknown := set(arguments.parts) - set(PARTS):
+        parser.error(f"there is no part {', '.join(sorted(unknown))}, only {', '.join(PARTS)}")
+    rows: list[Row] = []
+
+    def found(more: list[Row]) -> None:
+        rows.extend(more)
+        show(more)
+        if arguments.json is not None:
+            Report(circumstances(), rows, []).save(arguments.json)
+
+    compiled = measure(arguments.parts or PARTS, found)
+    report = Report(circumstances(), rows, compiled)
+    if compiled:
+        Console().print(Markdown(units.markdown(compiled)))
     if arguments.json is not None:
         report.save(arguments.json)
     if arguments.write:
+        report = Report.load(STORE).updated(report)
         report.save(STORE)
         pages.main()
         (TEMPLATE / "benchmarks" / "build-times.md").write_text(units.page(report.units), "utf-8")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
@@ -42,6 +42,7 @@ class Row:
     measured: float
     limit: float | None
     unit: str
+    day: str = field(default_factory=lambda: str(date.today()))
 
     @property
     def is_missed(self) -> bool:
@@ -65,7 +66,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Report:
-    """All figures of one run, on which day and machine, and what each unit of the build took."""
+    """All figures, on which machine, and what each unit of the build took."""
 
     circumstances: str
     rows: list[Row]
@@ -82,11 +83,19 @@ class Report:
         units = [Unit(unit["seconds"], tuple(unit["sources"])) for unit in found["units"]]
         return cls(found["circumstances"], [Row(**row) for row in found["rows"]], units)
 
+    def updated(self, newer: Report) -> Report:
+        """Return these figures with those of a newer report in their places."""
+        new = {row.figure: row for row in newer.rows}
+        kept = [new.pop(row.figure, row) for row in self.rows]
+        return Report(newer.circumstances, [*kept, *new.values()], newer.units or self.units)
+
     def part(self) -> str:
         """Return the table of all figures, for docs/figures.md."""
+        days = sorted({row.day for row in self.rows})
+        when = days[0] if len(days) == 1 else f"from {days[0]} to {days[-1]}"
         return (
-            f"Measured {self.circumstances};\n`make bench` repeats all of them on your machine, "
-            "and `python -m benchmarks --write` writes them here.\nRatios are against the CPU "
+            f"Measured {when} {self.circumstances};\n`make bench` repeats all of them on your "
+            "machine, and `python -m benchmarks --write` writes them here.\nRatios are against the CPU "
             f"device in the same run, one thread.\n\n{table(self.rows)}"
         )
 
@@ -122,9 +131,6 @@ def show(rows: list[Row]) -> None:
 
 
 def circumstances() -> str:
-    """Return on which day and machine a run takes place."""
+    """Return on which machine a run takes place."""
     compiler = subprocess.run(["c++", "-dumpfullversion"], capture_output=True, text=True).stdout
-    return (
-        f"on {date.today()}, on {os.cpu_count()} cores, with torch {version('torch')} "
-        f"and g++ {compiler.strip()}"
-    )
+    return f"on {os.cpu_count()} cores, with torch {version('torch')} and g++ {compiler.strip()}"

@@ -54,7 +54,13 @@ def counted(device: str, statement: str, calls: int, layers: str) -> int:
             f"--callgrind-out-file={out}",
             *(sys.executable, "-c", PROGRAM, device, statement, str(calls)),
         ]
-        environment = {**os.environ, f"{ENV_PREFIX}_DEVICE_LAYERS": layers, "PYTHONHASHSEED": "0"}
+        environment = {
+            **os.environ,
+            f"{ENV_PREFIX}_DEVICE_LAYERS": layers,
+            # Addresses of more of the simulator's devices do not fit into valgrind's.
+            f"{ENV_PREFIX}_SIMULATOR_DEVICES": "1",
+            "PYTHONHASHSEED": "0",
+        }
         subprocess.run(command, env=environment, check=True, capture_output=True)
         main = next(path for path in sorted(Path(folder).iterdir()) if path.name.endswith("-01"))
         totals = re.search(r"^(?:totals|summary): (\d+)", main.read_text(), re.MULTILINE)

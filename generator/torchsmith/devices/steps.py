@@ -79,20 +79,22 @@ STEPS = {
 STEPS_WITH_HANDLES = STEPS | {
     "allocate": "A buffer of the SDK's, and an address for it that nobody can follow.",
     "deallocate": "The address goes, then the buffer.",
-    "describe": (
-        "Device memory is looked up. For kHost ask the SDK, or keep a map of the results of "
-        "allocate_host."
+    "allocate_host": (
+        "The SDK's page-locked memory, in whole lines where it copies such. Insert it into "
+        "host_buffers(), by which describe knows it and a copy finds its handle."
     ),
+    "deallocate_host": "What host_buffers().erase(address) gives is destroyed.",
+    "describe": "Both kinds of memory are looked up.",
     "host_address": "An address of this device is no pointer that the host could follow.",
     "create_stream": (
         "A new stream of the SDK that does not synchronise with its default stream. Clamp the "
         "priority. Where the SDK takes work as lists of commands, a stream is a CommandStream of "
-        "shared/command_lists.h."
+        "shared/command_lists.h, and an event a CommandEvent."
     ),
     "copy_bytes": (
         "The SDK's asynchronous copy, in any direction: addresses(device).find(address) gives the "
         "buffer and the offset in it. With host memory that is not page-locked, wait until it is "
-        "done before you return."
+        "done before you return. shared/line_copies.h does it for an SDK that copies whole lines."
     ),
     "fill_bytes": (
         "The SDK's asynchronous memset: addresses(stream_device(stream)).find(to) gives the buffer "
@@ -110,9 +112,13 @@ BODIES_WITH_HANDLES = {
     "deallocate": """\
   if (const auto buffer = addresses(device).erase(address)) destroy_buffer(*buffer);""",
     "describe": """\
-  if (device == kHost) return {MemoryKind::kUnknown, kHost, nullptr, 0};
-  const auto place = addresses(device).find(address);
-  if (!place) return {MemoryKind::kUnknown, kHost, nullptr, 0};
-  return {MemoryKind::kDevice, device, place->base, place->bytes};""",
+  if (device == kHost) {
+    if (const auto place = host_buffers().find(address)) {
+      return {MemoryKind::kHostPinned, kHost, place->base, place->bytes};
+    }
+  } else if (const auto place = addresses(device).find(address)) {
+    return {MemoryKind::kDevice, device, place->base, place->bytes};
+  }
+  return {MemoryKind::kUnknown, kHost, nullptr, 0};""",
 }
 """The bodies that are written already where the SDK has buffers by handle, by name."""

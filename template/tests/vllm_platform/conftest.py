@@ -52,6 +52,16 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path
     return write
 
 
+@pytest.fixture(scope="session")
+def adapter(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write an adapter of `llama`, and return its folder."""
+    from vllm_platform.models import save_adapter
+
+    folder = tmp_path_factory.mktemp("adapters") / "adapter"
+    save_adapter(folder)
+    return folder
+
+
 def run(
     model: Path, options: dict[str, Any], **environment: str
 ) -> subprocess.CompletedProcess[str]:

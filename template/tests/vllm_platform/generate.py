@@ -1,4 +1,7 @@
-"""Generates with vLLM greedily: ``generate.py MODEL OPTIONS``, options of ``LLM`` as JSON."""
+"""Generates with vLLM greedily: ``generate.py MODEL OPTIONS``, options of ``LLM`` as JSON.
+
+Beside those of ``LLM``: ``adapter``, the folder of one, and ``pattern``, which texts shall match.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +16,22 @@ PROMPTS = [[3, 5, 7, 9], list(range(10, 110)), [*range(10, 90), 4, 4, 4], [11] *
 def main(model: str, options: dict[str, Any]) -> None:
     """Print the tokens of two rounds, of which the second finds prefixes of the first."""
     from vllm import LLM, SamplingParams
+    from vllm.lora.request import LoRARequest
     from vllm.platforms import current_platform
+    from vllm.sampling_params import StructuredOutputsParams
 
-    sampling = SamplingParams(
-        **{"temperature": 0, "max_tokens": 24, "ignore_eos": True, "detokenize": False}
-        | options.pop("sampling", {})
-    )
+    adapter, pattern = options.pop("adapter", None), options.pop("pattern", None)
+    given: dict[str, Any] = {"temperature": 0, "max_tokens": 24, "detokenize": pattern is not None}
+    if pattern is None:
+        given["ignore_eos"] = True
+    else:
+        given["structured_outputs"] = StructuredOutputsParams(regex=pattern)
+    sampling = SamplingParams(**given)
     engine = LLM(
         model,
         **{
-            "skip_tokenizer_init": True,
+            "skip_tokenizer_init": pattern is None,
+            "enable_lora": adapter is not None,
             "dtype": "float32",
             "enforce_eager": True,
             "max_model_len": 256,
@@ -33,12 +42,20 @@ def main(model: str, options: dict[str, Any]) -> None:
         }
         | options,
     )
+    request = LoRARequest("adapter", 1, adapter) if adapter is not None else None
     prompts: Any = [{"prompt_token_ids": tokens} for tokens in PROMPTS]
-    rounds = [prompts, prompts[1:3]]
-    answers = [engine.generate(each, sampling, use_tqdm=False) for each in rounds]
-    tokens = [list(answer.outputs[0].token_ids) for each in answers for answer in each]
-    found = [answer.num_cached_tokens for answer in answers[1]]
-    print(json.dumps({"device": current_platform.device_type, "tokens": tokens, "found": found}))
+    rounds = [
+        engine.generate(each, sampling, use_tqdm=False, lora_request=request)
+        for each in (prompts, prompts[1:3])
+    ]
+    outputs = [answer.outputs[0] for answers in rounds for answer in answers]
+    answer = {
+        "device": current_platform.device_type,
+        "tokens": [list(output.token_ids) for output in outputs],
+        "texts": [output.text for output in outputs],
+        "found": [each.num_cached_tokens for each in rounds[1]],
+    }
+    print(json.dumps(answer))
 
 
 if __name__ == "__main__":

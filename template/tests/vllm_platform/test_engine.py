@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from backend import DEVICE
+from vllm_platform.models import FORMATS
 
 pytestmark = pytest.mark.ecosystem("vllm", "transformers")
 
@@ -38,3 +40,28 @@ def test_prompts_in_chunks(checkpoint: Checkpoint, generate: Generate) -> None:
     model = checkpoint("llama")
     chunks = {"max_num_batched_tokens": 48, "max_num_seqs": 4}
     assert generate(model, **chunks)["tokens"] == generate(model, cpu=True)["tokens"]
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_quantized_checkpoints(form: str, checkpoint: Checkpoint, generate: Generate) -> None:
+    model = checkpoint(f"llama-{form}")
+    assert generate(model)["tokens"] == generate(model, cpu=True)["tokens"]
+
+
+def test_an_adapter(checkpoint: Checkpoint, generate: Generate, adapter: Path) -> None:
+    model, options = checkpoint("llama"), {"adapter": str(adapter)}
+    expected = generate(model, cpu=True, **options)
+    assert expected["tokens"] != generate(model, cpu=True)["tokens"]
+    assert generate(model, **options)["tokens"] == expected["tokens"]
+
+
+def test_texts_of_a_pattern(checkpoint: Checkpoint, generate: Generate) -> None:
+    pattern = "(yes|no), [0-9]{2}"
+    texts = generate(checkpoint("llama"), pattern=pattern)["texts"]
+    assert all(re.fullmatch(pattern, text) for text in texts), texts
+
+
+def test_two_devices(checkpoint: Checkpoint, generate: Generate) -> None:
+    model = checkpoint("llama")
+    expected = generate(model, cpu=True)["tokens"]
+    assert generate(model, tensor_parallel_size=2)["tokens"] == expected

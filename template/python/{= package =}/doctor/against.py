@@ -48,7 +48,9 @@ def compare(other: str, tree: Tree = INSTALLED) -> list[Change]:
         Unavailable: it cannot be had, or is no PyTorch.
     """
     with tempfile.TemporaryDirectory() as folder:
-        wanted = _open(Path(other) if Path(other).exists() else _download(other, Path(folder)))
+        wanted = _open(
+            Path(other) if Path(other).exists() else download("torch", other, Path(folder))
+        )
         return [*_operators(tree, wanted), *_virtuals(tree, wanted)]
 
 
@@ -65,16 +67,16 @@ def to_json(changes: list[Change]) -> str:
     )
 
 
-def to_text(changes: list[Change], other: str) -> str:
-    """Return the changes, each with what it was and what it is."""
+def to_text(changes: list[Change], other: str, ours: str = f"PyTorch {torch.__version__}") -> str:
+    """Return the changes, each with what it was in ``ours`` and what it is in ``other``."""
     if not changes:
-        return f"Nothing that this backend uses of PyTorch {torch.__version__} differs in {other}."
+        return f"Nothing that this backend uses of {ours} differs in {other}."
     rows = []
     for item in changes:
         rows.append((item.kind, item.part, item.before or item.after))
         if item.kind == "changed":
             rows.append(("", "", item.after))
-    return f"PyTorch {torch.__version__} and {other}: {len(changes)} differ\n" + table(rows)
+    return f"{ours} and {other}: {len(changes)} differ\n" + table(rows)
 
 
 def _open(path: Path) -> Tree:
@@ -88,11 +90,16 @@ def _open(path: Path) -> Tree:
     return tree
 
 
-def _download(version: str, folder: Path) -> Path:
+def download(package: str, version: str, folder: Path) -> Path:
+    """Let pip download a wheel into ``folder``, and return its path.
+
+    Raises:
+        Unavailable: pip cannot, or ``version`` is none.
+    """
     if not re.fullmatch(r"\d[\w.+]*", version):
-        raise Unavailable(f"{version} is neither a file, nor a folder, nor a version of PyTorch")
+        raise Unavailable(f"{version} is neither a file, nor a folder, nor a version of {package}")
     pip = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
-    command = [*pip, f"--dest={folder}", f"torch=={version}"]
+    command = [*pip, f"--dest={folder}", f"{package}=={version}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         lines = done.stderr.splitlines()
@@ -100,7 +107,7 @@ def _download(version: str, folder: Path) -> Path:
         errors = (line for line in lines if "ERROR" in line or "No module" in line)
         why = next(errors, "it gives no reason").removeprefix("ERROR: ").partition(" (from ")[0]
         raise Unavailable(
-            f"pip cannot download torch {version}: {why.rstrip('.')}; give the path of a wheel"
+            f"pip cannot download {package} {version}: {why.rstrip('.')}; give the path of a wheel"
         )
     return next(folder.glob("*.whl"))
 

@@ -13,6 +13,7 @@ from vllm.model_executor.layers.layernorm import RMSNorm
 from vllm.model_executor.layers.rotary_embedding import RotaryEmbedding
 
 from .. import serving
+from . import linear
 from .experts import DeviceExperts, UnquantizedFusedMoEMethod
 
 __all__ = ["register"]
@@ -69,3 +70,4 @@ def register() -> None:
     SiluAndMul.register_oot(DeviceSiluAndMul, name="SiluAndMul")
     GeluAndMul.register_oot(DeviceGeluAndMul, name="GeluAndMul")
     UnquantizedFusedMoEMethod.register_oot(DeviceExperts, name="UnquantizedFusedMoEMethod")
+    linear.register()

@@ -1,0 +1,86 @@
+"""Reads definitions of vLLM's Python sources, without importing them."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeAlias
+
+Tree: TypeAlias = "Path | zipfile.Path"
+Definition: TypeAlias = "ast.ClassDef | ast.FunctionDef | ast.Assign | ast.AnnAssign"
+
+
+class Sources:
+    """The modules of a folder, or a wheel, that has ``vllm`` in it."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+        self._parse = functools.cache(self._read)
+
+    def _read(self, module: str) -> ast.Module | None:
+        path = self.tree
+        for part in module.split("."):
+            path = path / part
+        for file in (path / "__init__.py", path.parent / f"{path.name}.py"):
+            if file.is_file():
+                return ast.parse(file.read_text("utf-8"))
+        return None
+
+    def find(self, module: str, name: str) -> tuple[str, Definition] | None:
+        """Return what a name of a module is, and the module that defines it."""
+        parsed = self._parse(module)
+        for node in _statements(parsed.body if parsed else []):
+            if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and node.name == name:
+                return module, node
+            if isinstance(node, (ast.Assign, ast.AnnAssign)) and name in _targets(node):
+                return module, node
+            if isinstance(node, ast.ImportFrom):
+                for alias in node.names:
+                    if (alias.asname or alias.name) == name:
+                        return self.find(self._absolute(module, node), alias.name)
+        return None
+
+    def _absolute(self, module: str, node: ast.ImportFrom) -> str:
+        if not node.level:
+            return node.module or ""
+        folder = self.tree
+        for part in module.split("."):
+            folder = folder / part
+        parts = module.split(".")
+        base = parts[: len(parts) - node.level + (1 if (folder / "__init__.py").is_file() else 0)]
+        return ".".join([*base, *([node.module] if node.module else [])])
+
+    def methods(self, module: str, name: str) -> dict[str, ast.FunctionDef]:
+        """Return the methods of a class, with those that it has from vLLM's other classes."""
+        found = self.find(module, name)
+        if found is None or not isinstance(found[1], ast.ClassDef):
+            return {}
+        home, node = found
+        result: dict[str, ast.FunctionDef] = {}
+        for base in reversed(node.bases):
+            plain = base.value if isinstance(base, ast.Subscript) else base
+            if isinstance(plain, ast.Name):
+                result |= self.methods(home, plain.id)
+        return result | {each.name: each for each in node.body if isinstance(each, ast.FunctionDef)}
+
+
+def must_be_written(method: ast.FunctionDef) -> bool:
+    """Return whether a class has to define a method: it is abstract, or only raises."""
+    marks = {ast.unparse(mark).rpartition(".")[2] for mark in method.decorator_list}
+    return "abstractmethod" in marks or "NotImplementedError" in ast.unparse(method.body[-1])
+
+
+def _targets(node: ast.Assign | ast.AnnAssign) -> list[str]:
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    return [target.id for target in targets if isinstance(target, ast.Name)]
+
+
+def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield the statements of a module, with those under `if` and `try`."""
+    for node in body:
+        yield node
+        if isinstance(node, (ast.If, ast.Try)):
+            yield from _statements([*node.body, *node.orelse])
