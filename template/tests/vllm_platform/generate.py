@@ -21,7 +21,8 @@ def main(model: str, options: dict[str, Any]) -> None:
     from vllm.sampling_params import StructuredOutputsParams
 
     adapter, pattern = options.pop("adapter", None), options.pop("pattern", None)
-    given: dict[str, Any] = {"temperature": 0, "max_tokens": 24, "detokenize": pattern is not None}
+    given: dict[str, Any] = {"temperature": 0, "max_tokens": 24, "logprobs": 5}
+    given["detokenize"] = pattern is not None
     if pattern is None:
         given["ignore_eos"] = True
     else:
@@ -53,6 +54,10 @@ def main(model: str, options: dict[str, Any]) -> None:
         "device": current_platform.device_type,
         "tokens": [list(output.token_ids) for output in outputs],
         "texts": [output.text for output in outputs],
+        "first": [
+            {token: found.logprob for token, found in output.logprobs[0].items()}
+            for output in outputs
+        ],
         "found": [each.num_cached_tokens for each in rounds[1]],
     }
     print(json.dumps(answer))

@@ -122,17 +122,44 @@ def quantized(name: str, weight: torch.Tensor, form: str) -> dict[str, torch.Ten
     return {f"{name}.{part}": tensor for part, tensor in parts.items()}
 
 
+def restored(parts: dict[str, torch.Tensor], form: str) -> torch.Tensor:
+    """Return the numbers that stand for a weight, as floating ones."""
+    _, weights, _ = FORMATS[form]
+    by_name = {name.rpartition(".")[2]: tensor for name, tensor in parts.items()}
+    scale = by_name["weight_scale"]
+    if weights["num_bits"] == 8:
+        return by_name["weight"].float() * scale
+    zero: torch.Tensor | int = 8
+    if not weights["symmetric"]:
+        zero = unpacked(by_name["weight_zero_point"].t().contiguous()).t().unsqueeze(-1)
+    groups = unpacked(by_name["weight_packed"]).unflatten(1, (-1, weights["group_size"]))
+    return ((groups - zero) * scale[..., None]).flatten(1)
+
+
+def unpacked(words: torch.Tensor) -> torch.Tensor:
+    """Return what :func:`packed` was given."""
+    return (words[..., None] >> torch.arange(0, 32, 4) & 15).flatten(-2)
+
+
 def quantize(folder: Path, form: str) -> None:
-    """Turn a checkpoint into one of compressed-tensors, but for embeddings and the last layer."""
+    """Turn a checkpoint into one of compressed-tensors, but for embeddings and the last layer.
+
+    ``int4_plain`` is a checkpoint of floating numbers, which are equal to those of ``int4``.
+    """
     from safetensors.torch import load_file, save_file
 
+    plain, form = form.endswith("_plain"), form.removesuffix("_plain")
     file, config = folder / "model.safetensors", folder / "config.json"
     tensors: dict[str, torch.Tensor] = {}
     for name, tensor in load_file(file).items():
         layer = name.removesuffix(".weight")
-        is_linear = layer.endswith("_proj")
-        tensors |= quantized(layer, tensor, form) if is_linear else {name: tensor}
+        parts = quantized(layer, tensor, form) if layer.endswith("_proj") else {name: tensor}
+        if plain and layer.endswith("_proj"):
+            parts = {name: restored(parts, form)}
+        tensors |= parts
     save_file(tensors, file, metadata={"format": "pt"})
+    if plain:
+        return
     kind, weights, inputs = FORMATS[form]
     group = {"targets": ["Linear"], "weights": weights, "input_activations": inputs}
     settings = json.loads(config.read_text())

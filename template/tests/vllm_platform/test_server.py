@@ -48,10 +48,12 @@ def server(
         "--port": port,
         "--dtype": "float32",
         "--max-model-len": 256,
+        "--shutdown-timeout": 20,
         "--kv-cache-memory-bytes": 1 << 27,
     }
     words = [str(word) for option in options.items() for word in option]
-    command = [Path(sys.executable).with_name("vllm"), "serve", checkpoint("llama"), *words]
+    program = [sys.executable, "-m", "vllm.entrypoints.openai.api_server"]
+    command = [*program, "--model", str(checkpoint("llama")), *words]
     with log.open("w") as file:
         process = subprocess.Popen(
             [*command, "--enforce-eager"],

@@ -13,7 +13,7 @@ from vllm.model_executor.layers.layernorm import RMSNorm
 from vllm.model_executor.layers.rotary_embedding import RotaryEmbedding
 
 from .. import serving
-from . import linear
+from . import linear, operators
 from .experts import DeviceExperts, UnquantizedFusedMoEMethod
 
 __all__ = ["register"]
@@ -71,3 +71,4 @@ def register() -> None:
     GeluAndMul.register_oot(DeviceGeluAndMul, name="GeluAndMul")
     UnquantizedFusedMoEMethod.register_oot(DeviceExperts, name="UnquantizedFusedMoEMethod")
     linear.register()
+    operators.register()
