@@ -96,8 +96,8 @@ def generate() -> Callable[..., Answer]:
 def refusal() -> Callable[..., str]:
     """Return what vLLM writes where it refuses to start on the device."""
 
-    def answer(model: Path, **options: Any) -> str:
-        done = run(model, options)
+    def answer(model: Path, environment: dict[str, str] | None = None, **options: Any) -> str:
+        done = run(model, options, **(environment or {}))
         assert done.returncode != 0, done.stdout[-2000:]
         return done.stdout + done.stderr
 

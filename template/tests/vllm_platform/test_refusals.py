@@ -6,6 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from backend import DEVICE, PACKAGE
+from changed_device import changed_device
+from support import run_python
 
 pytestmark = pytest.mark.ecosystem("vllm", "transformers")
 
@@ -26,3 +29,26 @@ def test_more_devices_than_there_are(checkpoint: Checkpoint, refusal: Refusal) -
 def test_attention_of_another_device(checkpoint: Checkpoint, refusal: Refusal) -> None:
     said = refusal(checkpoint("llama"), attention_backend="FLASH_ATTN")
     assert "has one attention backend, its own, not FLASH_ATTN" in said
+
+
+def test_attention_that_the_device_declines(
+    checkpoint: Checkpoint, refusal: Refusal, tmp_path: Path
+) -> None:
+    source = Path(__file__).parents[1] / "core" / "declining_device.cpp"
+    declining = changed_device(source, tmp_path) | {"DECLINED": "attention"}
+    said = refusal(checkpoint("llama"), environment=declining)
+    assert f"attention of {DEVICE} declines this model: " in said
+    assert "declined by a test" in said
+
+
+@pytest.mark.parametrize(
+    ("kernel", "dtype"), [("Int8Linear", "int8"), ("Float8Linear", "float8_e4m3fn")]
+)
+def test_weights_of_a_type_that_the_device_has_not(kernel: str, dtype: str) -> None:
+    code = f"""
+        from {PACKAGE}.vllm import linear
+        linear.backend.dtype_support = lambda dtype: "absent"
+        print(linear.{kernel}.is_supported())
+    """
+    answer = f"(False, 'needs torch.{dtype}, which {DEVICE} has not')"
+    assert run_python(code).stdout.splitlines()[-1] == answer

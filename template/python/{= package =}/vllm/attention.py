@@ -94,6 +94,36 @@ class PagedAttention(AttentionBackend):
         """Return whether queries are of a decoder."""
         return attn_type in (AttentionType.DECODER, AttentionType.ENCODER_DECODER)
 
+    @classmethod
+    def validate_configuration(cls, device_capability: Any, **given: Any) -> list[str]:
+        """Return why there is no such attention: it is tried, with one query, before memory is taken."""
+        reasons: list[str] = super().validate_configuration(
+            device_capability=device_capability, **given
+        )
+        if not reasons and given["attn_type"] == AttentionType.DECODER:
+            reasons += declined(given["head_size"], given["dtype"], given["kv_cache_dtype"])
+        return reasons
+
+
+def declined(head_size: int, dtype: torch.dtype, kv_cache_dtype: Any) -> list[str]:
+    """Return what the device says against heads of this kind, or nothing."""
+    query = torch.zeros(1, 1, head_size, dtype=dtype, device=NAME)
+    kept = FLOAT8.get(kv_cache_dtype)
+    scale = None if kept is None else torch.ones(1, device=NAME)
+    cache = torch.zeros(1, 16, 1, head_size, dtype=kept or dtype, device=NAME)
+    starts = torch.arange(2, dtype=torch.int32, device=NAME)
+    table = torch.zeros(1, 1, dtype=torch.int32, device=NAME)
+    policy = backend.set_fallback_policy("error")
+    try:
+        serving.attention_with_cache(
+            query, cache, cache, starts, starts[1:], table, 1, 1, k_scale=scale, v_scale=scale
+        )
+    except NotImplementedError as error:
+        return [str(error).splitlines()[0]]
+    finally:
+        backend.set_fallback_policy(policy)
+    return []
+
 
 @dataclass
 class PagedMetadata(AttentionMetadata):

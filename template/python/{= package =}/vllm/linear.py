@@ -47,6 +47,10 @@ def replace(layer: Any, name: str, value: Tensor) -> None:
     replace_parameter(layer, name, Parameter(value, requires_grad=False))
 
 
+def _rounded(numbers: Tensor) -> Tensor:
+    return numbers.round_().clamp_(INT8.min, INT8.max).to(torch.int8)
+
+
 class Int8Linear(Int8ScaledMMLinearKernel):
     """Weights and inputs of int8, the inputs by a scale of the checkpoint or of each row."""
 
@@ -95,21 +99,19 @@ class Int8Linear(Int8ScaledMMLinearKernel):
         if self.config.input_symmetric:
             if scale is None:
                 scale = wide.abs().amax(dim=1, keepdim=True).clamp_(min=SMALLEST) / INT8.max
-            numbers = wide / scale
-        else:
-            if scale is None:
-                least, most = torch.aminmax(wide, dim=1, keepdim=True)
-                scale = (most - least).clamp_(min=SMALLEST) / (INT8.max - INT8.min)
-                zero = (INT8.min - least / scale).round_()
-            numbers = (wide / scale).round_() + zero
-        return numbers.round_().clamp_(INT8.min, INT8.max).to(torch.int8), scale, zero
+            return _rounded(wide / scale), scale, None
+        if scale is None or zero is None:
+            least, most = torch.aminmax(wide, dim=1, keepdim=True)
+            scale = (most - least).clamp_(min=SMALLEST) / (INT8.max - INT8.min)
+            zero = (INT8.min - least / scale).round_()
+        return _rounded((wide / scale).round_().add_(zero)), scale, zero
 
     def apply_weights(self, layer: Any, x: Tensor, bias: Tensor | None = None) -> Tensor:
         """Return the product, in the type of ``x``."""
         weight, weight_scale, input_scale, input_zero, sums = self._get_layer_params(layer)
         numbers, scale, zero = self._quantize(x.reshape(-1, x.shape[-1]), input_scale, input_zero)
         product = torch._int_mm(numbers, weight).float()
-        if not self.config.input_symmetric:
+        if zero is not None:
             product -= zero * sums
         product *= scale * weight_scale
         if bias is not None:

@@ -9,10 +9,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from .._build import NAME
+
 __all__ = ["register"]
-
-LIBRARY = torch.library.Library("_C", "FRAGMENT")
-
 
 def static_scaled_fp8_quant(
     result: Tensor, input: Tensor, scale: Tensor, group_shape: tuple[int, int] | None = None
@@ -75,7 +74,7 @@ KERNELS = {
 def register() -> None:
     """Register the kernels; an operator that is defined already is left as it is."""
     for schema, kernel in KERNELS.items():
-        name = schema.partition("(")[0]
+        name, _, arguments = schema.partition("(")
         if not hasattr(torch.ops._C, name):
-            LIBRARY.define(schema)
-        LIBRARY.impl(name, kernel, "PrivateUse1")
+            torch.library.define(f"_C::{name}", f"({arguments}")
+        torch.library.impl(f"_C::{name}", NAME, kernel)

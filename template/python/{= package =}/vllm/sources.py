@@ -21,10 +21,8 @@ class Sources:
         self._parse = functools.cache(self._read)
 
     def _read(self, module: str) -> ast.Module | None:
-        path = self.tree
-        for part in module.split("."):
-            path = path / part
-        for file in (path / "__init__.py", path.parent / f"{path.name}.py"):
+        name = module.replace(".", "/")
+        for file in (self.tree / f"{name}/__init__.py", self.tree / f"{name}.py"):
             if file.is_file():
                 return ast.parse(file.read_text("utf-8"))
         return None
@@ -46,19 +44,16 @@ class Sources:
     def _absolute(self, module: str, node: ast.ImportFrom) -> str:
         if not node.level:
             return node.module or ""
-        folder = self.tree
-        for part in module.split("."):
-            folder = folder / part
         parts = module.split(".")
-        base = parts[: len(parts) - node.level + (1 if (folder / "__init__.py").is_file() else 0)]
+        is_package = (self.tree / f"{'/'.join(parts)}/__init__.py").is_file()
+        base = parts[: len(parts) - node.level + (1 if is_package else 0)]
         return ".".join([*base, *([node.module] if node.module else [])])
 
     def methods(self, module: str, name: str) -> dict[str, ast.FunctionDef]:
         """Return the methods of a class, with those that it has from vLLM's other classes."""
-        found = self.find(module, name)
-        if found is None or not isinstance(found[1], ast.ClassDef):
+        home, node = self.find(module, name) or (module, None)
+        if not isinstance(node, ast.ClassDef):
             return {}
-        home, node = found
         result: dict[str, ast.FunctionDef] = {}
         for base in reversed(node.bases):
             plain = base.value if isinstance(base, ast.Subscript) else base
