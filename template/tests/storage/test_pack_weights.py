@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 import io
+import re
 from typing import Any
 
 import pytest
 import torch
-from backend import DEVICE, backend
-from support import has_function, needs, sample
+from backend import DEVICE, ENV_PREFIX, backend
+from support import has_function, needs, run_python, sample
 from torch import nn
 
 pytestmark = needs(torch.float32)
@@ -161,3 +162,18 @@ def test_attention_and_convolutions() -> None:
     on_device = copy.deepcopy(conv).to(DEVICE)
     backend.pack_weights(on_device)
     assert_same(on_device[:2](image.to(DEVICE)), conv[:2](image))
+
+
+@needs_layouts
+def test_a_trace_shows_that_a_product_takes_the_layout() -> None:
+    code = f"""
+        import torch
+        weight = torch.randn(65, 64, device="{DEVICE}")
+        backend = torch.get_device_module("{DEVICE}")
+        format_, numbers = backend._C.preferred_layout(weight, False)
+        packed = backend.to_format(weight, format_, *numbers)
+        torch.nn.functional.linear(torch.ones(2, 64, device="{DEVICE}"), packed)
+    """
+    said = run_python(code, {f"{ENV_PREFIX}_TRACE": "launches"}).stderr
+    (product,) = (line for line in said.splitlines() if "matmul(" in line)
+    assert re.search(r"layout_b: format \d+", product), product

@@ -192,14 +192,15 @@ class _Table:
         self, name: str, value: str, named: Sequence[str], working: Sequence[str]
     ) -> _Condition | None:
         """That the field is as far as it was seen to be declined, on this value's side of working ones."""
-        given, bounds = parameters.number(value), _numbers(working)
-        if name in PATTERNS or given is None or not bounds:
+        given, bounds, declined = parameters.number(value), _numbers(working), _numbers(named)
+        # Where words are among the numbers, such as "inf", there is no order of all of them.
+        if name in PATTERNS or given is None or not bounds or not declined:
             return None
         if given > max(bounds):
-            end = min(one for one in _numbers(named) if one > max(bounds))
+            end = min(one for one in declined if one > max(bounds))
             glob = f">={parameters.word(end)}"
         elif given < min(bounds):
-            end = max(one for one in _numbers(named) if one < min(bounds))
+            end = max(one for one in declined if one < min(bounds))
             glob = f"<={parameters.word(end)}"
         else:
             return None

@@ -184,6 +184,15 @@ def test_the_entries_of_any_mix_are_few(seed: int) -> None:
     assert all(entry.sizes == gaps.ANY for entry in entries)
 
 
+@pytest.mark.parametrize("word", ["none", "inf", "nan"])
+def test_words_may_stand_among_the_numbers_of_a_parameter(word: str) -> None:
+    cases = [
+        case("ternary", "lerp", *where, value=value) for where in GRID for value in (1, 2, 3, word)
+    ]
+    for lost in ({"3", word}, {"3"}, {word}, {"1", "3", word}):
+        updated(lambda each, lost=lost: each.by_name["value"] in lost, cases)  # type: ignore[misc]
+
+
 def test_cases_that_nothing_else_tells_apart_are_declared_by_their_sizes() -> None:
     odd = REDUCTIONS[0]
     (entry,) = updated(lambda case: case.sizes == odd.sizes and case.dtype == odd.dtype, REDUCTIONS)

@@ -13,6 +13,7 @@ from .._build import NAME
 
 __all__ = ["register"]
 
+
 def static_scaled_fp8_quant(
     result: Tensor, input: Tensor, scale: Tensor, group_shape: tuple[int, int] | None = None
 ) -> None:
