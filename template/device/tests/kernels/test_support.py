@@ -40,7 +40,7 @@ def run(
 
 
 def test_a_decline_that_nobody_declared_fails(device: Device) -> None:
-    with pytest.raises(AssertionError, match=r"declined \(too hard\)"):
+    with pytest.raises(pytest.fail.Exception, match=r"declined \(too hard\)"):
         run(declaring(device), "too hard", "too hard")
 
 
@@ -52,7 +52,7 @@ def test_a_declared_decline_is_a_skip(device: Device) -> None:
 
 def test_a_declaration_that_is_not_true_any_more_fails(device: Device) -> None:
     entry = {"family": "*", "reason": "not yet"}
-    with pytest.raises(AssertionError, match="declares it unsupported"):
+    with pytest.raises(pytest.fail.Exception, match="declares it unsupported"):
         run(declaring(device, unsupported=[entry]))
 
 
@@ -70,9 +70,18 @@ def test_a_decline_of_one_mode_is_about_that_mode(device: Device) -> None:
         ("free", None),
         ("deterministic", "too hard"),
     }
-    with pytest.raises(AssertionError, match=r"free works, but support\.toml declares"):
+    with pytest.raises(pytest.fail.Exception, match=r"free works, but support\.toml declares"):
         entry = {"family": "fill", "reason": "atomics"}
         run(declaring(device, unsupported=[entry]), "too hard", "too hard", deterministic_too=False)
+
+
+def test_where_a_device_is_only_asked_it_is_asked_for_every_case(device: Device) -> None:
+    asked = Device(device.api, Support.parse({}), probes_only=True)
+    for dtype in ("float32", "int32"):
+        out = asked.array(dtype, (5,))
+        asked.run(replace(CASE, dtype=dtype), [out], out, more=[2.0])
+        asked.assert_exact(CASE, out, np.full(5, 3.0))
+    assert [each.case.dtype for each in asked.outcomes] == ["float32", "int32"]
 
 
 @pytest.mark.parametrize("careless", [True, False])
