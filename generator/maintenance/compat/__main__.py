@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from maintenance.compat import cxx, names, pythons, releases
+from maintenance.compat import cxx, names, pythons, releases, schemas
 from torchsmith import catalog
 from torchsmith.errors import InputError
 from torchsmith.render import Job, render
@@ -26,6 +26,8 @@ def torch_problems(
     torch = releases.sources(minor, releases.AARCH64 if aarch64 else None)
     for use in names.missing(project, BACKEND, names.Library(torch)):
         yield f"{use.file.relative_to(project)}:{use.line}: PyTorch {minor} has no {use.name}"
+    for problem in schemas.differing(project / "csrc", releases.sources(TESTED), torch):
+        yield f"PyTorch {minor}: csrc/{problem}"
     groups = cxx.configure(project, build, torch, aarch64=aarch64)
     for file in sorted(cxx.uncovered(project, groups)):
         yield f"{file.relative_to(project)}: compiled by nothing"

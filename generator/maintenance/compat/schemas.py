@@ -1,0 +1,43 @@
+"""Finds kernels whose C++ types are not those that a release of PyTorch gives their operator."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+# PyTorch ends the process that registers a kernel of other types than its own. These are followed
+# by an alias of csrc/core/compat.h, which the kernel's file has to use.
+FOLLOWED = {"_scaled_mm_v2": "ScaleList", "_scaled_grouped_mm_v2": "ScaleList"}
+
+REGISTERED = re.compile(r'\bm\.impl\(\s*"(?:aten::)?(\w+)(?:\.(\w+))?",\s*&')
+SCHEMA = re.compile(
+    r'using schema = (?P<types>[^;]*);.*?name = "aten::\w+";.*?overload_name = "(?P<overload>\w*)";',
+    re.S,
+)
+
+
+def differing(csrc: Path, tested: Path, torch: Path) -> Iterator[str]:
+    """Yield each operator of which the types differ and nothing in its file follows them.
+
+    ``tested`` and ``torch`` are folders that ``torch`` is in: of the release that the sources are
+    written against, and of another.
+    """
+    for file in sorted(csrc.rglob("*.cpp")):
+        text = file.read_text("utf-8")
+        for match in REGISTERED.finditer(text):
+            name, overload = match[1], match[2] or ""
+            ours, theirs = _types(tested, name).get(overload), _types(torch, name).get(overload)
+            alias = FOLLOWED.get(name)
+            follows = alias is not None and f"compat::{alias}" in text
+            if ours and theirs and ours != theirs and not follows:
+                yield f"{file.relative_to(csrc)}: {name} is {theirs}, where {ours} was meant"
+
+
+@cache
+def _types(torch: Path, name: str) -> dict[str, str]:
+    """Return the C++ types of an operator's variants, by the names of the overloads."""
+    header = torch / "torch" / "include" / "ATen" / "ops" / f"{name}_ops.h"
+    text = header.read_text("utf-8") if header.is_file() else ""
+    return {match["overload"]: match["types"] for match in SCHEMA.finditer(text)}
