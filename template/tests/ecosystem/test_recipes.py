@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,12 @@ from backend import DEVICE, PACKAGE
 from support import run_python
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "ecosystem.md"
+
+
+has_collectives = pytest.mark.skipif(
+    find_spec(f"{PACKAGE}.distributed") is None,
+    reason="the backend was generated without collectives",
+)
 
 
 def recipe(heading: str) -> str:
@@ -22,6 +29,7 @@ def recipe(heading: str) -> str:
 @pytest.mark.parametrize(
     "heading",
     [
+        pytest.param("DeepSpeed", marks=[pytest.mark.ecosystem("deepspeed"), has_collectives]),
         pytest.param("Lightning", marks=pytest.mark.ecosystem("lightning")),
         pytest.param("Safetensors", marks=pytest.mark.ecosystem("safetensors")),
         pytest.param(
@@ -73,7 +81,11 @@ def test_lightnings_own_choices_are_refused() -> None:
     assert "Lightning placed the model on cpu" in done.stderr
 
 
-@pytest.mark.ecosystem("lightning")
-def test_import_of_the_package_imports_no_library() -> None:
-    code = f"import sys, {PACKAGE}; print([n for n in sys.modules if 'lightning' in n])"
+@pytest.mark.ecosystem
+@pytest.mark.parametrize("library", ["deepspeed", "lightning", "transformers"])
+def test_import_of_the_package_imports_no_library(library: str) -> None:
+    code = f"""
+        import sys, {PACKAGE}
+        print([name for name in sys.modules if name.partition(".")[0] == {library!r}])
+    """
     assert run_python(code).stdout.strip() == "[]"

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import sys
 
+from .._imports import when_imported
 from .._patching import is_wanted
 from ._compilers import Compiler, compilers, find_compiler, register_compiler
-from ._imports import when_imported
 
 __all__ = ["Compiler", "compilers", "find_compiler", "register_compiler"]
 
