@@ -10,9 +10,10 @@ import pytest
 from backend import DEVICE, PACKAGE
 from support import run_python
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "ecosystem.md"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
+<<<<<<< HEAD
 has_collectives = pytest.mark.skipif(
     find_spec(f"{PACKAGE}.distributed") is None,
     reason="the backend was generated without collectives",
@@ -21,6 +22,10 @@ has_collectives = pytest.mark.skipif(
 
 def recipe(heading: str) -> str:
     section = PAGE.read_text("utf-8").split(f"\n## {heading}\n", 1)[1]
+=======
+def recipe(heading: str, page: str = "ecosystem") -> str:
+    section = (DOCS / f"{page}.md").read_text("utf-8").split(f"\n## {heading}\n", 1)[1]
+>>>>>>> cc18527 (Quantization libraries: torchao's configurations, bitsandbytes' optimizers of 8 bits and quantized checkpoints on the device, with their errors; libraries that choose the CPU)
     found = re.search(r"^```python\n(.*?)^```$", section, re.M | re.S)
     assert found is not None
     return found[1]
@@ -41,6 +46,11 @@ def recipe(heading: str) -> str:
 )
 def test_a_recipe_ends_on_the_device(heading: str) -> None:
     assert run_python(recipe(heading)).stdout.split()[-1] == f"{DEVICE}:0"
+
+
+@pytest.mark.ecosystem("torchao")
+def test_a_recipe_of_quantization_ends_on_the_device() -> None:
+    assert run_python(recipe("torchao", "quantization")).stdout.split()[-1] == f"{DEVICE}:0"
 
 
 @pytest.mark.ecosystem("transformers", "accelerate")

@@ -1,0 +1,174 @@
+"""torchao's configurations that ask which chip it is: ``quantize_(model, Int4WeightOnlyConfig())``.
+
+These two have the names, the fields and the numbers of torchao's own, which refuse a device that
+they do not know; they are registered with it and make what its own make. All its other
+configurations need nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torchao import quantization
+from torchao.quantization.quant_primitives import (
+    MappingType,
+    choose_qparams_affine,
+    quantize_affine,
+)
+from torchao.quantization.quantize_.workflows import (
+    Float8PackingFormat,
+    QuantizeTensorToFloat8Kwargs,
+)
+from torchao.quantization.transform_module import register_quantize_module_handler
+
+from .._build import NAME
+
+__all__ = [
+    "Float8DynamicActivationFloat8WeightConfig",
+    "Int4PlainInt32Tensor",
+    "Int4WeightOnlyConfig",
+    "adopt",
+]
+
+
+class Int4PlainInt32Tensor(quantization.Int4PlainInt32Tensor):  # type: ignore[misc, unused-ignore]
+    """A weight of 4 bits in groups of a row, each with a scale and a zero point.
+
+    Eight numbers make an int32, the first in its lowest bits. torchao's class of this name keeps
+    the same, and multiplies on two other devices only; safetensors files give that one back.
+    """
+
+    @classmethod
+    def from_hp(cls, w: torch.Tensor, block_size: list[int]) -> Int4PlainInt32Tensor:
+        """Return ``w`` quantized.
+
+        Raises:
+            ValueError: it is no matrix of this device, or its rows are no whole groups.
+        """
+        rows, inner = w.shape if w.dim() == 2 else (0, 0)
+        group = block_size[-1]
+        if w.device.type != NAME or w.dim() != 2 or inner % group:
+            raise ValueError(
+                f"weights of 4 bits are made of a matrix on {NAME} whose rows are a multiple of "
+                f"{group}, got sizes {tuple(w.shape)} on {w.device}"
+            )
+        range_of_codes: dict[str, Any] = {"quant_min": 0, "quant_max": 15}
+        scale, zero_point = choose_qparams_affine(
+            w,
+            MappingType.ASYMMETRIC,
+            tuple(block_size),
+            torch.int32,
+            eps=1e-6,
+            zero_point_dtype=torch.int32,
+            **range_of_codes,
+        )
+        codes = quantize_affine(
+            w, tuple(block_size), scale, zero_point, torch.int32, **range_of_codes
+        )
+        of_bytes = (codes[:, ::2] | codes[:, 1::2] << 4).to(torch.uint8)
+        return cls(
+            of_bytes.view(torch.int32),
+            scale.reshape(rows, -1).t().contiguous(),
+            zero_point.reshape(rows, -1).t().contiguous().to(torch.int8),
+            block_size,
+            w.shape,
+        )
+
+
+@Int4PlainInt32Tensor.implements(torch.ops.aten.linear.default)
+@Int4PlainInt32Tensor.implements_torch_function(torch.nn.functional.linear)
+def _linear(function: Any, types: Any, arguments: Any, keywords: Any) -> torch.Tensor:
+    x, weight, bias = (*arguments, *[keywords.get("bias")] * (len(arguments) == 2))[:3]
+    if weight.act_pre_scale is not None:
+        x = x * weight.act_pre_scale
+    out = torch.ops.aten._weight_int4pack_mm_with_scales_and_zeros(
+        x.reshape(-1, x.shape[-1]),
+        weight.qdata,
+        weight.block_size[1],
+        weight.scale,
+        weight.zero_point,
+    ).reshape(*x.shape[:-1], -1 if x.numel() else weight.shape[0])
+    return out if bias is None else out + bias
+
+
+torch.serialization.add_safe_globals([Int4PlainInt32Tensor])
+
+
+def adopt(model: torch.nn.Module) -> torch.nn.Module:
+    """Make weights of 4 bits that were loaded from a file multiply here, and return ``model``."""
+    for module in model.modules():
+        for name, weight in module.named_parameters(recurse=False):
+            if type(weight.data) is quantization.Int4PlainInt32Tensor:
+                names = (*weight.tensor_data_names, *weight.tensor_attribute_names)
+                values = [getattr(weight, each) for each in (*names, "act_pre_scale")]
+                _replace(module, name, Int4PlainInt32Tensor(*values))
+    return model
+
+
+@dataclass
+class Int4WeightOnlyConfig(quantization.Int4WeightOnlyConfig):  # type: ignore[misc, unused-ignore]
+    """torchao's, packed as :class:`Int4PlainInt32Tensor`, whatever its fields say of packing."""
+
+
+@dataclass
+class Float8DynamicActivationFloat8WeightConfig(
+    quantization.Float8DynamicActivationFloat8WeightConfig  # type: ignore[misc, unused-ignore]
+):
+    """torchao's, for weights of linear layers, with scales of tensors or rows."""
+
+
+def _replace(module: torch.nn.Module, name: str, weight: torch.Tensor) -> torch.nn.Module:
+    setattr(module, name, torch.nn.Parameter(weight, requires_grad=False))
+    return module
+
+
+@register_quantize_module_handler(Int4WeightOnlyConfig)
+def _int4(
+    module: torch.nn.Module, config: Int4WeightOnlyConfig, *, parameter_name: str = "weight"
+) -> torch.nn.Module:
+    weight = getattr(module, parameter_name)
+    if weight.shape[-1] % config.group_size:
+        return module  # as torchao does
+    return _replace(
+        module, parameter_name, Int4PlainInt32Tensor.from_hp(weight, [1, config.group_size])
+    )
+
+
+@register_quantize_module_handler(Float8DynamicActivationFloat8WeightConfig)
+def _float8(
+    module: torch.nn.Module,
+    config: Float8DynamicActivationFloat8WeightConfig,
+    *,
+    parameter_name: str = "weight",
+) -> torch.nn.Module:
+    weight = getattr(module, parameter_name)
+    of_activations, of_weights = config.granularity
+    simple = (quantization.PerTensor, quantization.PerRow)
+    if not (
+        weight.dim() == 2
+        and config.packing_format == Float8PackingFormat.PLAIN
+        and isinstance(of_weights, simple)
+        and type(of_activations) is type(of_weights)
+    ):
+        raise ValueError(
+            "float8 of activations and weights is for matrices, packed plainly, with scales of "
+            f"tensors or of rows: got {weight.dim()} dimensions, {config.packing_format}, "
+            f"{of_activations} and {of_weights}"
+        )
+    quantized = quantization.Float8Tensor.from_hp(
+        weight,
+        float8_dtype=config.weight_dtype,
+        granularity=of_weights,
+        mm_config=config.mm_config,
+        kernel_preference=config.kernel_preference,
+        act_quant_kwargs=QuantizeTensorToFloat8Kwargs(
+            config.activation_dtype,
+            of_activations,
+            hp_value_lb=config.activation_value_lb,
+            hp_value_ub=config.activation_value_ub,
+            kernel_preference=config.kernel_preference,
+        ),
+    )
+    return _replace(module, parameter_name, quantized)

@@ -1,0 +1,143 @@
+"""Libraries that choose a device themselves: what docs/ecosystem.md says to write puts them here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from backend import DEVICE
+from support import run_python
+
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "good"]
+SIZES: dict[str, Any] = {
+    "vocab_size": len(WORDS),
+    "hidden_size": 16,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
+}
+
+
+def words(path: Path) -> None:
+    """Write a tokenizer that knows some words."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    tokenizer = Tokenizer(models.WordLevel({word: i for i, word in enumerate(WORDS)}, "[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        eos_token="[SEP]",
+        model_max_length=32,
+    ).save_pretrained(path)
+
+
+@pytest.mark.ecosystem("transformers")
+def test_a_pipeline(tmp_path: Path) -> None:
+    from transformers import BertConfig, BertForSequenceClassification, pipeline
+
+    words(tmp_path)
+    BertForSequenceClassification(BertConfig(**SIZES)).save_pretrained(tmp_path)
+    options: Any = {"task": "text-classification", "model": str(tmp_path)}
+    assert pipeline(**options).device.type == "cpu"
+    there = pipeline(**options, device=DEVICE)
+    assert there.device.type == there.model.device.type == DEVICE
+    assert 0 <= there("good a")[0]["score"] <= 1
+
+
+@pytest.mark.ecosystem("transformers", "sentence_transformers")
+def test_sentence_transformers(tmp_path: Path) -> None:
+    from sentence_transformers import SentenceTransformer, models
+    from transformers import BertConfig, BertModel
+
+    words(tmp_path)
+    BertModel(BertConfig(**SIZES)).save_pretrained(tmp_path)
+    parts = [models.Transformer(str(tmp_path)), models.Pooling(16)]
+    plain = SentenceTransformer(modules=parts)
+    assert plain.device.type == "cpu"
+    wanted = plain.encode(["good a", "b"])
+    there = SentenceTransformer(modules=parts, device=DEVICE)
+    assert there.device.type == DEVICE
+    torch.testing.assert_close(
+        torch.as_tensor(there.encode(["good a", "b"])), torch.as_tensor(wanted), rtol=0, atol=1e-4
+    )
+
+
+@pytest.mark.ecosystem("transformers", "accelerate", "lm_eval.models.huggingface")
+def test_lm_eval(tmp_path: Path) -> None:
+    from lm_eval.api.instance import Instance
+    from lm_eval.models.huggingface import HFLM
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    words(tmp_path)
+    model = LlamaForCausalLM(LlamaConfig(**SIZES))
+    model.save_pretrained(tmp_path)
+    told = HFLM(pretrained=str(tmp_path), device=DEVICE, batch_size=1)
+    assert told.device.type == told.model.device.type == "cpu"
+    there = HFLM(pretrained=model.to(DEVICE), tokenizer=str(tmp_path), batch_size=1)
+    assert there.device.type == there.model.device.type == DEVICE
+    values = [
+        each.loglikelihood([Instance("loglikelihood", {}, ("a b", " good"), 0)])[0][0]
+        for each in (told, there)
+    ]
+    assert values[1] == pytest.approx(values[0], rel=1e-3)
+
+
+@pytest.mark.ecosystem("torchvision", "ultralytics")
+def test_ultralytics() -> None:
+    from ultralytics import YOLO
+
+    model = YOLO("yolov8n.yaml")
+    image = torch.rand(1, 3, 64, 64)
+    model.predict(image, device=DEVICE, verbose=False)
+    assert model.predictor.device.type == DEVICE
+
+
+@pytest.mark.ecosystem("ignite.engine")
+def test_ignite() -> None:
+    """It trains where it is told to; its ``amp_mode`` is for CUDA alone."""
+    from ignite import distributed
+    from ignite.engine import create_supervised_trainer
+
+    assert distributed.device().type == "cpu"
+    model = torch.nn.Linear(4, 1).to(DEVICE)
+    seen = []
+    model.register_forward_hook(lambda module, inputs, out: seen.append((out.device, out.dtype)))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    loss = torch.nn.functional.mse_loss
+    for mode in (None, "amp"):
+        trainer = create_supervised_trainer(model, optimizer, loss, device=DEVICE, amp_mode=mode)
+        trainer.run([(torch.ones(2, 4), torch.ones(2, 1))], max_epochs=1)
+    assert {device.type for device, _ in seen} == {DEVICE}
+    assert {dtype for _, dtype in seen} == {torch.float32}
+
+
+@pytest.mark.ecosystem("torchinfo")
+def test_torchinfo() -> None:
+    import torchinfo
+
+    model = torch.nn.Linear(4, 1).to(DEVICE)
+    torchinfo.summary(model, input_size=(2, 4), device=DEVICE, verbose=0)
+    assert model.weight.device.type == DEVICE
+    torchinfo.summary(model, input_size=(2, 4), verbose=0)
+    assert model.weight.device.type == "cpu"
+
+
+@pytest.mark.ecosystem("bitsandbytes")
+def test_bitsandbytes_finds_the_backend_by_itself() -> None:
+    """In a process that imports nothing of the backend by name."""
+    code = f"""
+    import torch, bitsandbytes
+    layer = torch.nn.Linear(64, 64).to("{DEVICE}")
+    optimizer = bitsandbytes.optim.Adam8bit(layer.parameters())
+    layer(torch.ones(1, 64, device="{DEVICE}")).sum().backward()
+    optimizer.step()
+    print(torch.{DEVICE}.fallback_stats())
+    """
+    assert run_python(code).stdout.split()[-1] == "{}"
