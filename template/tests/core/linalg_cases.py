@@ -5,6 +5,7 @@ Where signs and phases are free, what counts is what a decomposition makes of it
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -12,9 +13,22 @@ import torch
 from support import sample
 from torch import linalg
 
+
 Function = Callable[..., Any]
 
 CLOSE = {"rtol": 2e-3, "atol": 2e-3}
+
+
+def still_there(name: str) -> dict[str, Function]:
+    """Return a function that is deprecated, unless this PyTorch has it no more."""
+    function: Function = getattr(torch, name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            function(torch.eye(2))
+        except RuntimeError:
+            return {}
+    return {f"torch.{name}": function}
 
 
 def square(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
@@ -72,7 +86,7 @@ OF_ANY: dict[str, Function] = {
     "qr": linalg.qr,
     "qr, complete": lambda x: linalg.qr(x, "complete"),
     "qr, r": lambda x: linalg.qr(x, "r")[1],
-    "torch.qr": torch.qr,
+    **still_there("qr"),
     "reflections": reflections,
     "svd": lambda x: triple(x, False),
     "svd, full": lambda x: triple(x, True),
@@ -104,7 +118,7 @@ OF_HERMITIAN: dict[str, Function] = {
     "cholesky": linalg.cholesky,
     "cholesky, upper": lambda x: linalg.cholesky(x, upper=True),
     "cholesky_ex": linalg.cholesky_ex,
-    "torch.cholesky": torch.cholesky,
+    **still_there("cholesky"),
     "cholesky_inverse": lambda x: torch.cholesky_inverse(linalg.cholesky(x)),
     "cholesky_inverse, upper": lambda x: torch.cholesky_inverse(linalg.cholesky(x).mH, upper=True),
     "eigh": symmetric_values,

@@ -12,20 +12,14 @@ from support import run_python
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
-
-<<<<<<< HEAD
 has_collectives = pytest.mark.skipif(
     find_spec(f"{PACKAGE}.distributed") is None,
     reason="the backend was generated without collectives",
 )
 
 
-def recipe(heading: str) -> str:
-    section = PAGE.read_text("utf-8").split(f"\n## {heading}\n", 1)[1]
-=======
 def recipe(heading: str, page: str = "ecosystem") -> str:
     section = (DOCS / f"{page}.md").read_text("utf-8").split(f"\n## {heading}\n", 1)[1]
->>>>>>> cc18527 (Quantization libraries: torchao's configurations, bitsandbytes' optimizers of 8 bits and quantized checkpoints on the device, with their errors; libraries that choose the CPU)
     found = re.search(r"^```python\n(.*?)^```$", section, re.M | re.S)
     assert found is not None
     return found[1]

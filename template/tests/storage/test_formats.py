@@ -253,30 +253,6 @@ def test_products(plain: torch.Tensor, tensor: torch.Tensor) -> None:
     assert_same(batches, (left @ plain).expand(2, 3, 70))
 
 
-def test_products_by_quantized_weights_make_no_plain_copy() -> None:
-    weight, scales, x = torch.randint(-127, 127, SIZES, dtype=torch.int8), sample(65), sample(3, 70)
-    format_, numbers = preferred(*SIZES)
-    mine = weight.to(DEVICE)
-    tiled = backend.to_format(mine, format_, *numbers)
-    arguments = x.to(DEVICE), scales.to(DEVICE)
-    torch._weight_int8pack_mm(arguments[0], mine, arguments[1])
-    backend.reset_peak_memory_stats()
-    before = backend.memory_allocated()
-    actual = torch._weight_int8pack_mm(arguments[0], tiled, arguments[1])
-    assert backend.max_memory_allocated() < before + weight.nbytes
-    assert_same(actual, torch._weight_int8pack_mm(x, weight, scales))
-
-
-def test_products_with_scales() -> None:
-    left, right = (sample(*shape).to(torch.float8_e4m3fn) for shape in ((32, 64), (48, 64)))
-    scales = sample(32, 1).abs(), sample(1, 48).abs()
-    format_, numbers = preferred(48, 64)
-    mine = [value.to(DEVICE) for value in (left, right, *scales)]
-    tiled = backend.to_format(mine[1], format_, *numbers)
-    actual = torch._scaled_mm(mine[0], tiled.t(), *mine[2:], out_dtype=torch.float32)
-    assert_same(actual, (left.float() * scales[0]) @ (right.float().t() * scales[1]))
-
-
 def test_convolutions(plain: torch.Tensor, tensor: torch.Tensor) -> None:
     image = sample(2, 70, 4, 5)
     weight, mine = plain.view(65, 70, 1, 1), tensor.view(65, 70, 1, 1)

@@ -225,7 +225,7 @@ class DeviceAccelerator(DeepSpeedAccelerator):
     # Ranges: those of torch.profiler, while it is on.
 
     def range_push(self, msg: str, domain: object = None, category: object = None) -> None:
-        mark = torch.profiler.record_function(msg) if _is_profiled() else None
+        mark: Any = torch.profiler.record_function(msg) if _is_profiled() else None
         if mark is not None:
             mark.__enter__()
         self._open_ranges().append(mark)
@@ -317,4 +317,4 @@ def _maker(dtype: torch.dtype) -> Callable[..., torch.Tensor]:
 
 
 def _is_profiled() -> bool:
-    return bool(torch.autograd._profiler_enabled())
+    return bool(torch._C._autograd._profiler_enabled())

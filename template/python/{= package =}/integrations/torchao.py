@@ -1,3 +1,4 @@
+# mypy: disable-error-code="untyped-decorator"
 """torchao's configurations that ask which chip it is: ``quantize_(model, Int4WeightOnlyConfig())``.
 
 These two have the names, the fields and the numbers of torchao's own, which refuse a device that
@@ -83,7 +84,7 @@ def _linear(function: Any, types: Any, arguments: Any, keywords: Any) -> torch.T
     x, weight, bias = (*arguments, *[keywords.get("bias")] * (len(arguments) == 2))[:3]
     if weight.act_pre_scale is not None:
         x = x * weight.act_pre_scale
-    out = torch.ops.aten._weight_int4pack_mm_with_scales_and_zeros(
+    out: torch.Tensor = torch.ops.aten._weight_int4pack_mm_with_scales_and_zeros(
         x.reshape(-1, x.shape[-1]),
         weight.qdata,
         weight.block_size[1],
@@ -98,6 +99,7 @@ torch.serialization.add_safe_globals([Int4PlainInt32Tensor])
 
 def adopt(model: torch.nn.Module) -> torch.nn.Module:
     """Make weights of 4 bits that were loaded from a file multiply here, and return ``model``."""
+    weight: Any
     for module in model.modules():
         for name, weight in module.named_parameters(recurse=False):
             if type(weight.data) is quantization.Int4PlainInt32Tensor:
