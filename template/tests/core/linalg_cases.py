@@ -13,7 +13,6 @@ import torch
 from support import sample
 from torch import linalg
 
-
 Function = Callable[..., Any]
 
 CLOSE = {"rtol": 2e-3, "atol": 2e-3}
