@@ -65,7 +65,7 @@ def meaning(text: str) -> Any:
     return eval(text, names)
 
 
-def model(dtype: torch.dtype) -> nn.Module:
+def model(dtype: torch.dtype) -> nn.Sequential:
     torch.manual_seed(0)
     return nn.Sequential(nn.Linear(256, 512), nn.GELU(), nn.Linear(512, 256)).to(dtype)
 
@@ -110,7 +110,7 @@ def test_weights_are_quantized_and_multiplied(text: str) -> None:
         quantize_(there, meaning(text))
         got = there(inputs.to(DEVICE))
     assert got.dtype is torch.bfloat16
-    assert type(there[0].weight.data) is not torch.Tensor
+    assert type(there[0].weight) is not nn.Parameter
     assert error(got, wanted) <= WEIGHTS[text]
 
 
@@ -186,7 +186,8 @@ def test_weights_of_4_bits_are_kept_in_files(tmp_path: Path) -> None:
     again.load_state_dict(torch.load(tmp_path / "model.pt"), assign=True)
     assert again(inputs).equal(wanted)
     # What a safetensors file gives back: torchao's own class.
-    for layer in (again[0], again[2]):
+    layers: list[Any] = [again[0], again[2]]
+    for layer in layers:
         parts, attributes = layer.weight.__tensor_flatten__()
         tensors = {name: getattr(layer.weight, name) for name in parts}
         weight = Int4PlainInt32Tensor(**tensors, **attributes)

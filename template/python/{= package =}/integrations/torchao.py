@@ -78,8 +78,6 @@ class Int4PlainInt32Tensor(quantization.Int4PlainInt32Tensor):  # type: ignore[m
         )
 
 
-@Int4PlainInt32Tensor.implements(torch.ops.aten.linear.default)
-@Int4PlainInt32Tensor.implements_torch_function(torch.nn.functional.linear)
 def _linear(function: Any, types: Any, arguments: Any, keywords: Any) -> torch.Tensor:
     x, weight, bias = (*arguments, *[keywords.get("bias")] * (len(arguments) == 2))[:3]
     if weight.act_pre_scale is not None:
@@ -94,6 +92,8 @@ def _linear(function: Any, types: Any, arguments: Any, keywords: Any) -> torch.T
     return out if bias is None else out + bias
 
 
+Int4PlainInt32Tensor.implements(torch.ops.aten.linear.default)(_linear)
+Int4PlainInt32Tensor.implements_torch_function(torch.nn.functional.linear)(_linear)
 torch.serialization.add_safe_globals([Int4PlainInt32Tensor])
 
 
@@ -101,7 +101,8 @@ def adopt(model: torch.nn.Module) -> torch.nn.Module:
     """Make weights of 4 bits that were loaded from a file multiply here, and return ``model``."""
     weight: Any
     for module in model.modules():
-        for name, weight in module.named_parameters(recurse=False):
+        weights: list[tuple[str, Any]] = list(module.named_parameters(recurse=False))
+        for name, weight in weights:
             if type(weight.data) is quantization.Int4PlainInt32Tensor:
                 names = (*weight.tensor_data_names, *weight.tensor_attribute_names)
                 values = [getattr(weight, each) for each in (*names, "act_pre_scale")]
@@ -126,7 +127,6 @@ def _replace(module: torch.nn.Module, name: str, weight: torch.Tensor) -> torch.
     return module
 
 
-@register_quantize_module_handler(Int4WeightOnlyConfig)
 def _int4(
     module: torch.nn.Module, config: Int4WeightOnlyConfig, *, parameter_name: str = "weight"
 ) -> torch.nn.Module:
@@ -138,7 +138,6 @@ def _int4(
     )
 
 
-@register_quantize_module_handler(Float8DynamicActivationFloat8WeightConfig)
 def _float8(
     module: torch.nn.Module,
     config: Float8DynamicActivationFloat8WeightConfig,
@@ -174,3 +173,7 @@ def _float8(
         ),
     )
     return _replace(module, parameter_name, quantized)
+
+
+register_quantize_module_handler(Int4WeightOnlyConfig)(_int4)
+register_quantize_module_handler(Float8DynamicActivationFloat8WeightConfig)(_float8)
