@@ -30,6 +30,7 @@ def recipe(heading: str, page: str = "ecosystem") -> str:
     [
         pytest.param("DeepSpeed", marks=[pytest.mark.ecosystem("deepspeed"), has_collectives]),
         pytest.param("Lightning", marks=pytest.mark.ecosystem("lightning")),
+        pytest.param("Lightning Fabric", marks=pytest.mark.ecosystem("lightning")),
         pytest.param("TRL", marks=pytest.mark.ecosystem("trl")),
         pytest.param("Safetensors", marks=pytest.mark.ecosystem("safetensors")),
         pytest.param(
@@ -73,6 +74,20 @@ def test_lightning_computes_in_the_precision_of_the_strategy(precision: str) -> 
     code = code.replace("self.seen = batch.device", "self.seen = self.layer(batch).dtype")
     expected = "torch.float16" if precision == "16-mixed" else "torch.bfloat16"
     assert run_python(code).stdout.split()[-1] == expected
+
+
+@pytest.mark.ecosystem("lightning")
+def test_fabric_computes_in_the_precision_of_the_strategy() -> None:
+    code = recipe("Lightning Fabric").replace(
+        "accelerator=DeviceAccelerator()",
+        f"accelerator=DeviceAccelerator(), precision=MixedPrecision('bf16-mixed', '{DEVICE}')",
+    )
+    code = "from lightning.fabric.plugins.precision import MixedPrecision\n" + code.replace(
+        "fabric.backward",
+        "model._forward_module.register_forward_hook(\n"
+        "    lambda module, arguments, result: print('dtype', result.dtype))\nfabric.backward",
+    )
+    assert "dtype torch.bfloat16" in run_python(code).stdout
 
 
 @pytest.mark.ecosystem("lightning")
