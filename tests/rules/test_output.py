@@ -109,7 +109,8 @@ def test_the_core_leaves_the_names_of_features_to_them(render: Renderer) -> None
     found = [
         f"{path}: {match[0]}"
         for path in files(project)
-        if path.parts[0] in ("csrc", "python") and path.name != "_features.py"
+        if path.parts[0] in ("csrc", "python")
+        and path.name != "_features.py"
         # There names are those that other libraries ask for.
         and "integrations" not in path.parts
         for match in re.finditer(
