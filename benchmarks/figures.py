@@ -95,8 +95,8 @@ class Report:
         when = days[0] if len(days) == 1 else f"from {days[0]} to {days[-1]}"
         return (
             f"Measured {when} {self.circumstances};\n`make bench` repeats all of them on your "
-            "machine, and `python -m benchmarks --write` writes them here.\nRatios are against the CPU "
-            f"device in the same run, one thread.\n\n{table(self.rows)}"
+            "machine, and `python -m benchmarks --write` writes them here.\nRatios are against "
+            f"the CPU device in the same run, one thread.\n\n{table(self.rows)}"
         )
 
     def highlights(self) -> str:

@@ -13,7 +13,8 @@ FOLLOWED = {"_scaled_mm_v2": "ScaleList", "_scaled_grouped_mm_v2": "ScaleList"}
 
 REGISTERED = re.compile(r'\bm\.impl\(\s*"(?:aten::)?(\w+)(?:\.(\w+))?",\s*&')
 SCHEMA = re.compile(
-    r'using schema = (?P<types>[^;]*);.*?name = "aten::\w+";.*?overload_name = "(?P<overload>\w*)";',
+    r'using schema = (?P<types>[^;]*);.*?name = "aten::\w+";'
+    r'.*?overload_name = "(?P<overload>\w*)";',
     re.S,
 )
 
