@@ -1,4 +1,3 @@
-# mypy: disable-error-code="untyped-decorator"
 """torchao's configurations that ask which chip it is: ``quantize_(model, Int4WeightOnlyConfig())``.
 
 These two have the names, the fields and the numbers of torchao's own, which refuse a device that
@@ -99,7 +98,6 @@ torch.serialization.add_safe_globals([Int4PlainInt32Tensor])
 
 def adopt(model: torch.nn.Module) -> torch.nn.Module:
     """Make weights of 4 bits that were loaded from a file multiply here, and return ``model``."""
-    weight: Any
     for module in model.modules():
         weights: list[tuple[str, Any]] = list(module.named_parameters(recurse=False))
         for name, weight in weights:
