@@ -177,7 +177,27 @@ def test_layouts_that_are_none(api: ModuleType, simulator: ModuleType) -> None:
     assert api.layout_bytes(0, api.DType.int4x2, [8, 8], [1, 4, 4]) == 0
 
 
-def test_scaled_products_and_unknown_layouts_are_declined(
+def test_products_with_what_follows_them_take_a_layout(
+    api: ModuleType, stream: Any, simulator: ModuleType, arrays: Arrays
+) -> None:
+    left, right = values_of("float32", 3, 8), values_of("float32", 8, 8)
+    packed, _ = arrays.pack(right, "float32", [1, 4, 4])
+    b = packed.view(0, api.DType.float32, [1, 8, 8], [64, 8, 1])
+    _, a = arrays.put(left[None], "float32")
+    out, out_view = arrays.new("float32", 1, 3, 8)
+    scales = np.arange(1, 9, dtype=np.float32)
+    _, scale_view = arrays.put(scales[None, None], "float32")
+    params = api.MatmulParams()
+    params.layout_b = [1, 4, 4]
+    params.activation = api.Activation.relu
+    params.scale_b = scale_view
+    params.block_b = (8, 1)
+    assert api.matmul(stream, out_view, a, b, params) is None
+    expected = np.maximum(left @ (right * scales), 0)
+    np.testing.assert_allclose(arrays.read(out, "float32", 3, 8), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_grouped_products_and_layouts_of_convolutions_are_declined(
     api: ModuleType, stream: Any, simulator: ModuleType, arrays: Arrays
 ) -> None:
     layout = [1, 4, 4]
@@ -185,9 +205,11 @@ def test_scaled_products_and_unknown_layouts_are_declined(
     b = packed.view(0, api.DType.float32, [1, 8, 8], [64, 8, 1])
     _, a = arrays.put(values_of("float32", 1, 2, 8), "float32")
     _, out_view = arrays.new("float32", 1, 2, 8)
+    _, ends = arrays.put(np.array([2]), "int32")
     params = api.MatmulParams()
     params.layout_b = layout
-    params.activation = api.Activation.relu
+    params.ragged = api.Ragged.rows
+    params.ends = ends
     assert "a matrix in a layout" in api.matmul(stream, out_view, a, b, params, probe=True)
     _, image = arrays.put(values_of("float32", 1, 2, 4, 4), "float32")
     _, weight = arrays.put(values_of("float32", 2, 2, 1, 1), "float32")
