@@ -48,9 +48,7 @@ def compare(other: str, tree: Tree = INSTALLED) -> list[Change]:
         Unavailable: it cannot be had, or is no PyTorch.
     """
     with tempfile.TemporaryDirectory() as folder:
-        wanted = _open(
-            Path(other) if Path(other).exists() else download("torch", other, Path(folder))
-        )
+        wanted = open_tree("torch", other, Path(folder), SCHEMAS, "that torch is in")
         return [*_operators(tree, wanted), *_virtuals(tree, wanted)]
 
 
@@ -79,23 +77,26 @@ def to_text(changes: list[Change], other: str, ours: str = f"PyTorch {torch.__ve
     return f"{ours} and {other}: {len(changes)} differ\n" + table(rows)
 
 
-def _open(path: Path) -> Tree:
+def open_tree(package: str, other: str, folder: Path, has: str, kind: str) -> Tree:
+    """Return what is in ``other``: a folder, a wheel, or a version, which is downloaded into ``folder``.
+
+    It is of the right ``kind``, as a message says it, if it has the file ``has``.
+
+    Raises:
+        Unavailable: it cannot be had, or is something else.
+    """
+    path = Path(other) if Path(other).exists() else _download(package, other, folder)
     tree: Tree = path
     if path.is_file():
         if not zipfile.is_zipfile(path):
             raise Unavailable(f"{path} is no wheel: give a version, a wheel or a folder")
         tree = zipfile.Path(path)
-    if not (tree / SCHEMAS).is_file():
-        raise Unavailable(f"{path} has no {SCHEMAS}: give a folder or wheel that torch is in")
+    if not (tree / has).is_file():
+        raise Unavailable(f"{path} has no {has}: give a folder or wheel {kind}")
     return tree
 
 
-def download(package: str, version: str, folder: Path) -> Path:
-    """Let pip download a wheel into ``folder``, and return its path.
-
-    Raises:
-        Unavailable: pip cannot, or ``version`` is none.
-    """
+def _download(package: str, version: str, folder: Path) -> Path:
     if not re.fullmatch(r"\d[\w.+]*", version):
         raise Unavailable(f"{version} is neither a file, nor a folder, nor a version of {package}")
     pip = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]

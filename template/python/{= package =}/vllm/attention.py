@@ -18,11 +18,9 @@ from vllm.v1.attention.backend import (
 
 from .. import serving
 from .._build import NAME
-from .platform import computes
+from .platform import backend, computes
 
 __all__ = ["PagedAttention", "PagedAttentionBuilder", "PagedAttentionImpl", "PagedMetadata"]
-
-backend: Any = torch.get_device_module(NAME)
 
 FLOAT8 = {
     "fp8": torch.float8_e4m3fn,

@@ -11,16 +11,18 @@ import ast
 import importlib.util
 import sys
 import tempfile
-import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..doctor.against import Change, Unavailable, download, to_json, to_text
+from ..doctor.against import Change, Unavailable, open_tree, to_json, to_text
+from ..doctor.audit import Tree
 from . import _versions
-from .sources import Sources, Tree, must_be_written
+from .sources import Sources, bases, methods_of, must_be_written
 
 __all__ = ["compare", "main"]
+
+INTERFACE = "vllm/platforms/interface.py"
 
 
 @dataclass(frozen=True)
@@ -46,11 +48,8 @@ def uses(folder: Path = Path(__file__).parent) -> list[Use]:
             found.setdefault(place, set())
         for node in tree.body:
             if isinstance(node, ast.ClassDef):
-                own = {each.name for each in node.body if isinstance(each, ast.FunctionDef)}
-                for base in node.bases:
-                    plain = base.value if isinstance(base, ast.Subscript) else base
-                    if isinstance(plain, ast.Name) and plain.id in here:
-                        found[here[plain.id]] |= own
+                for base in here.keys() & bases(node):
+                    found[here[base]] |= methods_of(node).keys()
     return [Use(*place, frozenset(methods)) for place, methods in sorted(found.items())]
 
 
@@ -91,20 +90,6 @@ def _text(node: ast.AST) -> str:
     return f"{node.name}({given})"
 
 
-def _open(release: str, folder: Path) -> Tree:
-    path = Path(release) if Path(release).exists() else download("vllm", release, folder)
-    tree: Tree = path
-    if path.is_file():
-        if not zipfile.is_zipfile(path):
-            raise Unavailable(f"{path} is no wheel: give a version, a wheel or a folder")
-        tree = zipfile.Path(path)
-    if not (tree / "vllm" / "platforms" / "interface.py").is_file():
-        raise Unavailable(
-            f"{path} has no vllm/platforms/interface.py: give a folder or wheel of vLLM"
-        )
-    return tree
-
-
 def main(arguments: list[str] | None = None) -> int:
     """Print what differs and return the exit status: 1 if anything does."""
     parser = argparse.ArgumentParser(prog=f"python -m {__package__}.drift", description=__doc__)
@@ -117,7 +102,9 @@ def main(arguments: list[str] | None = None) -> int:
     installed = Path(spec.origin).parents[1]
     try:
         with tempfile.TemporaryDirectory() as folder:
-            changes = compare(installed, _open(given.release, Path(folder)))
+            changes = compare(
+                installed, open_tree("vllm", given.release, Path(folder), INTERFACE, "of vLLM")
+            )
     except Unavailable as error:
         parser.error(str(error))
     ours = f"vLLM {_versions.installed()}"

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import ast
 import functools
-import zipfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TypeAlias
 
-Tree: TypeAlias = "Path | zipfile.Path"
+from ..doctor.audit import Tree
+
 Definition: TypeAlias = "ast.ClassDef | ast.FunctionDef | ast.Assign | ast.AnnAssign"
 
 
@@ -55,11 +54,20 @@ class Sources:
         if not isinstance(node, ast.ClassDef):
             return {}
         result: dict[str, ast.FunctionDef] = {}
-        for base in reversed(node.bases):
-            plain = base.value if isinstance(base, ast.Subscript) else base
-            if isinstance(plain, ast.Name):
-                result |= self.methods(home, plain.id)
-        return result | {each.name: each for each in node.body if isinstance(each, ast.FunctionDef)}
+        for base in reversed(bases(node)):
+            result |= self.methods(home, base)
+        return result | methods_of(node)
+
+
+def bases(node: ast.ClassDef) -> list[str]:
+    """Return the names of a class's bases, of generic ones without their parameters."""
+    plain = (base.value if isinstance(base, ast.Subscript) else base for base in node.bases)
+    return [base.id for base in plain if isinstance(base, ast.Name)]
+
+
+def methods_of(node: ast.ClassDef) -> dict[str, ast.FunctionDef]:
+    """Return the methods that a class defines itself."""
+    return {each.name: each for each in node.body if isinstance(each, ast.FunctionDef)}
 
 
 def must_be_written(method: ast.FunctionDef) -> bool:
