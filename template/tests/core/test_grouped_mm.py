@@ -134,3 +134,7 @@ def test_what_does_not_fit_is_refused() -> None:
         torch._grouped_mm(a, b, ends[:2])
     with pytest.raises(RuntimeError, match="Float32, BFloat16 or Float16"):
         torch._grouped_mm(a.double(), b.double(), ends)
+    scales = torch.ones(10, device=DEVICE), torch.ones(3, 8, device=DEVICE)
+    for scale_a, scale_b in [(scales[0].half(), scales[1]), (scales[0], scales[1].double())]:
+        with pytest.raises(ValueError, match="must both be float32"):
+            torch._scaled_grouped_mm(a.to(E4M3), b.to(E4M3), scale_a, scale_b, ends)

@@ -31,6 +31,7 @@ def recipe(heading: str, page: str = "ecosystem") -> str:
         pytest.param("DeepSpeed", marks=[pytest.mark.ecosystem("deepspeed"), has_collectives]),
         pytest.param("Lightning", marks=pytest.mark.ecosystem("lightning")),
         pytest.param("Lightning Fabric", marks=pytest.mark.ecosystem("lightning")),
+        pytest.param("NumPy, JAX and Polars", marks=pytest.mark.ecosystem("numpy")),
         pytest.param("TRL", marks=pytest.mark.ecosystem("trl")),
         pytest.param("Safetensors", marks=pytest.mark.ecosystem("safetensors")),
         pytest.param(
