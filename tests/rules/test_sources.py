@@ -126,7 +126,7 @@ def test_no_header_that_pulls_in_every_operator(template: Path) -> None:
 
 
 def test_functions_with_clones_belong_to_one_file(template: Path) -> None:
-    """g++ 13 and 14 crash on ``target_clones`` of a function that the linker may find in several."""
+    """g++ 13 and 14 crash on ``target_clones`` of a function that several files may have."""
     headers = [path for path in sources(template, ".h") if path.name != "vectorized.h"]
     assert offenders(template, headers, r"\bVECTORIZED (static )?void") != []
     assert offenders(template, headers, r"\bVECTORIZED (?!static )") == []
