@@ -43,10 +43,11 @@ class Installed:
         )
 
     def build(self) -> subprocess.CompletedProcess[str]:
-        """Build and install the project as its user does."""
+        """Build and install the project as its user does; warnings are errors."""
         return subprocess.run(
             [sys.executable, "-m", "pip", "--python", str(self.python), "install",
-             "--no-build-isolation", "--no-deps", "."],
+             "--no-build-isolation", "--no-deps",
+             "-C", "cmake.define.CMAKE_COMPILE_WARNING_AS_ERROR=ON", "."],
             cwd=self.project,
             env=self.environment,
             capture_output=True,

@@ -24,7 +24,10 @@ def configure(tmp_path: Path) -> Configure:
 
     def run(**settings: str) -> subprocess.CompletedProcess[str]:
         build = str(tmp_path / "build")
-        options = [f"-D{PREFIX}_{name}={value}" for name, value in settings.items()]
+        options = [
+            f"-D{name}={value}" if name.startswith("CMAKE_") else f"-D{PREFIX}_{name}={value}"
+            for name, value in settings.items()
+        ]
         options += [f"-DPython_EXECUTABLE={sys.executable}", "-DCMAKE_BUILD_TYPE=Debug"]
         options += ["-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"]
         options += ["-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={device_library.tool('ninja')}"]
@@ -63,7 +66,7 @@ def test_a_warning_in_a_device_elsewhere_is_an_error_only_on_request(
     source = tmp_path / "elsewhere" / "runtime.cpp"
     source.parent.mkdir()
     source.write_text("static int of_no_use() { return 1; }\n")
-    done = configure(DEVICE=str(source.parent), DEVICE_WERROR=setting)
+    done = configure(DEVICE=str(source.parent), CMAKE_COMPILE_WARNING_AS_ERROR=setting)
     assert done.returncode == 0, done.stderr
     (entry,) = (
         entry
