@@ -42,7 +42,8 @@ def configure(project: Path, build: Path, torch: Path, *, aarch64: bool = False)
     command = [
         "cmake", "-G", "Ninja", "-S", str(project), "-B", str(build),
         f"-DPython_EXECUTABLE={sys.executable}", "-DCMAKE_BUILD_TYPE=Debug",
-        "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", "-DCMAKE_CXX_COMPILER_LAUNCHER=",
+        "-DCMAKE_COMPILE_WARNING_AS_ERROR=ON", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
+        "-DCMAKE_CXX_COMPILER_LAUNCHER=",
     ]  # fmt: skip
     if aarch64:
         command += [
