@@ -34,7 +34,7 @@ def append(
     scales: dict[str, Array] = {}
     for name in "kv":
         random = rng(case, cache, name)
-        tokens = random.normal(size=(len(slots), 2, width[name]), scale=300)
+        tokens = random.normal(size=(len(slots), 2, width[name]), scale=FLOAT8.get(cache, 300.0))
         arrays[name] = device.array(case.dtype, tokens.shape, place, tokens)
         whole = (*shape, width[name])
         caches[name] = device.array(cache, whole, sequence_first, random.normal(size=whole))
