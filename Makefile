@@ -16,6 +16,8 @@ JOBS ?= $(shell nproc)
 # What another device than the simulator asks of a render, of its build, and of the machine.
 FEATURES := $(if $(filter simulator,$(DEVICE)),,--data preset=full)
 CHOSEN := $(if $(filter simulator,$(DEVICE)),,-C cmake.define.FOO_DEVICE=$(DEVICE))
+# OpenCL has neither Fourier transforms nor linear algebra: there the CPU may do its work.
+FALLBACK := $(if $(filter opencl,$(DEVICE)),allow,refuse)
 PACKAGES := $(if $(filter opencl,$(DEVICE)),pocl-opencl-icd ocl-icd-opencl-dev opencl-headers)
 
 # The compiled parts of the demo and of the tests take cmake and ninja from the environment.
@@ -56,7 +58,7 @@ else
 	rm -rf $(DEMO)
 	$(BIN)/copier copy --quiet --defaults --data preset=full --vcs-ref HEAD $(CURDIR) $(DEMO)
 	$(BIN)/python -m pip install --quiet --no-build-isolation $(CHOSEN) '$(abspath $(DEMO))[test]'
-	cd $(DEMO) && FOO_DEVICE=$(DEVICE) $(BIN)/python -m pytest -n $(JOBS) -q
+	cd $(DEMO) && FOO_DEVICE=$(DEVICE) FOO_TEST_FALLBACK=$(FALLBACK) $(BIN)/python -m pytest -n $(JOBS) -q
 endif
 
 test-all: $(READY)  ## every test, as a night and a release run them: other projects are built, too
