@@ -112,13 +112,6 @@ BODIES_WITH_HANDLES = {
     "deallocate": """\
   if (const auto buffer = addresses(device).erase(address)) destroy_buffer(*buffer);""",
     "describe": """\
-  if (device == kHost) {
-    if (const auto place = host_buffers().find(address)) {
-      return {MemoryKind::kHostPinned, kHost, place->base, place->bytes};
-    }
-  } else if (const auto place = addresses(device).find(address)) {
-    return {MemoryKind::kDevice, device, place->base, place->bytes};
-  }
-  return {MemoryKind::kUnknown, kHost, nullptr, 0};""",
+  return shared::describe<Buffer>(device, address);""",
 }
 """The bodies that are written already where the SDK has buffers by handle, by name."""

@@ -24,6 +24,8 @@ _SEEDS = 8
 # than just so many, or too few.
 _COST = {"sizes": 20}
 _COST_OF_SIZE = 5
+# A limit of a parameter is often a coincidence: a word, such as that an array is given, is likelier the reason.
+_COST_OF_LIMIT = 3
 
 
 @dataclass(frozen=True)
@@ -219,6 +221,8 @@ def _numbers(values: Sequence[str]) -> list[float]:
 def _cost(name: str, glob: str) -> int:
     if name in parameters.MEASURES and glob[0] != ">":
         return _COST_OF_SIZE
+    if name not in parameters.MEASURES and glob[0] in "<>":
+        return _COST_OF_LIMIT
     return _COST.get(name, 1)
 
 

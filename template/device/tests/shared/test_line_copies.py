@@ -14,7 +14,7 @@ def program(build: Callable[..., Path]) -> Path:
     return build("line_copies", "address")
 
 
-@pytest.mark.parametrize("check", ["found", "copied", "untouched", "ordered"])
+@pytest.mark.parametrize("check", ["found", "copied", "untouched", "ordered", "addressed"])
 def test_any_bytes_are_copied_and_no_others(
     program: Path, passes: Callable[[Path, str], None], check: str
 ) -> None:
