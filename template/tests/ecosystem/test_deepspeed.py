@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from backend import DEVICE, ENV_PREFIX, PACKAGE
+from backend import DEVICE, PACKAGE
+from ecosystem.processes import has_collectives, launch
 from support import (
     WITHOUT_AUTOLOAD,
     assert_same,
@@ -25,13 +22,6 @@ from support import (
 )
 
 pytestmark = pytest.mark.ecosystem("deepspeed")
-
-has_collectives = pytest.mark.skipif(
-    find_spec(f"{PACKAGE}.distributed") is None,
-    reason="the backend was generated without collectives",
-)
-TIMEOUT = 500
-"""Seconds. Importing DeepSpeed and what it compiles takes most of them."""
 
 
 @pytest.mark.parametrize("wanted", ["", DEVICE, "cpu"])
@@ -153,18 +143,7 @@ def test_a_missing_operator_says_so() -> None:
 def run(ways: list[str], folder: Path) -> dict[str, Any]:
     """Train in two processes by ``zero.py``, and return what it wrote."""
     file = folder / "losses.json"
-    script = str(Path(__file__).with_name("zero.py"))
-    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-    done = subprocess.run(
-        [*launch, script, str(file), *ways],
-        env={**os.environ, "OMP_NUM_THREADS": "1", f"{ENV_PREFIX}_FALLBACK": "silent"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=TIMEOUT,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout
+    launch([str(Path(__file__).with_name("zero.py")), str(file), *ways])
     found: dict[str, Any] = json.loads(file.read_text("utf-8"))
     return found
 

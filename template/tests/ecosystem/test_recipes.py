@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import re
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from backend import DEVICE, PACKAGE
+from ecosystem.processes import has_collectives
 from support import run_python
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-
-has_collectives = pytest.mark.skipif(
-    find_spec(f"{PACKAGE}.distributed") is None,
-    reason="the backend was generated without collectives",
-)
 
 
 def recipe(heading: str, page: str = "ecosystem") -> str:

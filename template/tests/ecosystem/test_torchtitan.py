@@ -1,0 +1,96 @@
+"""torchtitan trains its debug model on two devices, in every way from the same numbers."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from ecosystem.processes import has_collectives, launch
+from support import needs, needs_two_devices
+
+pytestmark = [
+    pytest.mark.ecosystem("tokenizers", "torchtitan.train"),
+    has_collectives,
+    needs(torch.float32, torch.bfloat16),
+]
+
+WORDS = 61
+WAYS = {
+    "one": (1, 4, []),
+    "tensor parallel": (2, 4, ["--parallelism.tensor_parallel_degree=2"]),
+    "sharded": (2, 2, []),
+    "replicated": (
+        2,
+        2,
+        [
+            "--parallelism.data_parallel_replicate_degree=2",
+            "--parallelism.data_parallel_shard_degree=1",
+        ],
+    ),
+}
+"""How many processes, the rows of each, and what torchtitan is told."""
+
+
+def prepare(folder: Path) -> None:
+    """Write a tokenizer of numbers and a text of them, where torchtitan's own tests have theirs."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    assets = folder / "tests" / "assets"
+    for name in ("tokenizer", "c4_test"):
+        (assets / name).mkdir(parents=True)
+    special = ["<unk>", "<|begin_of_text|>", "<|end_of_text|>"]
+    words = [*special, *(f"w{i}" for i in range(WORDS))]
+    tokenizer = Tokenizer(
+        models.WordLevel({word: i for i, word in enumerate(words)}, unk_token=special[0])
+    )
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.save(str(assets / "tokenizer" / "tokenizer.json"))
+    (assets / "tokenizer" / "tokenizer_config.json").write_text(
+        json.dumps({"bos_token": special[1], "eos_token": special[2]})
+    )
+    rows = [" ".join(f"w{i * j % WORDS}" for j in range(40)) for i in range(1, 200)]
+    (assets / "c4_test" / "data.json").write_text("\n".join(json.dumps({"text": r}) for r in rows))
+
+
+def train(folder: Path, processes: int, arguments: list[str]) -> str:
+    program = [
+        *("-m", "torchtitan.train", "--model.name=llama3", "--model.flavor=debugmodel"),
+        *("--model.hf_assets_path=tests/assets/tokenizer", "--training.dataset=c4_test"),
+        *("--training.steps=4", "--training.seq_len=64", "--metrics.log_freq=1"),
+        *("--optimizer.lr=8e-4", "--lr_scheduler.warmup_steps=2", "--checkpoint.enable"),
+        *arguments,
+    ]
+    environment = {"HF_HUB_OFFLINE": "1", "NO_COLOR": "1"}
+    return launch(program, processes=processes, environment=environment, folder=folder)
+
+
+def losses(folder: Path, way: str) -> list[float]:
+    """Return the loss of each step, from the seed's numbers on."""
+    processes, rows, arguments = WAYS[way]
+    dump = folder / way
+    shutil.copytree(folder / "seed" / "checkpoint", dump / "checkpoint")
+    output = train(
+        folder,
+        processes,
+        [f"--job.dump_folder={dump}", f"--training.local_batch_size={rows}", *arguments],
+    )
+    assert "Loading the checkpoint from" in output
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", output)
+    found = dict(re.findall(r"step:\s+(\d+)\s+loss:\s+([\d.]+)", plain))
+    return [float(found[str(step)]) for step in range(1, 5)]
+
+
+@needs_two_devices
+def test_every_way_to_train_has_the_losses_of_the_others(tmp_path: Path) -> None:
+    prepare(tmp_path)
+    seed = ["--checkpoint.create_seed_checkpoint", "--parallelism.data_parallel_shard_degree=1"]
+    train(tmp_path, 1, [f"--job.dump_folder={tmp_path / 'seed'}", *seed])
+    found = {way: losses(tmp_path, way) for way in WAYS}
+    assert found["one"][-1] < found["one"][0]
+    # The same rows; what is sharded is calculated in bfloat16, and in another order.
+    assert found["tensor parallel"] == pytest.approx(found["one"], rel=1e-3)
+    assert found["sharded"] == pytest.approx(found["replicated"], rel=1e-3)
