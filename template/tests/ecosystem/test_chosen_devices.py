@@ -8,11 +8,19 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE
+from ecosystem.tiny import tokenizer
 from support import run_python
 
-WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "good"]
+SPECIAL = {
+    "pad_token": "[PAD]",
+    "unk_token": "[UNK]",
+    "cls_token": "[CLS]",
+    "sep_token": "[SEP]",
+    "eos_token": "[SEP]",
+}
+WORDS = ["[MASK]", "a", "b", "good"]
 SIZES: dict[str, Any] = {
-    "vocab_size": len(WORDS),
+    "vocab_size": 8,
     "hidden_size": 16,
     "num_hidden_layers": 1,
     "num_attention_heads": 2,
@@ -22,20 +30,7 @@ SIZES: dict[str, Any] = {
 
 def words(path: Path) -> None:
     """Write a tokenizer that knows some words."""
-    from tokenizers import Tokenizer, models, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast
-
-    tokenizer = Tokenizer(models.WordLevel({word: i for i, word in enumerate(WORDS)}, "[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        pad_token="[PAD]",
-        unk_token="[UNK]",
-        cls_token="[CLS]",
-        sep_token="[SEP]",
-        eos_token="[SEP]",
-        model_max_length=32,
-    ).save_pretrained(path)
+    tokenizer(WORDS, **SPECIAL).save_pretrained(path)
 
 
 @pytest.mark.ecosystem("transformers")

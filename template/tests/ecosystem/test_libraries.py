@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE
+from ecosystem.tiny import llama
 from support import assert_same
 
 
@@ -28,23 +29,6 @@ def compare_step(
         else:
             assert mine.grad is not None
             assert_same(mine.grad, theirs.grad, rtol=1e-2, atol=1e-3)
-
-
-def llama() -> Any:
-    import transformers
-
-    config = transformers.LlamaConfig(
-        vocab_size=64,
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        bos_token_id=0,
-        eos_token_id=0,
-        pad_token_id=0,
-    )
-    return transformers.LlamaForCausalLM(config)
 
 
 @pytest.mark.ecosystem("transformers")

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE, PACKAGE
+from ecosystem.tiny import llama
 from support import natively, needs
 
 pytestmark = needs(torch.float32, torch.float16, torch.bfloat16, torch.int8, torch.uint8)
@@ -113,27 +114,14 @@ def test_optimizers_of_bitsandbytes(
 IDS = torch.arange(1, 17)[None]
 
 
-def llama() -> Any:
-    import transformers
-
-    torch.manual_seed(0)
-    config = transformers.LlamaConfig(
-        vocab_size=128,
-        hidden_size=128,
-        intermediate_size=256,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        bos_token_id=0,
-        eos_token_id=0,
-        pad_token_id=0,
-    )
-    return transformers.LlamaForCausalLM(config).to(torch.bfloat16).eval()
+def bfloat16_llama() -> Any:
+    large = llama(vocab_size=128, hidden_size=128, intermediate_size=256)
+    return large.to(torch.bfloat16).eval()
 
 
 def kept(path: Path) -> torch.Tensor:
     """Write a model and return what it gives in float32."""
-    plain = llama()
+    plain = bfloat16_llama()
     plain.save_pretrained(path)
     with torch.no_grad():
         logits: torch.Tensor = plain.float()(IDS).logits
@@ -204,7 +192,7 @@ def compressed(path: Path, scheme: str) -> torch.Tensor:
     from compressed_tensors.quantization.utils import calculate_qparams
 
     wanted = kept(path / "plain")
-    model = llama()
+    model = bfloat16_llama()
     config = quantization.QuantizationConfig(
         config_groups={"group_0": quantization.preset_name_to_scheme(scheme, ["Linear"])},
         ignore=["lm_head"],

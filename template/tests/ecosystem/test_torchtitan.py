@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 import torch
 from ecosystem.processes import has_collectives, launch
+from ecosystem.tiny import tokenizer
 from support import needs, needs_two_devices
 
 pytestmark = [
-    pytest.mark.ecosystem("tokenizers", "torchtitan.train"),
+    pytest.mark.ecosystem("transformers", "torchtitan.train"),
     has_collectives,
     needs(torch.float32, torch.bfloat16),
 ]
@@ -37,21 +38,10 @@ WAYS = {
 
 def prepare(folder: Path) -> None:
     """Write a tokenizer of numbers and a text of them, where torchtitan's own tests have theirs."""
-    from tokenizers import Tokenizer, models, pre_tokenizers
-
     assets = folder / "tests" / "assets"
-    for name in ("tokenizer", "c4_test"):
-        (assets / name).mkdir(parents=True)
-    special = ["<unk>", "<|begin_of_text|>", "<|end_of_text|>"]
-    words = [*special, *(f"w{i}" for i in range(WORDS))]
-    tokenizer = Tokenizer(
-        models.WordLevel({word: i for i, word in enumerate(words)}, unk_token=special[0])
-    )
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    tokenizer.save(str(assets / "tokenizer" / "tokenizer.json"))
-    (assets / "tokenizer" / "tokenizer_config.json").write_text(
-        json.dumps({"bos_token": special[1], "eos_token": special[2]})
-    )
+    special = {"unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>"}
+    tokenizer((f"w{i}" for i in range(WORDS)), **special).save_pretrained(assets / "tokenizer")
+    (assets / "c4_test").mkdir()
     rows = [" ".join(f"w{i * j % WORDS}" for j in range(40)) for i in range(1, 200)]
     (assets / "c4_test" / "data.json").write_text("\n".join(json.dumps({"text": r}) for r in rows))
 

@@ -7,41 +7,20 @@ import tempfile
 from typing import Any
 
 import torch
+from ecosystem import tiny
 from ecosystem.trainings import save
 
 STEPS, WORDS = 4, 32
 
 
 def tokenizer() -> Any:
-    """Return one that knows the words w0, w1 and so on: nothing is downloaded."""
-    from tokenizers import Tokenizer, models, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast
-
+    """Return one that knows the words w0, w1 and so on."""
     special = {"pad_token": "<pad>", "bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
-    words = [*special.values(), *(f"w{index}" for index in range(WORDS - len(special)))]
-    numbered = {word: index for index, word in enumerate(words)}
-    made = Tokenizer(models.WordLevel(numbered, unk_token="<unk>"))
-    made.pre_tokenizer = pre_tokenizers.Whitespace()
-    return PreTrainedTokenizerFast(tokenizer_object=made, **special)
+    return tiny.tokenizer((f"w{index}" for index in range(WORDS - len(special))), **special)
 
 
 def model() -> Any:
-    from transformers import LlamaConfig, LlamaForCausalLM
-
-    torch.manual_seed(0)
-    config = LlamaConfig(
-        vocab_size=WORDS,
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=64,
-        pad_token_id=0,
-        bos_token_id=1,
-        eos_token_id=2,
-    )
-    return LlamaForCausalLM(config)
+    return tiny.llama(vocab_size=WORDS, max_position_embeddings=64, bos_token_id=1, eos_token_id=2)
 
 
 def options(folder: str) -> dict[str, Any]:
