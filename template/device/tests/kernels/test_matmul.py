@@ -29,6 +29,11 @@ def shared(shape: tuple[int, ...]) -> layouts.Placement:
     return layouts.Placement.of(shape, (0, shape[2], 1))
 
 
+def one_row(shape: tuple[int, ...]) -> layouts.Placement:
+    """One row of each matrix, repeated."""
+    return layouts.Placement.of(shape, (shape[2], 0, 1))
+
+
 PLACES = [layouts.contiguous, rows_first, padded, layouts.stepped, shared]
 OUT_PLACES = [layouts.contiguous, rows_first, padded, layouts.stepped]
 # Batch, rows, inner size, columns.
@@ -75,6 +80,17 @@ def test_matmul_of_any_layout(
     out_place: layouts.Placer,
 ) -> None:
     check(device, dtype, (3, 6, 5, 4), (a_place, b_place, out_place))
+
+
+@pytest.mark.parametrize("place", [layouts.one_element, layouts.expanded_columns, one_row])
+@pytest.mark.parametrize("is_second", [False, True])
+@pytest.mark.parametrize("dtype", ["int32", "bfloat16", "float32"])
+def test_matmul_of_numbers_that_repeat(
+    device: Device, dtype: str, is_second: bool, place: layouts.Placer
+) -> None:
+    """As the gradient of a sum does, which is one number for all."""
+    places = (layouts.contiguous, place) if is_second else (place, layouts.contiguous)
+    check(device, dtype, (2, 6, 5, 4), (*places, layouts.contiguous))
 
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
