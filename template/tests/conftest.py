@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 from collections.abc import Generator, Iterator
 
 import pytest
@@ -30,24 +31,32 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         leave_out(config, items, "full")
 
 
+RUNS_NOWHERE = re.compile(r"is not supported by the device: |\"\w+\" not implemented for '")
+"""An operator that the device declines, and that the CPU lacks, for this type or at all."""
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-    """Skip a test of what only kernels of the device promise, such as the order of equal elements,
-    if it fails after the CPU did a part of the work, and that is allowed.
+    """Skip what fails for want of a kernel, where the CPU may do the work: an operator that runs
+    on neither, and a test of what only kernels of the device promise (``native``), such as the
+    order of equal elements, after the CPU did a part of its work.
     """
-    marker = pyfuncitem.get_closest_marker("native")
-    if marker is None or not may_fall_back():
+    if not may_fall_back():
         return (yield)
+    marker = pyfuncitem.get_closest_marker("native")
     fallbacks: dict[str, object] = {}
     # The test may reset the figures, and what earlier tests have counted would hide its own then.
     backend.reset_fallback_stats()
     try:
         with backend.count_fallbacks() as fallbacks:
             # What processes that the test starts do is not seen: `like` does it here.
-            marker.kwargs.get("like", lambda: None)()
+            if marker is not None:
+                marker.kwargs.get("like", lambda: None)()
             return (yield)
-    except (Exception, pytest.fail.Exception):
-        if not fallbacks:
+    except (Exception, pytest.fail.Exception) as error:
+        if isinstance(error, NotImplementedError) and RUNS_NOWHERE.search(str(error)):
+            pytest.skip(f"there is no kernel for it: {error}")
+        if marker is None or not fallbacks:
             raise
         pytest.skip(f"the CPU, which worked here, does not promise it: {', '.join(fallbacks)}")
 

@@ -25,19 +25,33 @@ WAITS = {
 QUICK = ("item", "event", "device", "full queue")
 """One of each place in which the host waits."""
 
-# The queue holds work for a minute, of which a signal, not a clock, is to make an end: had the wait
-# heard it only when the queue is empty, the stream would be idle.
+# The queue holds much work, of which a signal, not a clock, is to make an end: had the wait heard it
+# only when the queue is empty, the stream would be idle. What is much depends on the device.
 CODE = """
-import os, signal, sys, threading, torch
+import os, signal, sys, threading, time, torch
 backend = torch.DEVICE
-SIZE = 2048
+
+def seconds(size):
+    x = torch.eye(size, device="DEVICE")
+    backend.synchronize()
+    begin = time.perf_counter()
+    x @ x
+    backend.synchronize()
+    return time.perf_counter() - begin
+
+SIZE = 256
+while SIZE < 2048 and seconds(SIZE) < 0.1:
+    SIZE *= 2
 x = torch.ones(SIZE, SIZE, device="DEVICE")
 free = torch.ones(1 << 20, device="DEVICE")
 small = torch.ones(1, device="DEVICE")
 weight = torch.eye(SIZE, device="DEVICE")
 backend.synchronize()
+begin = time.perf_counter()
 for _ in range(200):
     x = x @ weight
+    if time.perf_counter() - begin > 2:
+        break  # a queue that is full
 event = backend.Event()
 event.record()
 del free

@@ -184,6 +184,20 @@ def test_a_large_mean_does_not_spoil_the_variance(device: Device, dtype: str) ->
     device.assert_within(case, out.read(), (values - 502) / 2, 1e-3)
 
 
+@pytest.mark.parametrize("number", [0.1, 1234.567, -7.7])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_equal_numbers_become_the_bias(device: Device, dtype: str, number: float) -> None:
+    """Where they vary by nothing, an error of their mean is multiplied by 1 / sqrt(eps)."""
+    case = Case("normalize", "layer", dtype, "contiguous")
+    source = device.array(dtype, (2, 250, 1), values=np.full((2, 250, 1), number))
+    bias = device.array(dtype, (250,), values=np.full(250, 0.25))
+    out = device.array(dtype, (2, 250, 1))
+    mean, rstd = (device.array("float32", (2,)) for _ in range(2))
+    arrays = (out, mean, rstd, source, None, bias)
+    device.run(case, [out, mean, rstd], device.api.NormOp.layer, *arrays, EPS)
+    device.assert_within(case, out.read(), np.full((2, 250, 1), 0.25), 1e-5)
+
+
 @dataclass
 class Backward:
     """One launch of normalize_backward and what it should give."""

@@ -14,7 +14,9 @@ def program(request: pytest.FixtureRequest, build: Callable[..., Path]) -> Path:
     return build("command_lists", request.param)
 
 
-@pytest.mark.parametrize("check", ["submitting", "room", "waiting", "events", "threads"])
+@pytest.mark.parametrize(
+    "check", ["submitting", "room", "interrupted", "waiting", "events", "threads"]
+)
 def test_lists_are_submitted_in_time_and_in_order(
     program: Path, passes: Callable[[Path, str], None], check: str
 ) -> None:
