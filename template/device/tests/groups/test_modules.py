@@ -1,0 +1,454 @@
+"""Modules: code that comes at run time, and what its functions compute."""
+
+from __future__ import annotations
+
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from groups.kernel_code import BROKEN, kernels
+
+GROUP = "modules"
+COUNT = 1000
+VALUES = np.arange(COUNT, dtype=np.float32)
+ONE = (1, 1, 1)
+
+
+@pytest.fixture
+def load(api: ModuleType) -> Iterator[Callable[..., Any]]:
+    """Loads the kernels of kernel_code.py; unloads what the test has not."""
+    modules = []
+
+    def make(device: int = 0) -> Any:
+        modules.append(api.load_module(device, kernels(api, device), ""))
+        return modules[-1]
+
+    make.modules = modules  # type: ignore[attr-defined]
+    yield make
+    for module in modules:
+        api.unload_module(module)
+
+
+class Scaling:
+    """Two arrays, one of which becomes a multiple of the other."""
+
+    def __init__(self, api: ModuleType, module: Any, make_buffer: Any, device: int = 0) -> None:
+        self._api = api
+        self.function = api.find_function(module, "scale")
+        self.out, self.source = make_buffer(4 * COUNT, device), make_buffer(4 * COUNT, device)
+        self.source.write(VALUES.view(np.uint8))
+        self.out.write(np.zeros(4 * COUNT, np.uint8))
+        self.device = device
+
+    def arguments(self, factor: float, count: int = COUNT) -> list[Any]:
+        kind = self._api.ArgumentKind
+        return [
+            (kind.WRITTEN, self.out.address, self.out.bytes),
+            (kind.READ, self.source.address, self.source.bytes),
+            struct.pack("f", factor),
+            struct.pack("i", count),
+        ]
+
+    def launch(self, stream: Any, factor: float, count: int = COUNT) -> None:
+        self._api.launch_function(
+            stream, self.function, (16, 1, 1), (64, 1, 1), 0, self.arguments(factor, count)
+        )
+
+    def read(self) -> Any:
+        return np.frombuffer(self.out.read(), np.float32)
+
+
+@pytest.fixture
+def scaling(api: ModuleType, load: Callable[..., Any], make_buffer: Callable[..., Any]) -> Scaling:
+    """On device 0."""
+    return Scaling(api, load(), make_buffer)
+
+
+def test_the_format_is_one_word(api: ModuleType) -> None:
+    for device in range(api.device_count()):
+        code_format = api.code_format(device)
+        assert code_format
+        assert " " not in code_format
+
+
+def test_a_function_computes(api: ModuleType, stream: Any, scaling: Scaling) -> None:
+    scaling.launch(stream, 2.5)
+    api.synchronize(stream)
+    assert (scaling.read() == VALUES * np.float32(2.5)).all()
+    scaling.launch(stream, -1, 10)
+    api.synchronize(stream)
+    assert (scaling.read()[:10] == -VALUES[:10]).all()
+    assert (scaling.read()[10:] == VALUES[10:] * np.float32(2.5)).all()
+    assert scaling.out.guards_intact()
+    assert scaling.source.guards_intact()
+
+
+def test_a_function_has_the_name_that_it_was_found_by(
+    api: ModuleType, load: Callable[..., Any]
+) -> None:
+    module = load()
+    functions = {name: api.find_function(module, name) for name in ("scale", "places", "scale")}
+    assert {api.function_name(function) for function in functions.values()} == {"scale", "places"}
+
+
+def test_groups_and_work_items_have_three_dimensions(
+    api: ModuleType, stream: Any, load: Callable[..., Any], make_buffer: Callable[..., Any]
+) -> None:
+    places = api.find_function(load(), "places")
+    grid, group = (2, 3, 4), (5, 2, 3)
+    groups, items = 24, 30
+    buffer = make_buffer(4 * groups * items)
+    buffer.write(np.zeros(buffer.bytes, np.uint8))
+    arguments = [(api.ArgumentKind.WRITTEN, buffer.address, buffer.bytes)]
+    api.launch_function(stream, places, grid, group, 0, arguments)
+    api.synchronize(stream)
+    expected = 1000 * np.arange(groups)[:, None] + np.arange(items)
+    assert (np.frombuffer(buffer.read(), np.int32) == expected.ravel()).all()
+    assert buffer.guards_intact()
+
+
+def test_a_group_has_shared_memory(
+    api: ModuleType, stream: Any, load: Callable[..., Any], make_buffer: Callable[..., Any]
+) -> None:
+    reverse = api.find_function(load(), "reverse")
+    values = np.arange(256, dtype=np.int32)
+    out, source = make_buffer(values.nbytes), make_buffer(values.nbytes)
+    source.write(values.view(np.uint8))
+    arguments = [
+        (api.ArgumentKind.WRITTEN, out.address, out.bytes),
+        (api.ArgumentKind.READ, source.address, source.bytes),
+    ]
+    api.launch_function(stream, reverse, (8, 1, 1), (32, 1, 1), 128, arguments)
+    api.synchronize(stream)
+    expected = values.reshape(8, 32)[:, ::-1].ravel()
+    assert (np.frombuffer(out.read(), np.int32) == expected).all()
+
+
+def test_launches_are_in_the_order_of_their_stream(
+    api: ModuleType, scaling: Scaling, make_gate: Callable[[], Any], stream: Any
+) -> None:
+    gate = make_gate()
+    gate.hold(stream)
+    for factor in range(1, 6):
+        scaling.launch(stream, factor)
+    api.copy_bytes(stream, (scaling.source.address, 0), (scaling.out.address, 0), 4 * COUNT)
+    scaling.launch(stream, 2)
+    assert not api.is_idle(stream)
+    assert (np.frombuffer(scaling.source.read(), np.float32) == VALUES).all()
+    gate.open()
+    api.synchronize(stream)
+    assert (scaling.read() == VALUES * 10).all()
+
+
+def test_a_scalar_is_read_during_the_call(
+    api: ModuleType, scaling: Scaling, make_gate: Callable[[], Any], stream: Any
+) -> None:
+    gate = make_gate()
+    gate.hold(stream)
+    scaling.launch(stream, 3)
+    # Where the first one's scalars were there may be others now.
+    scaling.launch(stream, 4, 1)
+    gate.open()
+    api.synchronize(stream)
+    assert (scaling.read()[1:] == VALUES[1:] * 3).all()
+
+
+def test_each_device_has_modules_of_its_own(
+    api: ModuleType,
+    second_device: int,
+    load: Callable[..., Any],
+    make_buffer: Callable[..., Any],
+    make_stream: Callable[..., Any],
+) -> None:
+    both = [Scaling(api, load(device), make_buffer, device) for device in (0, second_device)]
+    streams = [make_stream(scaling.device) for scaling in both]
+    for number, (scaling, stream) in enumerate(zip(both, streams, strict=True)):
+        scaling.launch(stream, number + 2)
+    for number, (scaling, stream) in enumerate(zip(both, streams, strict=True)):
+        api.synchronize(stream)
+        assert (scaling.read() == VALUES * (number + 2)).all()
+
+
+def test_two_modules_of_one_code_are_two(
+    api: ModuleType, stream: Any, load: Callable[..., Any], make_buffer: Callable[..., Any]
+) -> None:
+    first, second = load(), load()
+    scaling = Scaling(api, second, make_buffer)
+    api.unload_module(first)
+    load.modules.remove(first)  # type: ignore[attr-defined]
+    scaling.launch(stream, 7)
+    api.synchronize(stream)
+    assert (scaling.read() == VALUES * 7).all()
+
+
+def test_a_module_may_go_while_its_work_is_pending(
+    api: ModuleType, make_gate: Callable[[], Any], stream: Any, make_buffer: Callable[..., Any]
+) -> None:
+    module = api.load_module(0, kernels(api), "")
+    scaling = Scaling(api, module, make_buffer)
+    gate = make_gate()
+    gate.hold(stream)
+    scaling.launch(stream, 3)
+    api.unload_module(module)
+    gate.open()
+    api.synchronize(stream)
+    assert (scaling.read() == VALUES * 3).all()
+
+
+def test_several_threads_load_launch_and_unload(
+    api: ModuleType, make_stream: Callable[..., Any], make_buffer: Callable[..., Any]
+) -> None:
+    common = api.load_module(0, kernels(api), "")
+    work = [(Scaling(api, common, make_buffer), make_stream()) for _ in range(4)]
+    problems: list[BaseException] = []
+
+    def run(number: int) -> None:
+        try:
+            scaling, stream = work[number]
+            for round in range(20):
+                scaling.function = api.find_function(common, "scale")
+                scaling.launch(stream, number + round)
+                own = api.load_module(0, kernels(api), "")
+                scaling.function = api.find_function(own, "scale")
+                scaling.launch(stream, number + round + 1, COUNT // 2)
+                api.unload_module(own)
+                api.synchronize(stream)
+                expected = VALUES * (number + round)
+                expected[: COUNT // 2] += VALUES[: COUNT // 2]
+                assert (scaling.read() == expected).all()
+        except BaseException as error:
+            problems.append(error)
+
+    threads = [threading.Thread(target=run, args=[number]) for number in range(len(work))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    api.unload_module(common)
+    assert not problems
+
+
+# --- Mistakes ---
+
+
+def refused(api: ModuleType, call: Callable[[], object], says: str) -> None:
+    with pytest.raises(api.DeviceError, match=says) as caught:
+        call()
+    assert caught.value.code is api.ErrorCode.INVALID_ARGUMENT
+
+
+def test_code_that_the_device_cannot_take_is_refused(api: ModuleType) -> None:
+    broken = BROKEN.get(api.code_format(0), b"\x00no code")
+    # With what the compiler has said of it.
+    said = {"opencl-c": "missing", "elf-host": "cannot be loaded"}.get(api.code_format(0), "")
+    refused(api, lambda: api.load_module(0, broken, ""), said)
+
+
+def test_options_that_the_compiler_does_not_know_are_refused(api: ModuleType) -> None:
+    refused(api, lambda: api.load_module(0, kernels(api), "--no-such-option"), "no-such-option")
+
+
+def test_a_function_that_is_not_there_is_named(api: ModuleType, load: Callable[..., Any]) -> None:
+    module = load()
+    refused(api, lambda: api.find_function(module, "shrink"), "has no function shrink")
+    assert api.function_name(api.find_function(module, "scale")) == "scale"
+
+
+def test_wrong_arguments_are_refused_and_nothing_runs(
+    api: ModuleType, stream: Any, scaling: Scaling
+) -> None:
+    def launch(arguments: list[Any], group: tuple[int, int, int] = (64, 1, 1)) -> None:
+        api.launch_function(stream, scaling.function, (16, 1, 1), group, 0, arguments)
+
+    good = scaling.arguments(2)
+    refused(api, lambda: launch(good[:3]), "scale takes 4 arguments, and got 3")
+    refused(api, lambda: launch([*good, good[3]]), "scale takes 4 arguments, and got 5")
+    refused(api, lambda: launch([*good[:3], struct.pack("q", 5)]), "argument 4 of scale")
+    refused(api, lambda: launch([*good[:2], good[0], good[3]]), "argument 3 of scale")
+    refused(api, lambda: launch(good, (1 << 20, 1, 1)), "work items")
+    api.synchronize(stream)
+    assert (scaling.read() == 0).all()
+    launch(good)
+    api.synchronize(stream)
+    assert (scaling.read() == VALUES * 2).all()
+
+
+def test_what_a_kernel_throws_is_a_failure_of_its_stream(
+    api: ModuleType, stream: Any, load: Callable[..., Any]
+) -> None:
+    if api.code_format(0) != "elf-host":
+        pytest.skip("kernels of this device throw nothing")
+    api.launch_function(stream, api.find_function(load(), "fails"), ONE, ONE, 0, [])
+    with pytest.raises(api.DeviceError, match="out of luck") as caught:
+        api.synchronize(stream)
+    assert caught.value.operation == "fails"
+
+
+# --- Graphs, records and layers ---
+
+
+def test_a_graph_has_launches_with_their_arguments_and_keeps_their_module(
+    api: ModuleType, stream: Any, make_buffer: Callable[..., Any]
+) -> None:
+    if ("graphs", "begin_capture", True) not in api.functions():
+        pytest.skip("the device has no graphs")
+    module = api.load_module(0, kernels(api), "")
+    scaling = Scaling(api, module, make_buffer)
+    api.begin_capture(stream)
+    scaling.launch(stream, 2)
+    api.copy_bytes(stream, (scaling.source.address, 0), (scaling.out.address, 0), 4 * COUNT)
+    scaling.launch(stream, 3, COUNT // 2)
+    graph = api.end_capture(stream)
+    assert (scaling.read() == 0).all()
+    api.unload_module(module)
+    for factor in (2, 4):
+        api.launch_graph(graph, stream)
+        api.synchronize(stream)
+        assert (np.frombuffer(scaling.source.read(), np.float32) == VALUES * factor).all()
+        assert (scaling.read()[: COUNT // 2] == VALUES[: COUNT // 2] * factor * 3).all()
+        assert (scaling.read()[COUNT // 2 :] == VALUES[COUNT // 2 :] * factor).all()
+    api.destroy_graph(graph)
+
+
+def test_a_launch_has_a_record_with_the_functions_name(
+    api: ModuleType, stream: Any, make_buffer: Callable[..., Any]
+) -> None:
+    if ("profiling", "start_profiling", True) not in api.functions():
+        pytest.skip("the device keeps no records")
+    module = api.load_module(0, kernels(api), "")
+    scaling = Scaling(api, module, make_buffer)
+    while api.take_activities(100):
+        pass
+    api.start_profiling()
+    api.correlate(77)
+    scaling.launch(stream, 2)
+    api.correlate(0)
+    api.stop_profiling()
+    api.synchronize(stream)
+    # Read when the module is gone.
+    api.unload_module(module)
+    (record,) = (some for some in api.take_activities(100) if some.stream == stream)
+    assert record.kind is api.ActivityKind.KERNEL
+    assert record.name == "scale"
+    assert record.correlation == 77
+
+
+def test_a_launch_fails_on_request(
+    api: ModuleType, faults: ModuleType, stream: Any, scaling: Scaling
+) -> None:
+    faults.inject("launch", later=True)
+    scaling.launch(stream, 2)
+    with pytest.raises(api.DeviceError, match="injected failure") as caught:
+        api.synchronize(stream)
+    assert caught.value.operation == "scale"
+    api.acknowledge_stream(stream)
+    scaling.launch(stream, 2)
+    api.synchronize(stream)
+    assert (scaling.read() == VALUES * 2).all()
+    faults.inject("launch")
+    with pytest.raises(api.DeviceError, match="injected failure"):
+        scaling.launch(stream, 3)
+
+
+@pytest.fixture
+def layered(api: ModuleType, restored_layers: None) -> Callable[[str], None]:
+    """Puts one layer over the device."""
+    return lambda layer: api.set_layers([layer])
+
+
+def test_promises_are_checked(
+    api: ModuleType,
+    validated: None,
+    second_device: int,
+    stream: Any,
+    make_stream: Callable[..., Any],
+    make_buffer: Callable[..., Any],
+) -> None:
+    module = api.load_module(0, kernels(api), "")
+    scaling = Scaling(api, module, make_buffer)
+    good = scaling.arguments(2)
+
+    def launch(arguments: list[Any], grid: tuple[int, int, int] = ONE, on: Any = stream) -> None:
+        api.launch_function(on, scaling.function, grid, ONE, 0, arguments)
+
+    elsewhere = make_stream(second_device)
+    refused(api, lambda: launch(good, on=elsewhere), "the function is of device 0, the stream of")
+    refused(api, lambda: launch(good, (4, 0, 1)), "a number of groups or work items is 0")
+    kind, address, size = good[0]
+    refused(api, lambda: launch([(kind, address, 1 << 40), *good[1:]]), "argument 1 0x.* reaches")
+    refused(api, lambda: launch([(kind, 4096, 4), *good[1:]]), "argument 1 0x1000 is not in memory")
+    refused(api, lambda: launch([*good[:3], b""]), "argument 4 is a scalar without bytes")
+    refused(api, lambda: api.load_module(0, b"", ""), "there is no code")
+    launch(good)
+    api.unload_module(module)
+    refused(api, lambda: launch(good), "function 0x.* was destroyed")
+    refused(api, lambda: api.find_function(module, "scale"), "module 0x.* was destroyed")
+
+
+def test_unordered_uses_of_memory_are_reported(
+    api: ModuleType, layered: Callable[[str], None], load: Any, make_stream: Any, make_buffer: Any
+) -> None:
+    layered("streams")
+    first, second, third = (make_stream() for _ in range(3))
+    module = load()
+    scaling, reader = Scaling(api, module, make_buffer), Scaling(api, module, make_buffer)
+    scaling.launch(first, 2)
+    reader.source, own = scaling.source, reader.source
+    reader.launch(second, 2)  # both read
+    reader.source = scaling.out
+    with pytest.raises(api.DeviceError, match="(?s)scale.*nothing orders the two"):
+        reader.launch(third, 2)
+    reader.source = own
+    api.synchronize_device(0)
+
+
+def test_addresses_that_devices_share_are_translated(
+    api: ModuleType, second_device: int, run_child: Callable[..., Any]
+) -> None:
+    code = f"""
+        import struct, sys
+        sys.path.insert(0, {str(__file__).rsplit("/", 2)[0]!r})
+        import _device as api
+        from groups.kernel_code import kernels
+        for device in (0, {second_device}):
+            buffer = api.Buffer(device, 4)
+            function = api.find_function(api.load_module(device, kernels(api, device), ""), "places")
+            arguments = [(api.ArgumentKind.WRITTEN, buffer.address, 4)]
+            stream = api.default_stream(device)
+            api.launch_function(stream, function, (1, 1, 1), (1, 1, 1), 0, arguments)
+            api.synchronize_device(device)
+            assert buffer.read() == bytes(4)
+            assert buffer.guards_intact()
+        print("translated")
+    """
+    lines = "\n".join(line[8:] for line in code.splitlines())
+    layers = {f"{api.ENV_PREFIX}_DEVICE_LAYERS": "validate,same_addresses,trace"}
+    done = run_child(lines, **layers)
+    assert done.stdout == "translated\n", done.stderr
+
+
+def test_a_trace_of_launches_names_the_function(
+    api: ModuleType, run_child: Callable[..., Any]
+) -> None:
+    code = f"""
+        import sys
+        sys.path.insert(0, {str(__file__).rsplit("/", 2)[0]!r})
+        import _device as api
+        from groups.kernel_code import kernels
+        buffer = api.Buffer(0, 4)
+        function = api.find_function(api.load_module(0, kernels(api), ""), "places")
+        arguments = [(api.ArgumentKind.WRITTEN, buffer.address, 4)]
+        api.launch_function(api.default_stream(0), function, (1, 1, 1), (1, 1, 1), 0, arguments)
+        api.synchronize_device(0)
+    """
+    lines = "\n".join(line[8:] for line in code.splitlines())
+    done = run_child(lines, **{f"{api.ENV_PREFIX}_TRACE": "launches"})
+    assert done.returncode == 0, done.stderr
+    (line,) = done.stderr.splitlines()
+    assert " launch] launch_function(stream 0x" in line
+    assert "places" in line
+    assert "default stream" in line
