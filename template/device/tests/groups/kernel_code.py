@@ -9,13 +9,19 @@ from __future__ import annotations
 import functools
 import os
 import shutil
+import struct
 import subprocess
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
+import numpy as np
 import pytest
+
+COUNT = 1000
+VALUES = np.arange(COUNT, dtype=np.float32)
 
 # scale(out, in, float factor, int n):  out[i] = in[i] * factor for work items i < n
 # places(out):                          out[i] = 1000 * number of the group + number within it, in three dimensions
@@ -109,3 +115,39 @@ def kernels(api: ModuleType, device: int = 0) -> bytes:
     if code_format not in KERNELS:
         pytest.skip(f"{Path(__file__).name} has no kernels in {code_format}")
     return KERNELS[code_format]()
+
+
+class Scaling:
+    """Two arrays, one of which becomes a multiple of the other."""
+
+    def __init__(self, api: ModuleType, module: Any, make_buffer: Any, device: int = 0) -> None:
+        self._api = api
+        self.function = api.find_function(module, "scale")
+        self.out, self.source = make_buffer(4 * COUNT, device), make_buffer(4 * COUNT, device)
+        self.source.write(VALUES.view(np.uint8))
+        self.out.write(np.zeros(4 * COUNT, np.uint8))
+        self.device = device
+
+    def arguments(self, factor: float, count: int = COUNT) -> list[Any]:
+        kind = self._api.ArgumentKind
+        return [
+            (kind.WRITTEN, self.out.address, self.out.bytes),
+            (kind.READ, self.source.address, self.source.bytes),
+            struct.pack("f", factor),
+            struct.pack("i", count),
+        ]
+
+    def launch(self, stream: Any, factor: float, count: int = COUNT) -> None:
+        self._api.launch_function(
+            stream, self.function, (16, 1, 1), (64, 1, 1), 0, self.arguments(factor, count)
+        )
+
+    def read(self) -> Any:
+        return np.frombuffer(self.out.read(), np.float32)
+
+
+def refused(api: ModuleType, call: Callable[[], object], says: str) -> None:
+    """The call is a mistake of the caller's, and the device says so."""
+    with pytest.raises(api.DeviceError, match=says) as caught:
+        call()
+    assert caught.value.code is api.ErrorCode.INVALID_ARGUMENT

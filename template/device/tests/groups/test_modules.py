@@ -4,68 +4,16 @@ from __future__ import annotations
 
 import struct
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
-from groups.kernel_code import BROKEN, kernels
+from groups.kernel_code import BROKEN, COUNT, VALUES, Scaling, kernels, refused
 
 GROUP = "modules"
-COUNT = 1000
-VALUES = np.arange(COUNT, dtype=np.float32)
 ONE = (1, 1, 1)
-
-
-@pytest.fixture
-def load(api: ModuleType) -> Iterator[Callable[..., Any]]:
-    """Loads the kernels of kernel_code.py; unloads what the test has not."""
-    modules = []
-
-    def make(device: int = 0) -> Any:
-        modules.append(api.load_module(device, kernels(api, device), ""))
-        return modules[-1]
-
-    make.modules = modules  # type: ignore[attr-defined]
-    yield make
-    for module in modules:
-        api.unload_module(module)
-
-
-class Scaling:
-    """Two arrays, one of which becomes a multiple of the other."""
-
-    def __init__(self, api: ModuleType, module: Any, make_buffer: Any, device: int = 0) -> None:
-        self._api = api
-        self.function = api.find_function(module, "scale")
-        self.out, self.source = make_buffer(4 * COUNT, device), make_buffer(4 * COUNT, device)
-        self.source.write(VALUES.view(np.uint8))
-        self.out.write(np.zeros(4 * COUNT, np.uint8))
-        self.device = device
-
-    def arguments(self, factor: float, count: int = COUNT) -> list[Any]:
-        kind = self._api.ArgumentKind
-        return [
-            (kind.WRITTEN, self.out.address, self.out.bytes),
-            (kind.READ, self.source.address, self.source.bytes),
-            struct.pack("f", factor),
-            struct.pack("i", count),
-        ]
-
-    def launch(self, stream: Any, factor: float, count: int = COUNT) -> None:
-        self._api.launch_function(
-            stream, self.function, (16, 1, 1), (64, 1, 1), 0, self.arguments(factor, count)
-        )
-
-    def read(self) -> Any:
-        return np.frombuffer(self.out.read(), np.float32)
-
-
-@pytest.fixture
-def scaling(api: ModuleType, load: Callable[..., Any], make_buffer: Callable[..., Any]) -> Scaling:
-    """On device 0."""
-    return Scaling(api, load(), make_buffer)
 
 
 def test_the_format_is_one_word(api: ModuleType) -> None:
@@ -235,12 +183,6 @@ def test_several_threads_load_launch_and_unload(
 # --- Mistakes ---
 
 
-def refused(api: ModuleType, call: Callable[[], object], says: str) -> None:
-    with pytest.raises(api.DeviceError, match=says) as caught:
-        call()
-    assert caught.value.code is api.ErrorCode.INVALID_ARGUMENT
-
-
 def test_code_that_the_device_cannot_take_is_refused(api: ModuleType) -> None:
     broken = BROKEN.get(api.code_format(0), b"\x00no code")
     # With what the compiler has said of it.
@@ -286,169 +228,3 @@ def test_what_a_kernel_throws_is_a_failure_of_its_stream(
     with pytest.raises(api.DeviceError, match="out of luck") as caught:
         api.synchronize(stream)
     assert caught.value.operation == "fails"
-
-
-# --- Graphs, records and layers ---
-
-
-def test_a_graph_has_launches_with_their_arguments_and_keeps_their_module(
-    api: ModuleType, stream: Any, make_buffer: Callable[..., Any]
-) -> None:
-    if ("graphs", "begin_capture", True) not in api.functions():
-        pytest.skip("the device has no graphs")
-    module = api.load_module(0, kernels(api), "")
-    scaling = Scaling(api, module, make_buffer)
-    api.begin_capture(stream)
-    scaling.launch(stream, 2)
-    api.copy_bytes(stream, (scaling.source.address, 0), (scaling.out.address, 0), 4 * COUNT)
-    scaling.launch(stream, 3, COUNT // 2)
-    graph = api.end_capture(stream)
-    assert (scaling.read() == 0).all()
-    api.unload_module(module)
-    for factor in (2, 4):
-        api.launch_graph(graph, stream)
-        api.synchronize(stream)
-        assert (np.frombuffer(scaling.source.read(), np.float32) == VALUES * factor).all()
-        assert (scaling.read()[: COUNT // 2] == VALUES[: COUNT // 2] * factor * 3).all()
-        assert (scaling.read()[COUNT // 2 :] == VALUES[COUNT // 2 :] * factor).all()
-    api.destroy_graph(graph)
-
-
-def test_a_launch_has_a_record_with_the_functions_name(
-    api: ModuleType, stream: Any, make_buffer: Callable[..., Any]
-) -> None:
-    if ("profiling", "start_profiling", True) not in api.functions():
-        pytest.skip("the device keeps no records")
-    module = api.load_module(0, kernels(api), "")
-    scaling = Scaling(api, module, make_buffer)
-    while api.take_activities(100):
-        pass
-    api.start_profiling()
-    api.correlate(77)
-    scaling.launch(stream, 2)
-    api.correlate(0)
-    api.stop_profiling()
-    api.synchronize(stream)
-    # Read when the module is gone.
-    api.unload_module(module)
-    (record,) = (some for some in api.take_activities(100) if some.stream == stream)
-    assert record.kind is api.ActivityKind.KERNEL
-    assert record.name == "scale"
-    assert record.correlation == 77
-
-
-def test_a_launch_fails_on_request(
-    api: ModuleType, faults: ModuleType, stream: Any, scaling: Scaling
-) -> None:
-    faults.inject("launch", later=True)
-    scaling.launch(stream, 2)
-    with pytest.raises(api.DeviceError, match="injected failure") as caught:
-        api.synchronize(stream)
-    assert caught.value.operation == "scale"
-    api.acknowledge_stream(stream)
-    scaling.launch(stream, 2)
-    api.synchronize(stream)
-    assert (scaling.read() == VALUES * 2).all()
-    faults.inject("launch")
-    with pytest.raises(api.DeviceError, match="injected failure"):
-        scaling.launch(stream, 3)
-
-
-@pytest.fixture
-def layered(api: ModuleType, restored_layers: None) -> Callable[[str], None]:
-    """Puts one layer over the device."""
-    return lambda layer: api.set_layers([layer])
-
-
-def test_promises_are_checked(
-    api: ModuleType,
-    validated: None,
-    second_device: int,
-    stream: Any,
-    make_stream: Callable[..., Any],
-    make_buffer: Callable[..., Any],
-) -> None:
-    module = api.load_module(0, kernels(api), "")
-    scaling = Scaling(api, module, make_buffer)
-    good = scaling.arguments(2)
-
-    def launch(arguments: list[Any], grid: tuple[int, int, int] = ONE, on: Any = stream) -> None:
-        api.launch_function(on, scaling.function, grid, ONE, 0, arguments)
-
-    elsewhere = make_stream(second_device)
-    refused(api, lambda: launch(good, on=elsewhere), "the function is of device 0, the stream of")
-    refused(api, lambda: launch(good, (4, 0, 1)), "a number of groups or work items is 0")
-    kind, address, size = good[0]
-    refused(api, lambda: launch([(kind, address, 1 << 40), *good[1:]]), "argument 1 0x.* reaches")
-    refused(api, lambda: launch([(kind, 4096, 4), *good[1:]]), "argument 1 0x1000 is not in memory")
-    refused(api, lambda: launch([*good[:3], b""]), "argument 4 is a scalar without bytes")
-    refused(api, lambda: api.load_module(0, b"", ""), "there is no code")
-    launch(good)
-    api.unload_module(module)
-    refused(api, lambda: launch(good), "function 0x.* was destroyed")
-    refused(api, lambda: api.find_function(module, "scale"), "module 0x.* was destroyed")
-
-
-def test_unordered_uses_of_memory_are_reported(
-    api: ModuleType, layered: Callable[[str], None], load: Any, make_stream: Any, make_buffer: Any
-) -> None:
-    layered("streams")
-    first, second, third = (make_stream() for _ in range(3))
-    module = load()
-    scaling, reader = Scaling(api, module, make_buffer), Scaling(api, module, make_buffer)
-    scaling.launch(first, 2)
-    reader.source, own = scaling.source, reader.source
-    reader.launch(second, 2)  # both read
-    reader.source = scaling.out
-    with pytest.raises(api.DeviceError, match="(?s)scale.*nothing orders the two"):
-        reader.launch(third, 2)
-    reader.source = own
-    api.synchronize_device(0)
-
-
-def test_addresses_that_devices_share_are_translated(
-    api: ModuleType, second_device: int, run_child: Callable[..., Any]
-) -> None:
-    code = f"""
-        import struct, sys
-        sys.path.insert(0, {str(__file__).rsplit("/", 2)[0]!r})
-        import _device as api
-        from groups.kernel_code import kernels
-        for device in (0, {second_device}):
-            buffer = api.Buffer(device, 4)
-            function = api.find_function(api.load_module(device, kernels(api, device), ""), "places")
-            arguments = [(api.ArgumentKind.WRITTEN, buffer.address, 4)]
-            stream = api.default_stream(device)
-            api.launch_function(stream, function, (1, 1, 1), (1, 1, 1), 0, arguments)
-            api.synchronize_device(device)
-            assert buffer.read() == bytes(4)
-            assert buffer.guards_intact()
-        print("translated")
-    """
-    lines = "\n".join(line[8:] for line in code.splitlines())
-    layers = {f"{api.ENV_PREFIX}_DEVICE_LAYERS": "validate,same_addresses,trace"}
-    done = run_child(lines, **layers)
-    assert done.stdout == "translated\n", done.stderr
-
-
-def test_a_trace_of_launches_names_the_function(
-    api: ModuleType, run_child: Callable[..., Any]
-) -> None:
-    code = f"""
-        import sys
-        sys.path.insert(0, {str(__file__).rsplit("/", 2)[0]!r})
-        import _device as api
-        from groups.kernel_code import kernels
-        buffer = api.Buffer(0, 4)
-        function = api.find_function(api.load_module(0, kernels(api), ""), "places")
-        arguments = [(api.ArgumentKind.WRITTEN, buffer.address, 4)]
-        api.launch_function(api.default_stream(0), function, (1, 1, 1), (1, 1, 1), 0, arguments)
-        api.synchronize_device(0)
-    """
-    lines = "\n".join(line[8:] for line in code.splitlines())
-    done = run_child(lines, **{f"{api.ENV_PREFIX}_TRACE": "launches"})
-    assert done.returncode == 0, done.stderr
-    (line,) = done.stderr.splitlines()
-    assert " launch] launch_function(stream 0x" in line
-    assert "places" in line
-    assert "default stream" in line

@@ -43,6 +43,13 @@ def _held_names(backend: Any) -> list[str]:
     return [name for name in _C.held_dtypes() if name not in chosen]
 
 
+def _kernel_format(backend: Any, index: int) -> str:
+    try:
+        return str(backend.kernel_format(index))
+    except NotImplementedError:
+        return "none"
+
+
 def devices() -> list[dict[str, object]]:
     """Return what each device says of itself. Starts the runtime."""
     return [_device(index) for index in range(torch.accelerator.device_count())]
@@ -58,6 +65,7 @@ def _device(index: int) -> dict[str, object]:
     names = [name for name in dir(type(properties)) if not name.startswith("_")]
     others = {name: getattr(properties, name) for name in names if name not in ("name", "uuid")}
     others["card_uuid"] = properties.card_uuid.hex()
+    others["kernel_format"] = _kernel_format(backend, index)
     others["links"] = _links(index)
     others["computed_dtypes"] = ", ".join(_C.computed_dtypes(index))
     known = {"name": properties.name, "uuid": properties.uuid.hex(), "free_memory": free}
