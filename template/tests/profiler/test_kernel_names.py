@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 from backend import DEVICE, backend
+from profiler.traces import BOTH, RECORDS
 from support import has_function
 from torch.profiler import profile
-from traces import BOTH, RECORDS
 
 SOURCES = {
     "elf-host": "void twice(const Group&, float* x) { *x *= 2; }",
