@@ -80,7 +80,7 @@ def compile_source(source: str, name: str, options: Sequence[str]) -> bytes:
         # Lines are numbered as in the source that was given.
         lines = ["#line 1", source, '#line 1 "the call of the kernel"', _END.replace("NAME", name)]
         text.write_text(_BEGIN + "\n".join(lines))
-        fixed = ["-std=c++20", "-O2", "-fPIC", "-shared"]
+        fixed = ["-std=c++20", "-O3", "-fPIC", "-shared"]
         done = subprocess.run(
             [*command, *fixed, *options, str(text), "-o", str(result)],
             capture_output=True,
