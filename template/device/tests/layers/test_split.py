@@ -38,8 +38,14 @@ def numbers(*shape: int) -> Floats:
 
 def launched(api: ModuleType, stream: Any, family: str, *arguments: Any) -> None:
     """The same answer to the question, and then done."""
-    assert getattr(api, family)(stream, *arguments, probe=True) is None
-    assert getattr(api, family)(stream, *arguments) is None
+    call = getattr(api, family)
+    if call(stream, *arguments, probe=True) is not None:
+        api.limit_indices(0, 0)
+        reason = call(stream, *arguments, probe=True)
+        api.limit_indices(0, api.properties(0).max_index_bits)
+        assert reason is not None, "what the device does in one launch is declined in several"
+        pytest.skip(f"the device declines {family}: {reason}")
+    assert call(stream, *arguments) is None
     api.synchronize(stream)
 
 

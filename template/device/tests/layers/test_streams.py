@@ -208,8 +208,10 @@ def test_parts_of_one_allocation_are_told_apart(
 
 
 def test_interleaved_views_are_told_apart(
-    api: ModuleType, streams: tuple[Any, Any], buffer: Any
+    api: ModuleType, streams: tuple[Any, Any], buffer: Any, gate: Any
 ) -> None:
+    # A device whose fill takes scratch memory for such views looks what is over.
+    gate.hold(streams[1])
     for i, stream in enumerate(streams):
         fill(api, stream, buffer.view(4 * i, api.DType.float32, [8, 2], [8, 2]))
     with pytest.raises(api.DeviceError, match=NOTHING_ORDERS):
