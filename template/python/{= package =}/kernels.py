@@ -1,13 +1,12 @@
 """Kernels that are written at run time, in the language that the device takes.
 
-``compile_kernel`` is for people who write one kernel: they see addresses and numbers, as a kernel of
-the device does. An operator with autograd and ``torch.compile`` is made of it by
+``compile_kernel`` is for people who write one kernel: it sees addresses and numbers, as the device's
+own kernels do. An operator with autograd and ``torch.compile`` is made of it by
 ``torch.library.custom_op``.
 """
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 from collections.abc import Sequence
 from typing import Any, TypeAlias
@@ -72,17 +71,16 @@ class CompiledKernel:
         if not isinstance(shared_mem, int) or shared_mem < 0:
             raise ValueError(f"shared_mem is a number of bytes from 0 on, not {shared_mem!r}")
         arguments = [_argument(number, value) for number, value in enumerate(args, 1)]
-        context: Any = contextlib.nullcontext()
-        if stream is not None and stream != current_stream(self.device):
-            if stream.device != self.device:
-                raise ValueError(f"the kernel runs on {self.device}, the stream on {stream.device}")
-            context = StreamContext(stream)
-        with context:
+        if stream is None or stream == current_stream(self.device):
             self._function.launch(groups, items, arguments, shared_mem)
-        if context.__class__ is StreamContext:
-            for argument in arguments:
-                if isinstance(argument, torch.Tensor):
-                    argument.record_stream(stream)
+            return
+        if stream.device != self.device:
+            raise ValueError(f"the kernel runs on {self.device}, the stream on {stream.device}")
+        with StreamContext(stream):
+            self._function.launch(groups, items, arguments, shared_mem)
+        for argument in arguments:
+            if isinstance(argument, torch.Tensor):
+                argument.record_stream(stream)
 
     def __repr__(self) -> str:
         """Name and device."""

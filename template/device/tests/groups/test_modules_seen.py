@@ -101,7 +101,7 @@ def test_promises_are_checked(
     elsewhere = make_stream(second_device)
     refused(api, lambda: launch(good, on=elsewhere), "the function is of device 0, the stream of")
     refused(api, lambda: launch(good, (4, 0, 1)), "a number of groups or work items is 0")
-    kind, address, size = good[0]
+    kind, address, _size = good[0]
     refused(api, lambda: launch([(kind, address, 1 << 40), *good[1:]]), "argument 1 0x.* reaches")
     refused(api, lambda: launch([(kind, 4096, 4), *good[1:]]), "argument 1 0x1000 is not in memory")
     refused(api, lambda: launch([*good[:3], b""]), "argument 4 is a scalar without bytes")
@@ -123,7 +123,7 @@ def test_unordered_uses_of_memory_are_reported(
     reader.source, own = scaling.source, reader.source
     reader.launch(second, 2)  # both read
     reader.source = scaling.out
-    with pytest.raises(api.DeviceError, match="(?s)scale.*nothing orders the two"):
+    with pytest.raises(api.DeviceError, match=r"(?s)scale.*nothing orders the two"):
         reader.launch(third, 2)
     reader.source = own
     api.synchronize_device(0)
