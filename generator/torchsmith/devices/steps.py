@@ -111,7 +111,6 @@ BODIES_WITH_HANDLES = {
   throw Error(ErrorCode::kOutOfMemory, "NO_ADDRESSES (0): all are in use");""",
     "deallocate": """\
   if (const auto buffer = addresses(device).erase(address)) destroy_buffer(*buffer);""",
-    "describe": """\
-  return shared::describe<Buffer>(device, address);""",
+    "describe": "return shared::describe<Buffer>(device, address);",
 }
 """The bodies that are written already where the SDK has buffers by handle, by name."""
