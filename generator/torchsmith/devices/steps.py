@@ -105,12 +105,16 @@ STEPS_WITH_HANDLES = STEPS | {
 
 BODIES_WITH_HANDLES = {
     "allocate": """\
+{
   const Buffer buffer = create_buffer(device, bytes);
   if (void* const address = addresses(device).insert(bytes, buffer)) return address;
   destroy_buffer(buffer);
-  throw Error(ErrorCode::kOutOfMemory, "NO_ADDRESSES (0): all are in use");""",
+  throw Error(ErrorCode::kOutOfMemory, "NO_ADDRESSES (0): all are in use");
+}""",
     "deallocate": """\
-  if (const auto buffer = addresses(device).erase(address)) destroy_buffer(*buffer);""",
-    "describe": "return shared::describe<Buffer>(device, address);",
+{
+  if (const auto buffer = addresses(device).erase(address)) destroy_buffer(*buffer);
+}""",
+    "describe": "{ return shared::describe<Buffer>(device, address); }",
 }
 """The bodies that are written already where the SDK has buffers by handle, by name."""

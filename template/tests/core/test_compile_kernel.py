@@ -12,7 +12,8 @@ import pytest
 import torch
 from backend import DEVICE, ENV_PREFIX, backend
 from changed_device import without_group
-from support import has_function, needs, needs_two_devices, run_python
+from run_time_kernels import takes_kernels
+from support import needs, needs_two_devices, run_python
 
 SOURCES = {
     "elf-host": """
@@ -39,10 +40,6 @@ SOURCES = {
         kernel void nothing() {}
     """,
 }
-takes_kernels = pytest.mark.skipif(
-    not has_function("modules", "load_module") or backend.kernel_format() not in SOURCES,
-    reason="the device takes no kernels at run time, or none in a language that this file has",
-)
 pytestmark = [needs(torch.float32)]
 COUNT = 1000
 
@@ -56,7 +53,7 @@ def numbers(device: str = DEVICE) -> torch.Tensor:
     return torch.arange(float(COUNT), device=device)
 
 
-@takes_kernels
+@takes_kernels(SOURCES)
 def test_a_kernel_computes_with_tensors_and_ints() -> None:
     add = compiled("add")
     a, b, out = numbers(), numbers() * 2, torch.zeros(COUNT, device=DEVICE)
@@ -67,7 +64,7 @@ def test_a_kernel_computes_with_tensors_and_ints() -> None:
     assert repr(add) == f"<kernel add of {DEVICE}:0>"
 
 
-@takes_kernels
+@takes_kernels(SOURCES)
 def test_a_tensor_is_the_address_of_its_first_element() -> None:
     x = numbers()
     compiled("affine")(args=[x[7::2], ctypes.c_float(0.5), ctypes.c_int64(2**40)])
@@ -76,7 +73,7 @@ def test_a_tensor_is_the_address_of_its_first_element() -> None:
     assert x.cpu().equal(expected)
 
 
-@takes_kernels
+@takes_kernels(SOURCES)
 def test_a_lazy_copy_gets_memory_of_its_own() -> None:
     x = numbers()
     copy = torch._lazy_clone(x)
@@ -84,7 +81,7 @@ def test_a_lazy_copy_gets_memory_of_its_own() -> None:
     assert (x[0].item(), copy[0].item()) == (0, 5)
 
 
-@takes_kernels
+@takes_kernels(SOURCES)
 def test_a_kernel_without_arguments_runs() -> None:
     nothing = compiled("nothing")
     nothing()
@@ -93,7 +90,7 @@ def test_a_kernel_without_arguments_runs() -> None:
         nothing(args=[1])
 
 
-@takes_kernels
+@takes_kernels(SOURCES)
 def test_it_is_in_the_order_of_the_stream_that_is_current_or_given() -> None:
     affine = compiled("affine")
     stream = backend.Stream()
@@ -111,7 +108,7 @@ def test_it_is_in_the_order_of_the_stream_that_is_current_or_given() -> None:
     assert x.item() == 2 * (expected + 0.5)
 
 
-@takes_kernels
+@takes_kernels(SOURCES)
 def test_memory_is_not_reused_before_a_kernel_on_another_stream_has_run() -> None:
     add = compiled("add")
     stream = backend.Stream()
@@ -126,7 +123,7 @@ def test_memory_is_not_reused_before_a_kernel_on_another_stream_has_run() -> Non
     assert out.cpu().equal(numbers("cpu") * 2)
 
 
-@takes_kernels
+@takes_kernels(SOURCES)
 def test_a_kernel_may_go_while_it_runs() -> None:
     out = torch.zeros(COUNT, device=DEVICE)
     compiled("add")((16,), (64,), [out, numbers(), numbers(), COUNT])
@@ -134,7 +131,7 @@ def test_a_kernel_may_go_while_it_runs() -> None:
     assert out.cpu().equal(numbers("cpu") * 2)
 
 
-@takes_kernels
+@takes_kernels(SOURCES)
 @needs_two_devices
 def test_each_device_has_kernels_of_its_own() -> None:
     for device in (f"{DEVICE}:1", 0):
@@ -148,7 +145,7 @@ def test_each_device_has_kernels_of_its_own() -> None:
         here(args=[], stream=backend.Stream(1))
 
 
-@takes_kernels
+@takes_kernels(SOURCES)
 def test_bytes_are_code_that_was_compiled_before() -> None:
     if backend.kernel_format() != "elf-host":
         code = SOURCES[backend.kernel_format()].encode()
@@ -159,7 +156,7 @@ def test_bytes_are_code_that_was_compiled_before() -> None:
     assert x.item() == 4
 
 
-@takes_kernels
+@takes_kernels(SOURCES)
 def test_options_go_to_the_compiler() -> None:
     source = {
         "elf-host": "void set(const Group&, float* x) { *x = NUMBER; }",
@@ -173,7 +170,7 @@ def test_options_go_to_the_compiler() -> None:
 # --- Mistakes ---
 
 
-@takes_kernels
+@takes_kernels(SOURCES)
 def test_what_the_compiler_says_is_in_the_error() -> None:
     source = {
         "elf-host": "void bad(const Group&, float* x) {\n  *x = missing;\n}",
@@ -184,13 +181,13 @@ def test_what_the_compiler_says_is_in_the_error() -> None:
     assert ":2:" in str(caught.value)
 
 
-@takes_kernels
+@takes_kernels(SOURCES)
 def test_a_function_that_is_not_there_is_named() -> None:
     with pytest.raises(RuntimeError, match="absent"):
         compiled("absent")
 
 
-@takes_kernels
+@takes_kernels(SOURCES)
 def test_arguments_that_kernels_do_not_take_are_refused_in_a_sentence() -> None:
     add, x = compiled("add"), numbers()
     with pytest.raises(ValueError, match="argument 2 is a tensor of cpu, and the kernel runs on"):
@@ -214,14 +211,14 @@ def test_arguments_that_kernels_do_not_take_are_refused_in_a_sentence() -> None:
     assert x.cpu().equal(numbers("cpu"))
 
 
-@takes_kernels
+@takes_kernels(SOURCES)
 def test_a_view_that_conjugates_is_refused() -> None:
     x = torch.ones(2, dtype=torch.complex64).to(DEVICE).conj()
     with pytest.raises(ValueError, match="resolve_conj"):
         compiled("affine")(args=[x, ctypes.c_float(3), ctypes.c_int64(1)])
 
 
-@takes_kernels
+@takes_kernels(SOURCES)
 def test_a_trace_of_launches_names_the_kernel() -> None:
     code = f"""
         import torch
@@ -235,7 +232,7 @@ def test_a_trace_of_launches_names_the_kernel() -> None:
     assert "nothing" in line
 
 
-@takes_kernels
+@takes_kernels(SOURCES)
 def test_a_device_without_the_group_says_so(tmp_path: Path) -> None:
     code = f"""
         import torch

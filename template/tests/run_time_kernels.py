@@ -1,0 +1,23 @@
+"""Kernels that tests compile at run time, each in the languages that devices take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from backend import backend
+from support import has_function
+
+TWICE = {
+    "elf-host": "void twice(const Group&, float* x) { *x *= 2; }",
+    "opencl-c": "kernel void twice(global float* x) { *x *= 2; }",
+}
+"""A kernel that doubles one number, by the format of its source."""
+
+
+def takes_kernels(sources: Mapping[str, str]) -> pytest.MarkDecorator:
+    """Skip a test where the device takes none of these sources."""
+    return pytest.mark.skipif(
+        not has_function("modules", "load_module") or backend.kernel_format() not in sources,
+        reason="the device takes no kernels at run time, or none in a language that this file has",
+    )
