@@ -13,7 +13,7 @@ import torch
 from backend import DEVICE, ENV_PREFIX, backend
 from changed_device import without_group
 from run_time_kernels import takes_kernels
-from support import needs, needs_two_devices, run_python
+from support import has_function, needs, needs_two_devices, run_python
 
 SOURCES = {
     "elf-host": """
@@ -247,3 +247,14 @@ def test_a_device_without_the_group_says_so(tmp_path: Path) -> None:
     said = run_python(code, without_group("modules", tmp_path)).stdout.splitlines()
     assert len(said) == 3
     assert all("takes no kernels at run time" in line and "modules.h" in line for line in said[:2])
+
+
+@pytest.mark.skipif(
+    not has_function("modules", "load_module") or backend.kernel_format() != "elf-host",
+    reason="the page's example is in C++ for the host",
+)
+def test_the_example_of_the_page_runs() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "kernels.md").read_text("utf-8")
+    code = page.split("```python\n", 1)[1].split("```", 1)[0]
+    shown = run_python(code + "\nprint(out.cpu().equal(torch.arange(1000.0) * 0.5))")
+    assert shown.stdout == "True\n"
