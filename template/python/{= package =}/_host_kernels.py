@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import os
+import platform
 import shlex
 import shutil
 import subprocess
@@ -61,8 +64,16 @@ void kernel_NAME(const void* const* arguments, const Group* group) {
 """
 
 
-def compile_source(source: str, name: str, options: Sequence[str]) -> bytes:
+def compile_source(
+    source: str, name: str, options: Sequence[str], cache: Path | None = None
+) -> bytes:
     """Return the shared object with the C++ function ``name`` as a kernel.
+
+    Args:
+        source: with the function.
+        name: of the function.
+        options: for the compiler.
+        cache: a folder where objects are kept and looked for; processes may share it.
 
     Raises:
         RuntimeError: it does not compile, with what the compiler says; or there is no compiler.
@@ -75,19 +86,47 @@ def compile_source(source: str, name: str, options: Sequence[str]) -> bytes:
             f"kernels of this device are compiled by the host's C++ compiler, and there is no "
             f"{command[0]}: install one, or name it in the variable CXX"
         )
+    # Lines are numbered as in the source that was given.
+    lines = ["#line 1", source, '#line 1 "the call of the kernel"', _END.replace("NAME", name)]
+    text = _BEGIN + "\n".join(lines)
+    command += ["-std=c++20", "-O3", "-fPIC", "-shared", *options]
+    if cache is None:
+        return _compile(command, text, name)
+    known = repr((command, text, _compiler(command[0]), _processor()))
+    kept = cache / f"{hashlib.sha256(known.encode()).hexdigest()}.so"
+    if not kept.is_file():
+        code = _compile(command, text, name)
+        cache.mkdir(parents=True, exist_ok=True)
+        # Whole or not at all, whoever else writes it.
+        with tempfile.NamedTemporaryFile(dir=cache, suffix=".part", delete=False) as part:
+            part.write(code)
+        Path(part.name).replace(kept)
+        return code
+    return kept.read_bytes()
+
+
+def _compile(command: Sequence[str], text: str, name: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
-        text, result = Path(folder, f"{name}.cpp"), Path(folder, f"{name}.so")
-        # Lines are numbered as in the source that was given.
-        lines = ["#line 1", source, '#line 1 "the call of the kernel"', _END.replace("NAME", name)]
-        text.write_text(_BEGIN + "\n".join(lines))
-        fixed = ["-std=c++20", "-O3", "-fPIC", "-shared"]
+        source, result = Path(folder, f"{name}.cpp"), Path(folder, f"{name}.so")
+        source.write_text(text)
         done = subprocess.run(
-            [*command, *fixed, *options, str(text), "-o", str(result)],
-            capture_output=True,
-            text=True,
-            check=False,
+            [*command, str(source), "-o", str(result)], capture_output=True, text=True, check=False
         )
         if done.returncode != 0:
             log = done.stderr.replace(f"{folder}/", "")
             raise RuntimeError(f"the kernel {name} does not compile:\n{log}")
         return result.read_bytes()
+
+
+@functools.cache
+def _compiler(command: str) -> str:
+    done = subprocess.run([command, "--version"], capture_output=True, text=True, check=False)
+    return done.stdout
+
+
+@functools.cache
+def _processor() -> str:
+    """What code that was compiled for this very processor is good for."""
+    described = Path("/proc/cpuinfo")
+    lines = described.read_text().splitlines() if described.is_file() else []
+    return platform.machine() + next((each for each in lines if each.startswith("flags")), "")

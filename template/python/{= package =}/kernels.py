@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import torch
@@ -115,13 +116,25 @@ def compile_kernel(
             function of the name.
     """
     index = device_index(device)
-    code, words = kernel_source, " ".join(options)
-    if kernel_format(index) == "elf-host" and isinstance(kernel_source, str):
-        code, words = _host_kernels.compile_source(kernel_source, kernel_name, options), ""
+    return CompiledKernel(
+        kernel_name, index, load_kernel(kernel_source, kernel_name, options, index)
+    )
+
+
+def load_kernel(
+    source: str | bytes, name: str, options: Sequence[str], device: int, cache: Path | None = None
+) -> _C.CodeFunction:
+    """Return the function of a module that is compiled from source.
+
+    Args:
+        cache: a folder for what the host has compiled; a device that compiles has its own.
+    """
+    code, words = source, " ".join(options)
+    if kernel_format(device) == "elf-host" and isinstance(source, str):
+        code, words = _host_kernels.compile_source(source, name, options, cache), ""
     if isinstance(code, str):
         code = code.encode()
-    module = _C.CodeModule(index, code, words)
-    return CompiledKernel(kernel_name, index, _C.CodeFunction(module, kernel_name))
+    return _C.CodeFunction(_C.CodeModule(device, code, words), name)
 
 
 def _extent(name: str, given: Extent) -> tuple[int, int, int]:

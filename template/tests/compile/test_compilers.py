@@ -24,7 +24,7 @@ assert not {{"torch._dynamo", "torch._inductor"}} & set(sys.modules)
 
 
 def test_example_of_the_page() -> None:
-    (example,) = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), flags=re.DOTALL)
+    example = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), flags=re.DOTALL)[0]
     run_python(
         f"""device = "{DEVICE}"
 {example}
@@ -77,7 +77,7 @@ def test_wrong_choices(name: str, message: str, monkeypatch: pytest.MonkeyPatch)
 def test_names_are_unique() -> None:
     with pytest.raises(ValueError, match="choose another name"):
         backend.register_compiler(backend.Compiler("operators"))
-    assert backend.compilers()[-2:] == ["host", "operators"]
+    assert backend.compilers()[-2:] == ["kernels", "operators"]
 
 
 def test_reports_what_cannot_be_replayed() -> None:

@@ -2,8 +2,8 @@
 
 What Dynamo and Inductor ask of a device is registered when they are imported, which is at the first
 compilation, and nothing of them before. What turns a graph into calls is a :class:`Compiler`: one
-that calls this backend's operators, one whose code runs on the host where the host may use the
-device's memory, and those that are added by :func:`register_compiler`.
+that writes kernels in the device's language, one that calls this backend's operators, and those that
+are added by :func:`register_compiler`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,16 @@ import sys
 from .._imports import when_imported
 from .._patching import is_wanted
 from ._compilers import Compiler, compilers, find_compiler, register_compiler
+from .kernels import Dialect, register_dialect
 
-__all__ = ["Compiler", "compilers", "find_compiler", "register_compiler"]
+__all__ = [
+    "Compiler",
+    "Dialect",
+    "compilers",
+    "find_compiler",
+    "register_compiler",
+    "register_dialect",
+]
 
 
 PATCHES = ("compilers", "reinplacing", "flex_attention")

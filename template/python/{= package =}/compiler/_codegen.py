@@ -64,7 +64,7 @@ def register(compiler: Compiler = OPERATORS) -> None:
     wrapper = PythonWrapperCodegen if compiler.wrapper is None else compiler.wrapper()
     # Beside the compiler, code depends on what this folder does and on what tracing is told.
     parts = map(inspect.getfile, (scheduling, wrapper, compiler.improve or scheduling, _patches))
-    files = {*parts, *map(str, Path(__file__).parent.glob("*.py"))}
+    files = {*parts, *map(str, Path(__file__).parent.rglob("*.py"))}
     known = tuple(sorted(file for file in files if Path(file).is_file()))
     identity = get_hash_for_files(known, f"{NAME} {compiler.name}")
     register_backend_for_device(

@@ -9,7 +9,7 @@ from typing import Any
 
 from .._build import ENV_PREFIX
 from .._compat import release
-from ..devices import get_device_properties
+from ..kernels import kernel_format
 
 VARIABLE = f"{ENV_PREFIX}_COMPILER"
 """The environment variable that names the compiler to use."""
@@ -108,21 +108,32 @@ def _operator_wrapper() -> type[Any]:
     return OperatorWrapper
 
 
-def _host_may_compute() -> bool:
-    properties = get_device_properties()
-    return properties.host_addressable and properties.host_functions
+def _device_takes_kernels() -> bool:
+    from .kernels import known_dialects
+
+    try:
+        return release() >= (2, 13) and kernel_format() in known_dialects()
+    except NotImplementedError:
+        return False
 
 
-def _host_scheduling() -> type[Any]:
-    from ._host import HostScheduling
+def _kernel_scheduling() -> type[Any]:
+    from .kernels import known_dialects
+    from .kernels._scheduling import scheduling_of
 
-    return HostScheduling
+    return scheduling_of(known_dialects()[kernel_format()])
 
 
-def _host_wrapper() -> type[Any]:
-    from ._host import HostWrapper
+def _kernel_wrapper() -> type[Any]:
+    from .kernels._scheduling import KernelWrapper
 
-    return HostWrapper
+    return KernelWrapper
+
+
+def _leave_operators(graph: Any) -> None:
+    from .kernels._operators import leave_operators
+
+    leave_operators(graph)
 
 
 _DRAWS = {"fallback_random": True}
@@ -146,17 +157,20 @@ OPERATORS = Compiler(
     improve=_leave_views,
     wrapper=_operator_wrapper,
 )
-HOST = Compiler(
-    "host",
-    usable=_host_may_compute,
-    # Inductor takes the code of devices that it does not know for CUDA's.
+KERNELS = Compiler(
+    "kernels",
+    usable=_device_takes_kernels,
     options={
         **_DRAWS,
-        "cuda_backend": "cpp",
+        "online_softmax": False,
+        "triton.max_tiles": 1,
+        "triton.prefer_nd_tiling": False,
         "loop_ordering_after_fusion": False,
-        "loop_reindexing_after_fusion": False,
+        "size_asserts": False,
+        "alignment_asserts": False,
     },
-    scheduling=_host_scheduling,
-    wrapper=_host_wrapper,
+    improve=_leave_operators,
+    scheduling=_kernel_scheduling,
+    wrapper=_kernel_wrapper,
 )
-_compilers.extend((HOST, OPERATORS))
+_compilers.extend((KERNELS, OPERATORS))

@@ -1,0 +1,185 @@
+"""What a language of kernels is to the classes that write them: types, functions and the frame round them."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a kernel, in the order of the call."""
+
+    name: str
+    kind: str
+    """``"read"`` and ``"written"`` for addresses; ``"long"``, ``"float"`` and ``"double"`` for scalars."""
+    dtype: torch.dtype | None = None
+    """Of the elements behind an address."""
+
+
+@dataclass
+class Accumulator:
+    """What a work item keeps of a reduction, in one variable or more."""
+
+    parts: list[tuple[str, torch.dtype, str]]
+    """Name, type and first value of each variable."""
+    merge: str
+    """Takes the values of another work item in: a statement on ``{a0}``, ``{b0}``, ``{a1}`` …"""
+    results: list[tuple[str, int]]
+    """The variables of the row that get values in the end, and the places of the parts that have these."""
+
+
+@dataclass
+class Phase:
+    """A part of a kernel that all work items finish before the next begins."""
+
+    is_loop: bool
+    """Whether it goes over what is reduced; otherwise it is done once for each row."""
+    body: list[str]
+    stores: list[str] = field(default_factory=list)
+    """For each row once, where it is no loop."""
+    accumulators: list[Accumulator] = field(default_factory=list)
+
+
+@dataclass
+class Program:
+    """A kernel as Inductor wants it: rows of numbers, each of which may be reduced.
+
+    The rows are numbered by ``xindex`` up to ``rows``, what is reduced by ``r0_index`` up to
+    ``columns``, which is None for a kernel that reduces nothing. A group does ``group_rows`` rows,
+    with ``lanes`` work items for each.
+    """
+
+    name: str
+    parameters: list[Parameter]
+    index: torch.dtype
+    rows: str
+    columns: str | None
+    group_rows: int
+    lanes: int
+    variables: list[tuple[str, torch.dtype]]
+    """Those that keep their value from one phase to the next, one for each row."""
+    phases: list[Phase]
+
+
+class Dialect(ABC):
+    """A language like C.
+
+    Expressions are the same in all dialects, where the names below stand for the same: ``schar``,
+    ``uchar``, ``short``, ``ushort``, ``int``, ``uint``, ``long`` (64 bits), ``ulong``, ``float``,
+    ``double``; the functions of C's ``math.h`` for both floating types; ``as_float(x)`` and the like
+    for the bits of a value as another type of that size; ``INFINITY`` and ``NAN``.
+    """
+
+    code_format: str
+    """What the device calls this code; see ``kernel_format``."""
+    finds_faults = False
+    """Whether ``fault_index(index, size)`` and ``fault_division()`` make the stream fail. Operators
+    that can find such are left as they are where it does not."""
+    prelude: str
+    """Stands before each kernel."""
+    options: Sequence[str] = ()
+    """For the compiler of the language."""
+    types: Mapping[torch.dtype, str] = {
+        torch.bool: "bool",
+        torch.uint8: "uchar",
+        torch.int8: "schar",
+        torch.int16: "short",
+        torch.uint16: "ushort",
+        torch.int32: "int",
+        torch.uint32: "uint",
+        torch.int64: "long",
+        torch.uint64: "ulong",
+        torch.float16: "float",
+        torch.bfloat16: "float",
+        torch.float32: "float",
+        torch.float64: "double",
+    }
+    """Of values, while something is computed with them."""
+    memory_types: Mapping[torch.dtype, str] = {
+        torch.bool: "uchar",
+        torch.float16: "ushort",
+        torch.bfloat16: "ushort",
+    }
+    """Of elements in memory, where they are others."""
+
+    def memory_type(self, dtype: torch.dtype) -> str:
+        """Return the type of an element in memory."""
+        return self.memory_types.get(dtype) or self.types[dtype]
+
+    def unpack(self, element: str, dtype: torch.dtype) -> str:
+        """Return the value of an element in memory."""
+        function = {torch.float16: "half_to_float", torch.bfloat16: "bfloat16_to_float"}.get(dtype)
+        if function is not None:
+            return f"{function}({element})"
+        return f"({element} != 0)" if dtype is torch.bool else element
+
+    def pack(self, value: str, dtype: torch.dtype) -> str:
+        """Return what is in memory for a value."""
+        function = {torch.float16: "float_to_half", torch.bfloat16: "float_to_bfloat16"}.get(dtype)
+        return f"{function}({value})" if function else f"({self.memory_type(dtype)})({value})"
+
+    def constant(self, value: float, dtype: torch.dtype) -> str:
+        """Return a literal."""
+        if dtype is torch.bool:
+            return "true" if value else "false"
+        if not dtype.is_floating_point:
+            value = int(value)
+            if value == -(2**63):
+                return "(-9223372036854775807L - 1)"
+            return f"{value}L" if dtype in (torch.int64, torch.uint64) else f"{value}"
+        if math.isinf(value):
+            return "INFINITY" if value > 0 else "-INFINITY"
+        if math.isnan(value):
+            return "NAN"
+        return repr(float(value)) + ("" if dtype is torch.float64 else "f")
+
+    @abstractmethod
+    def shape(self, rows: int, columns: int | None, is_outer: bool) -> tuple[int, int]:
+        """Return how many rows a group does, and how many work items do each; powers of 2.
+
+        Args:
+            rows, columns: as far as they are known.
+            is_outer: whether neighbours in memory are of different rows.
+        """
+
+    @abstractmethod
+    def write(self, program: Program) -> str:
+        """Return the source of a kernel."""
+
+    @abstractmethod
+    def launch_items(self, program: Program) -> int:
+        """Return how many work items a group is launched with."""
+
+
+ELEMENTS = """\
+inline float bfloat16_to_float(ushort x) { return as_float((uint)x << 16); }
+inline ushort float_to_bfloat16(float x) {
+  const uint bits = as_uint(x);
+  return (x != x) ? (ushort)0x7fc0 : (ushort)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+}
+inline float half_to_float(ushort x) {
+  const float small = as_float((uint)(x & 0x7fff) << 13) * 0x1p112f;
+  const uint bits = as_uint(small) | ((x & 0x7c00) == 0x7c00 ? 0x7f800000u : 0u);
+  return as_float(bits | (uint)(x & 0x8000) << 16);
+}
+inline ushort float_to_half(float x) {
+  const uint sign = as_uint(x) & 0x80000000u;
+  const uint bits = as_uint(x) ^ sign;
+  const uint subnormal = as_uint(as_float(bits) + 0.5f) - as_uint(0.5f);
+  const uint normal = (bits - 0x38000000u + 0xfff + ((bits >> 13) & 1)) >> 13;
+  const uint large = bits > 0x7f800000u ? 0x7e00u : 0x7c00u;
+  const uint half_bits = bits >= 0x477ff000u ? large : bits < 0x38800000u ? subnormal : normal;
+  return (ushort)(half_bits | sign >> 16);
+}
+"""
+"""Conversions of the small floating types, in what all dialects have."""
+
+
+def listed(lines: Sequence[str]) -> str:
+    """Return the lines of a function's body."""
+    return "".join(f"  {line}\n" for line in lines)

@@ -1,0 +1,328 @@
+"""What Inductor's operations and indices are in a language like C."""
+
+# mypy: allow-untyped-calls
+# Inductor has few types.
+from __future__ import annotations
+
+from typing import Any
+
+import sympy  # type: ignore[import-untyped]
+import torch
+from torch._inductor.codegen.common import CSEVariable, OpOverrides
+from torch._inductor.utils import IndentedBuffer, get_bounds_index_expr, upcast_compute_type
+from torch._inductor.virtualized import V
+from torch.utils._sympy.printers import ExprPrinter
+
+_FUNCTIONS = [
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "ceil",
+    "cos",
+    "cosh",
+    "erf",
+    "erfc",
+    "exp",
+    "exp2",
+    "expm1",
+    "floor",
+    "lgamma",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "sin",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+    "trunc",
+    "atan2",
+    "copysign",
+    "hypot",
+    "nextafter",
+]
+"""Those of C's that have the same name."""
+
+
+class Indices(ExprPrinter):
+    """Prints places in memory. They are never negative, whatever is negative on the way to them."""
+
+    def _print_FloorDiv(self, expr: sympy.Expr) -> str:
+        value, divisor = expr.args
+        x, d = f"({self._print(value)})", f"({self._print(divisor)})"
+        if value.is_nonnegative is False or value.could_extract_minus_sign():
+            return f"(({x} - (({x} % {d} + {d}) % {d})) / {d})"
+        return f"({x} / {d})"
+
+    def _print_ModularIndexing(self, expr: sympy.Expr) -> str:
+        value, divisor, modulus = expr.args
+        x = f"({self._print(value)})"
+        if divisor != 1:
+            x = f"({x} / ({self._print(divisor)}))"
+        return f"({x} % ({self._print(modulus)}))"
+
+    def _print_PythonMod(self, expr: sympy.Expr) -> str:
+        x, d = (f"({self._print(each)})" for each in expr.args)
+        return f"(({x} % {d} + {d}) % {d})"
+
+    def _print_Max(self, expr: sympy.Expr) -> str:
+        return self._extreme(expr, ">")
+
+    def _print_Min(self, expr: sympy.Expr) -> str:
+        return self._extreme(expr, "<")
+
+    def _extreme(self, expr: sympy.Expr, sign: str) -> str:
+        first, *others = (f"({self._print(each)})" for each in expr.args)
+        for other in others:
+            first = f"({first} {sign} {other} ? {first} : {other})"
+        return first
+
+    def _print_Abs(self, expr: sympy.Expr) -> str:
+        x = f"({self._print(expr.args[0])})"
+        return f"({x} < 0 ? -{x} : {x})"
+
+    def _print_Where(self, expr: sympy.Expr) -> str:
+        condition, one, other = (self._print(each) for each in expr.args)
+        return f"(({condition}) ? ({one}) : ({other}))"
+
+    def _print_And(self, expr: sympy.Expr) -> str:
+        return " && ".join(f"({self._print(each)})" for each in expr.args)
+
+    def _print_Or(self, expr: sympy.Expr) -> str:
+        return " || ".join(f"({self._print(each)})" for each in expr.args)
+
+    def _print_Not(self, expr: sympy.Expr) -> str:
+        return f"!({self._print(expr.args[0])})"
+
+    def _print_ToFloat(self, expr: sympy.Expr) -> str:
+        return f"(float)({self._print(expr.args[0])})"
+
+    def _print_IntTrueDiv(self, expr: sympy.Expr) -> str:
+        one, other = (self._print(each) for each in expr.args)
+        return f"((float)({one}) / (float)({other}))"
+
+    def _print_FloorToInt(self, expr: sympy.Expr) -> str:
+        return f"(long)floor({self._print(expr.args[0])})"
+
+    def _print_CeilToInt(self, expr: sympy.Expr) -> str:
+        return f"(long)ceil({self._print(expr.args[0])})"
+
+    def _print_TruncToInt(self, expr: sympy.Expr) -> str:
+        return f"(long)({self._print(expr.args[0])})"
+
+    def _print_RoundToInt(self, expr: sympy.Expr) -> str:
+        return f"(long)rint({self._print(expr.args[0])})"
+
+    def _print_PowByNatural(self, expr: sympy.Expr) -> str:
+        base, exponent = expr.args
+        if not exponent.is_Integer:
+            raise NotImplementedError(f"there are no kernels for the index {expr}")
+        return "*".join([f"({self._print(base)})"] * int(exponent)) or "1"
+
+
+def _is_floating(x: Any) -> bool:
+    return bool(x.dtype.is_floating_point)
+
+
+def _type(dtype: torch.dtype) -> str:
+    return str(V.kernel.dialect.types[dtype])
+
+
+class Expressions(OpOverrides):
+    """Makes expressions of operations on variables, whose types are known."""
+
+    @staticmethod
+    def constant(value: Any, dtype: torch.dtype) -> str:
+        return str(V.kernel.dialect.constant(value, upcast_compute_type(dtype)))
+
+    @staticmethod
+    def to_dtype(
+        x: Any, dtype: torch.dtype, src_dtype: Any = None, use_compute_types: bool = True
+    ) -> str:
+        dialect = V.kernel.dialect
+        if dtype is torch.bool:
+            return f"({x} != 0)"
+        if not use_compute_types and upcast_compute_type(dtype) is not dtype:
+            return str(dialect.unpack(dialect.pack(f"(float){x}", dtype), dtype))
+        type_ = _type(dtype)
+        # C says nothing about the value of a type that it does not fit, and PyTorch wraps it.
+        is_small = dtype in (torch.uint8, torch.int8, torch.int16)
+        return f"({type_})({'long' if is_small and _is_floating(x) else type_}){x}"
+
+    @staticmethod
+    def to_dtype_bitcast(x: Any, dtype: torch.dtype, src_dtype: torch.dtype) -> str:
+        dialect = V.kernel.dialect
+        small = dialect.memory_types
+        bits = dialect.pack(f"{x}", src_dtype) if src_dtype in small else f"{x}"
+        if dtype in small:
+            return str(dialect.unpack(f"as_{dialect.memory_type(dtype)}({bits})", dtype))
+        return f"as_{_type(dtype)}({bits})"
+
+    @classmethod
+    def index_expr(cls, expr: sympy.Expr, dtype: torch.dtype) -> Any:
+        return cls._of_index(expr, V.kernel.get_index_dtype_as_torch_dtype())
+
+    @classmethod
+    def value_expr(cls, expr: sympy.Expr, dtype: torch.dtype) -> Any:
+        return cls._of_index(expr, dtype)
+
+    @staticmethod
+    def _of_index(expr: sympy.Expr, dtype: torch.dtype) -> Any:
+        kernel = V.kernel
+        text = kernel.index_to_str(kernel.prepare_indexing(expr))
+        if dtype is torch.int64:
+            # Numbers of the index may be of 32 bits, and what is computed with them need not fit.
+            text = f"(long)({text})"
+        return kernel.cse.generate(
+            kernel.compute,
+            f"({_type(dtype)})({text})",
+            bounds=get_bounds_index_expr(expr),
+            dtype=dtype,
+            shape=(),
+        )
+
+    @staticmethod
+    def masked(mask: Any, body: Any, other: Any) -> Any:
+        kernel = V.kernel
+        scope = IndentedBuffer()
+        with kernel.swap_buffers(scope):
+            result = body()
+        type_ = _type(result.dtype)
+        variable = kernel.cse.newvar(dtype=result.dtype, shape=())
+        kernel.compute.writeline(
+            f"{kernel.declared(variable)} = {kernel.dialect.constant(other, result.dtype)};"
+        )
+        kernel.compute.writeline(f"if ({mask}) {{")
+        with kernel.compute.indent():
+            kernel.compute.splice(scope)
+            kernel.compute.writeline(f"{variable} = ({type_}){result};")
+        kernel.compute.writeline("}")
+        return variable
+
+    @staticmethod
+    def where(a: Any, b: Any, c: Any) -> str:
+        return f"{a} ? {b} : {c}"
+
+    @staticmethod
+    def abs(x: Any) -> str:
+        return f"fabs({x})" if _is_floating(x) else f"{x} < 0 ? -{x} : {x}"
+
+    @staticmethod
+    def maximum(a: Any, b: Any) -> str:
+        return f"{a} != {a} || {a} > {b} ? {a} : {b}"
+
+    @staticmethod
+    def minimum(a: Any, b: Any) -> str:
+        return f"{a} != {a} || {a} < {b} ? {a} : {b}"
+
+    @staticmethod
+    def logical_and(a: Any, b: Any) -> str:
+        return f"({a} != 0) & ({b} != 0)"
+
+    @staticmethod
+    def logical_or(a: Any, b: Any) -> str:
+        return f"({a} != 0) | ({b} != 0)"
+
+    @staticmethod
+    def logical_xor(a: Any, b: Any) -> str:
+        return f"({a} != 0) != ({b} != 0)"
+
+    @staticmethod
+    def bitwise_left_shift(x: Any, y: Any) -> str:
+        unsigned = _type(x.dtype).removeprefix("s" if x.dtype is torch.int8 else "u")
+        bits = x.dtype.itemsize * 8
+        return f"{y} < 0 || {y} >= {bits} ? 0 : ({_type(x.dtype)})((u{unsigned}){x} << {y})"
+
+    @staticmethod
+    def bitwise_right_shift(x: Any, y: Any) -> str:
+        last = x.dtype.itemsize * 8 - 1
+        return f"{x} >> ({y} < 0 || {y} > {last} ? {last} : {y})"
+
+    lshift = bitwise_left_shift  # type: ignore[assignment]
+    rshift = bitwise_right_shift  # type: ignore[assignment]
+
+    @staticmethod
+    def isnan(x: Any) -> str:
+        return f"{x} != {x}"
+
+    @staticmethod
+    def isinf(x: Any) -> str:
+        return f"fabs({x}) == INFINITY"
+
+    @staticmethod
+    def signbit(x: Any) -> str:
+        return f"signbit({x}) != 0" if _is_floating(x) else f"{x} < 0"
+
+    @staticmethod
+    def sign(x: Any) -> str:
+        return f"({x} > 0) - ({x} < 0)"
+
+    @staticmethod
+    def rsqrt(x: Any) -> str:
+        return f"1 / sqrt({x})"
+
+    @staticmethod
+    def round(x: Any) -> str:
+        return f"rint({x})"
+
+    @staticmethod
+    def pow(a: Any, b: Any) -> str:
+        type_ = _type(torch.promote_types(a.dtype, b.dtype))
+        return f"pow(({type_}){a}, ({type_}){b})"
+
+    @staticmethod
+    def fma(x: Any, y: Any, z: Any) -> str:
+        return f"fma({x}, {y}, {z})"
+
+    @staticmethod
+    def ldexp(x: Any, n: Any) -> str:
+        return f"ldexp({x}, (int){n})"
+
+    @staticmethod
+    def truediv(a: Any, b: Any) -> str:
+        if _is_floating(a) or _is_floating(b):
+            return f"{a} / {b}"
+        return f"(float){a} / (float){b}"
+
+    int_truediv = truediv
+
+    @staticmethod
+    def mod(a: Any, b: Any) -> str:
+        if _is_floating(a) or _is_floating(b):
+            type_ = _type(torch.promote_types(a.dtype, b.dtype))
+            return f"fmod(({type_}){a}, ({type_}){b})"
+        _check_divisor(b)
+        return f"{b} == -1 ? 0 : {a} % {b}"
+
+    fmod = mod  # type: ignore[assignment]
+
+    @staticmethod
+    def truncdiv(a: Any, b: Any) -> str:
+        _check_divisor(b)
+        return f"{b} == -1 ? ({_type(a.dtype)})-({a}) : {a} / {b}"
+
+    @staticmethod
+    def floordiv(a: Any, b: Any) -> str:
+        _check_divisor(b)
+        down = f"({a} % {b} != 0 && ({a} < 0) != ({b} < 0))"
+        return f"{b} == -1 ? ({_type(a.dtype)})-({a}) : {a} / {b} - {down}"
+
+
+def _check_divisor(divisor: CSEVariable) -> None:
+    if V.kernel.dialect.finds_faults and not divisor.bounds.lower > 0:
+        V.kernel.compute.writeline(f"if ({divisor} == 0) fault_division();")
+
+
+def _called(name: str) -> Any:
+    def call(*arguments: Any) -> str:
+        return f"{name}({', '.join(map(str, arguments))})"
+
+    return staticmethod(call)
+
+
+for _name in _FUNCTIONS:
+    setattr(Expressions, _name, _called(_name))

@@ -1,0 +1,253 @@
+"""One kernel of Inductor's, which collects what a dialect writes."""
+
+# mypy: allow-untyped-calls
+# Inductor has few types.
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import sympy  # type: ignore[import-untyped]
+import torch
+from torch._inductor.codegen.common import CSE, CSEVariable, DeferredLine, SizeArg
+from torch._inductor.codegen.simd import SIMDKernel, pexpr
+from torch._inductor.ops_handler import StoreMode
+from torch._inductor.runtime.hints import ReductionHint
+from torch._inductor.utils import IndentedBuffer, upcast_compute_type
+from torch._inductor.virtualized import V
+from torch.utils._sympy.functions import FloorDiv
+from torch.utils._sympy.symbol import SymT, symbol_is_type
+
+from ._dialect import Accumulator, Dialect, Parameter, Phase, Program
+from ._expressions import Expressions, Indices
+from ._reductions import reduction_of
+
+
+class _Variables(CSE[CSEVariable, str]):
+    """Declares each variable with its type."""
+
+    def newvar(self, *arguments: Any, **keywords: Any) -> CSEVariable:
+        variable = super().newvar(*arguments, **keywords)
+        self.prefix = V.kernel.declaration(variable)
+        return variable
+
+
+class Kernel(SIMDKernel[CSEVariable]):
+    """Computes rows of numbers, and reduces each row in the order in which it lies."""
+
+    overrides = Expressions
+    suffix = ";"
+    sexpr = pexpr
+    kexpr = Indices().doprint
+    dialect: Dialect
+    written: Program
+    """What the dialect has written, once it has."""
+
+    def __init__(self, tiling: dict[str, sympy.Expr], **keywords: Any) -> None:
+        self._row_variables: list[tuple[str, torch.dtype]] = []
+        self._kept: set[CSEVariable] = set()
+        self._phases: list[tuple[bool, IndentedBuffer, IndentedBuffer, list[Accumulator]]] = []
+        self._accumulators: list[Accumulator] = []
+        self._results: list[tuple[str, str, sympy.Expr, CSEVariable]] = []
+        super().__init__(tiling, **keywords)
+        self.cse = _Variables(suffix=self.suffix)
+
+    def dtype_to_str(self, dtype: torch.dtype) -> str:
+        return self.dialect.types[dtype]
+
+    def declaration(self, variable: CSEVariable) -> str:
+        """Return what stands before the first use of a variable."""
+        dtype = variable.dtype or torch.float32
+        if self.inside_reduction or not self.features.is_reduction():
+            return f"const {self.dialect.types[dtype]} "
+        # It is the row's, and may be asked for in a later phase.
+        self._row_variables.append((str(variable), dtype))
+        self._kept.add(variable)
+        return ""
+
+    def declared(self, variable: CSEVariable) -> str:
+        """Return the declaration of a variable that is assigned to later."""
+        return f"{self.cse.prefix.removeprefix('const ')}{variable}"
+
+    def load(self, name: str, index: sympy.Expr) -> CSEVariable:
+        pointer = self.args.input(name)
+        place = self.index_to_str(self.prepare_indexing(index))
+        dtype = V.graph.get_dtype(name)
+        if _is_host_scalar(name):
+            value = f"({self.dialect.types[dtype]}){pointer}"
+        else:
+            value = self.dialect.unpack(f"{pointer}[{place}]", dtype)
+        return self.cse.generate(self.loads, value, dtype=upcast_compute_type(dtype), shape=())
+
+    def store(
+        self, name: str, index: sympy.Expr, value: CSEVariable, mode: StoreMode = None
+    ) -> None:
+        if mode is not None:
+            raise NotImplementedError(f"there are no kernels that store by {mode}")
+        pointer = self.args.output(name)
+        place = self.index_to_str(self.prepare_indexing(index))
+        packed = self.dialect.pack(str(value), V.graph.get_dtype(name))
+        # In the order of what is computed: one value may be stored over another.
+        buffer = self.compute if self.inside_reduction else self.stores
+        buffer.writeline(DeferredLine(name, f"{pointer}[{place}] = {packed};"))
+
+    def store_reduction(self, name: str, index: sympy.Expr, value: CSEVariable) -> None:
+        self._results.append((name, self.args.output(name), index, value))
+
+    def reduction(
+        self, dtype: torch.dtype, src_dtype: torch.dtype, reduction_type: Any, value: Any
+    ) -> Any:
+        known: dict[Any, Any] = self.cse.reduction_cache  # type: ignore[assignment]
+        key = (src_dtype, reduction_type, value)
+        if key not in known:
+            known[key] = self._reduction(dtype, src_dtype, reduction_type, value)
+        return known[key]
+
+    def _reduction(
+        self, dtype: torch.dtype, src_dtype: torch.dtype, kind: str, value: Any
+    ) -> CSEVariable | tuple[CSEVariable, ...]:
+        values = list(value) if isinstance(value, tuple) else [value]
+        if kind.startswith("arg") and len(values) == 1:
+            values.append("(long)r0_index")
+        computed = upcast_compute_type(src_dtype if kind.startswith("arg") else dtype)
+        how = reduction_of(kind, computed, self.dialect)
+        inside, self.inside_reduction = self.inside_reduction, False
+        results = [self.cse.newvar(dtype=how.types[part], shape=()) for part in how.results]
+        self.inside_reduction = inside
+        names = [f"{results[0]}_{part}" for part in range(len(how.types))]
+        parts = list(zip(names, how.types, how.first, strict=True))
+        own = {f"a{part}": name for part, name in enumerate(names)}
+        given = {f"v{part}": str(each) for part, each in enumerate(values)}
+        self.compute.splice(how.take.format(**own, **given))
+        found = list(zip(map(str, results), how.results, strict=True))
+        self._accumulators.append(Accumulator(parts, how.merge, found))
+        return tuple(results) if len(results) > 1 else results[0]
+
+    def codegen_iteration_ranges_entry(self, entry: Any) -> None:
+        index = self.kexpr(self.rename_indexing(entry.expr))
+        self.indexing_code.writeline(f"const {self.index_dtype} {entry.name} = {index};")
+
+    def codegen_body(self) -> None:
+        """End a phase."""
+        buffers = (self.indexing_code, self.loads, self.compute)
+        body, stores = IndentedBuffer(), IndentedBuffer()
+        for each in buffers:
+            body.splice(each)
+        stores.splice(self.stores)
+        if body or stores or self._accumulators:
+            is_loop = self.inside_reduction and self.features.is_reduction()
+            self._phases.append((is_loop, body, stores, self._accumulators))
+        for each in (*buffers, self.stores):
+            each.clear()
+        self._accumulators = []
+        if not self.features.is_reduction():
+            return
+        self.cse.invalidate(self._kept)  # type: ignore[arg-type]
+        for tree in self.range_trees:
+            tree.cache_clear()
+        if self._results:
+            self._store_results()
+
+    def _store_results(self) -> None:
+        results, self._results = self._results, []
+        inside, self.inside_reduction = self.inside_reduction, False
+        for name, pointer, index, value in results:
+            place = self.index_to_str(self.prepare_indexing(index))
+            packed = self.dialect.pack(str(value), V.graph.get_dtype(name))
+            self.stores.writeline(DeferredLine(name, f"{pointer}[{place}] = {packed};"))
+        self.codegen_body()
+        self.inside_reduction = inside
+
+    def check_bounds(self, expr: sympy.Expr, size: sympy.Expr, lower: bool, upper: bool) -> None:
+        if not self.dialect.finds_faults:
+            raise NotImplementedError("there are no kernels that check indices in this dialect")
+        place, limit = self.index_to_str(expr), self.index_to_str(size)
+        wrong = [f"{place} < 0"] * lower + [f"{place} >= {limit}"] * upper
+        if wrong:
+            self.compute.writeline(f"if ({' || '.join(wrong)}) fault_index({place}, {limit});")
+
+    def codegen_kernel(self, name: str = "KERNEL") -> str:
+        self.codegen_body()
+        self.written = self.program(name)
+        return self.dialect.write(self.written)
+
+    def program(self, name: str) -> Program:
+        """Return what the dialect writes."""
+        rows, columns = self.numels["x"], self.numels.get("r0_")
+        if not self.features.is_reduction():
+            columns = None
+        lengths = [_hint(each) for each in (rows, columns)]
+        outer = self.features.get_reduction_hint() is ReductionHint.OUTER
+        group_rows, lanes = self.dialect.shape(lengths[0] or 1, lengths[1], outer)
+        return Program(
+            name,
+            self._parameters(),
+            self.get_index_dtype_as_torch_dtype(),
+            _number(rows, "rows_"),
+            None if columns is None else _number(columns, "columns_"),
+            group_rows,
+            lanes,
+            self._row_variables,
+            # Which stores are left out, as nobody needs what they write, is known only now.
+            [
+                Phase(is_loop, body.getvalue().splitlines(), stores.getvalue().splitlines(), kept)
+                for is_loop, body, stores, kept in self._phases
+            ],
+        )
+
+    def _parameters(self) -> list[Parameter]:
+        parameters = []
+        described: Sequence[Any] = self.args.python_argdefs()[2]
+        for argument in described:
+            if isinstance(argument, SizeArg):
+                is_float = isinstance(argument.expr, sympy.Symbol) and symbol_is_type(
+                    argument.expr, SymT.UNBACKED_FLOAT
+                )
+                parameters.append(Parameter(argument.name, "float" if is_float else "long"))
+            elif _is_host_scalar(argument.buffer):
+                parameters.append(Parameter(argument.name, self._scalar(argument.dtype)))
+            else:
+                kind = "read" if argument.name.startswith("in_ptr") else "written"
+                parameters.append(Parameter(argument.name, kind, argument.dtype))
+        for prefix, name in (("x", "rows_"), ("r0_", "columns_")):
+            if prefix in self.numels and not self.numels[prefix].is_Integer:
+                parameters.append(Parameter(name, "long"))
+        return parameters
+
+    def _scalar(self, dtype: torch.dtype) -> str:
+        if not dtype.is_floating_point:
+            return "long"
+        return "double" if torch.float64 in self.dialect.types else "float"
+
+    def call_kernel(self, name: str, node: Any = None, deallocate_ws: bool = True) -> None:
+        wrapper = V.graph.wrapper_code
+        for size in self.args.sizevars:
+            wrapper.ensure_size_computed(size)
+        _, arguments, described, _ = self.args.python_argdefs()
+        passed = []
+        what: Any
+        for argument, what in zip(arguments, described, strict=True):
+            is_scalar = not isinstance(what, SizeArg) and _is_host_scalar(what.buffer)
+            passed.append(f"{argument}.item()" if is_scalar else str(argument))
+        rows = self.numels["x"]
+        for prefix in ("x", "r0_"):
+            if prefix in self.numels and not self.numels[prefix].is_Integer:
+                passed.append(pexpr(self.numels[prefix]))
+        size = self.written.group_rows
+        groups = pexpr(FloorDiv(rows + size - 1, size))
+        wrapper.writeline(f"{name}({', '.join([groups, *passed])})")
+
+
+def _is_host_scalar(name: str) -> bool:
+    buffer = V.graph.try_get_buffer(name)
+    return buffer is not None and buffer.get_device_or_error().type == "cpu"
+
+
+def _hint(length: sympy.Expr | None) -> int | None:
+    return (
+        None if length is None else int(V.graph.sizevars.optimization_hint(length, fallback=4096))
+    )
+
+
+def _number(length: sympy.Expr, name: str) -> str:
+    return str(length) if length.is_Integer else name

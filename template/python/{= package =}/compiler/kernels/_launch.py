@@ -1,0 +1,49 @@
+"""What the code that Inductor writes calls: kernels are defined once, and launched by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from torch._inductor.runtime.cache_dir_utils import cache_dir
+
+from ... import _C
+from ..._build import NAME
+from ...kernels import kernel_format, load_kernel
+from . import known_dialects
+
+_pool = ThreadPoolExecutor(thread_name_prefix="kernels")
+"""Compilers run beside each other, and beside what Inductor does."""
+
+
+def define_kernel(
+    name: str, device: int, kinds: Sequence[str], items: int, source: str
+) -> Callable[..., None]:
+    """Return what enqueues a kernel on the current stream of its device.
+
+    It takes the number of groups, then the arguments. It is compiled when it is called first, or
+    before.
+
+    Args:
+        name: of the function in the source.
+        device: what it runs on.
+        kinds: of its parameters: ``"read"`` and ``"written"`` for tensors, ``"long"``, ``"float"``
+            and ``"double"`` for numbers.
+        items: how many work items a group has.
+        source: in the language that the device takes.
+    """
+    dialect = known_dialects()[kernel_format(device)]
+    cache = Path(cache_dir(), f"{NAME}-kernels")
+    whole = f"{dialect.prelude}\n{source}"
+    function = _pool.submit(load_kernel, whole, name, dialect.options, device, cache)
+    launch: _C.CompiledLaunch | None = None
+
+    def call(groups: int, *arguments: Any) -> None:
+        nonlocal launch
+        if launch is None:
+            launch = _C.CompiledLaunch(function.result(), items, list(kinds))
+        launch(groups, arguments)
+
+    return call

@@ -1,0 +1,65 @@
+"""Where Inductor asks for the kernels of a graph, and where their definitions and calls are written."""
+
+# mypy: allow-untyped-calls
+# Inductor has few types.
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import torch
+from torch._inductor import config
+from torch._inductor.codegen.common import BackendFeature
+from torch._inductor.codegen.simd import SIMDScheduling
+from torch._inductor.utils import get_fused_kernel_name, get_kernel_metadata
+from torch._inductor.virtualized import V
+from torch.utils._ordered_set import OrderedSet
+
+from ..._build import NAME
+from .._wrapper import Wrapper
+from ._dialect import Dialect
+from ._kernel import Kernel
+
+_PLACEHOLDER = "KERNEL"
+
+
+class KernelWrapper(Wrapper):
+    """Knows what makes a kernel of code."""
+
+    def write_header(self) -> None:
+        super().write_header()
+        self.header.writeline(f"from torch.{NAME}.compiler.kernels._launch import define_kernel")
+
+
+class KernelScheduling(SIMDScheduling):
+    """Inductor's own fusion, with the kernels of a dialect."""
+
+    kernel_type: Any = Kernel
+
+    def get_backend_features(self, device: torch.device) -> OrderedSet[BackendFeature]:
+        return OrderedSet([BackendFeature.INPLACE_BUFFERS])
+
+    def define_kernel(self, src_code: str, node_schedule: Any, kernel: Kernel) -> str:
+        wrapper = V.graph.wrapper_code
+        known = wrapper.src_to_kernel.get(src_code)
+        if known is not None:
+            return str(known)
+        fused = get_fused_kernel_name(node_schedule, config.triton.descriptive_names)
+        name = "_".join(["kernel", fused, wrapper.next_kernel_suffix()])
+        wrapper.src_to_kernel[src_code] = name
+        device = V.graph.get_current_device_or_throw()
+        source = src_code.replace(_PLACEHOLDER, name)
+        program = kernel.written
+        kinds = [each.kind for each in program.parameters]
+        items = kernel.dialect.launch_items(program)
+        origins, detailed = get_kernel_metadata(node_schedule, wrapper)
+        body = f"define_kernel({name!r}, {device.index}, {kinds!r}, {items}, r'''{source}''')"
+        wrapper.define_kernel(name, body, f"{origins}\n{detailed}", gpu=False)
+        return name
+
+
+@functools.cache
+def scheduling_of(dialect: Dialect) -> type[KernelScheduling]:
+    """Return the class that writes kernels in a dialect."""
+    kernel = type("Kernel", (Kernel,), {"dialect": dialect})
+    return type("KernelScheduling", (KernelScheduling,), {"kernel_type": kernel})

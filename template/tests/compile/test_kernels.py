@@ -1,0 +1,247 @@
+"""Kernels that are written at compilation, beside eager operators of the CPU."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from backend import DEVICE, ENV_PREFIX, backend
+from support import has_function, needs, needs_two_devices, reports_errors, run_python
+from torch import Tensor
+from torch._inductor.utils import run_and_get_code
+
+pytestmark = pytest.mark.skipif(
+    not has_function("modules", "load_module"), reason="the device library takes no kernels"
+)
+Function = Callable[..., Any]
+
+
+def elementwise(x: Tensor, y: Tensor) -> Any:
+    """Twenty operators."""
+    z = torch.sigmoid(x) * torch.tanh(y) + torch.exp(-x.abs()) - torch.log1p(y.square())
+    z = torch.where(z > 0, z.sqrt(), z.erf()).clamp(-0.5, 0.8) + torch.sign(x) * y.floor()
+    return (
+        torch.maximum(z, x) - torch.fmod(y, 0.3).neg(),
+        (x > y) & (z < 1),
+        x.round().to(torch.int8),
+    )
+
+
+def norms(x: Tensor, y: Tensor) -> Any:
+    """Statistics of rows and of columns."""
+    weight = torch.arange(x.shape[-1], device=x.device).to(x.dtype) * 0.1
+    rows = torch.nn.functional.layer_norm(x, x.shape[-1:], weight) + y
+    return torch.nn.functional.gelu(rows), rows.var(0), x.mean(-1), (x * y).std(), y.norm(dim=0)
+
+
+def softmaxes(x: Tensor, y: Tensor) -> Any:
+    """Several reductions of a row, one after the other."""
+    return x.softmax(-1), (x + y).log_softmax(0), torch.logsumexp(x.flatten(), 0)
+
+
+def reductions(x: Tensor, y: Tensor) -> Any:
+    """Each kind."""
+    small = (x * 2).round()
+    return (
+        x.sum(),
+        x.sum(0),
+        (y * 0.2 + 1).prod(-1),
+        small.max(1),
+        small.min(0),
+        small.argmax(),
+        y.amin((0, 1)),
+        (x > 2).any(-1),
+        (x > -2).all(0),
+        small.to(torch.int32).sum(-1),
+        torch.where(x > 1.5, torch.nan, x).argmax(-1),
+    )
+
+
+def places(x: Tensor, y: Tensor) -> Any:
+    """Joins, pads, flips and takes."""
+    chosen = torch.arange(x.shape[0], device=x.device).flip(0)
+    padded = torch.nn.functional.pad(x, (1, 2, 3, 0), value=0.5)
+    return (
+        torch.cat([x, y * 2, x[:, :3].repeat(1, 2)], 1),
+        padded * 2,
+        x[chosen] + y,
+        y.gather(0, chosen[:, None].expand_as(y)) - x,
+        torch.roll(x, 2, 1) + y.t().contiguous().t(),
+        torch.tril(x) + torch.arange(y.shape[1], device=y.device),
+        torch.zeros_like(x).index_put((chosen,), y),
+    )
+
+
+FUNCTIONS: list[Function] = [elementwise, norms, softmaxes, reductions, places]
+
+
+def assert_compiled(
+    function: Function, *inputs: Any, tolerance: float = 2e-5, **options: Any
+) -> list[str]:
+    """Compare a compiled function with what eager operators of the CPU give; return its code."""
+    torch._dynamo.reset()
+    held = [each.to(DEVICE) if isinstance(each, Tensor) else each for each in inputs]
+    result, code = run_and_get_code(torch.compile(function, **options), *held)
+    actual = torch.utils._pytree.tree_map_only(Tensor, lambda each: each.cpu(), result)
+    torch.testing.assert_close(
+        actual, function(*inputs), rtol=tolerance, atol=tolerance, equal_nan=True
+    )
+    assert any("define_kernel(" in each for each in code), code
+    return code
+
+
+@pytest.mark.parametrize("size", [(33, 70), (5, 4), (2, 1000)], ids=str)
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_values(function: Function, size: tuple[int, int]) -> None:
+    generator = torch.Generator().manual_seed(0)
+    x, y = (torch.randn(size, generator=generator) for _ in range(2))
+    assert_compiled(function, x, y)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+@pytest.mark.parametrize("function", [elementwise, norms, softmaxes])
+def test_other_types(function: Function, dtype: torch.dtype) -> None:
+    if backend.dtype_support(dtype) != "computed":
+        pytest.skip(f"the device does not compute {dtype}")
+    generator = torch.Generator().manual_seed(0)
+    x, y = (torch.rand(9, 33, generator=generator, dtype=torch.float64) + 0.2 for _ in range(2))
+    tolerance = {torch.float16: 1e-2, torch.bfloat16: 8e-2}.get(dtype, 1e-6)
+    assert_compiled(function, x.to(dtype), y.to(dtype), tolerance=tolerance)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64])
+def test_integers(dtype: torch.dtype) -> None:
+    if backend.dtype_support(dtype) != "computed":
+        pytest.skip(f"the device does not compute {dtype}")
+
+    def function(x: Tensor, y: Tensor) -> Any:
+        shifted = (x << (y & 3), x >> (y & 3), ~x ^ y)
+        divided = (x // y, x % y, torch.div(x, y, rounding_mode="trunc"), x / y)
+        return x + y, x * y - 3, *shifted, *divided, x.abs(), x.max(), (x == y).sum()
+
+    x = torch.arange(-20, 30).to(dtype)
+    y = torch.arange(1, 51).to(dtype)
+    assert_compiled(function, x, y)
+
+
+def test_all_values_of_small_types() -> None:
+    bits = torch.arange(-(2**15), 2**15).to(torch.int16)
+    for dtype in (torch.float16, torch.bfloat16):
+        if backend.dtype_support(dtype) == "computed":
+            x = bits.view(dtype)
+            assert_compiled(lambda x: (x.float() * 1, x * 1), x, tolerance=0)
+            near = x.float().nan_to_num() * (1 + 2**-10)
+            assert_compiled(lambda x, dtype=dtype: x.to(dtype) * 1, near, tolerance=0)
+
+
+def test_sizes_that_change() -> None:
+    compiled = torch.compile(softmaxes, dynamic=True)
+    for size in ((3, 4), (70, 9), (2, 900), (1, 1)):
+        x, y = torch.randn(size), torch.randn(size)
+        actual = compiled(x.to(DEVICE), y.to(DEVICE))
+        torch.testing.assert_close([each.cpu() for each in actual], list(softmaxes(x, y)))
+    empty = torch.compile(lambda x: x.sin() + 1, dynamic=True)
+    for length in (3, 0):
+        assert empty(torch.ones(length, device=DEVICE)).shape == (length,)
+
+
+def test_numbers_of_the_host() -> None:
+    """Tensors of the CPU without dimensions, and numbers that change."""
+    number = torch.tensor(2.5, dtype=torch.float64)
+    x = torch.randn(5)
+    compiled = torch.compile(lambda x, n, f: (x * n).sin() * f, dynamic=True)
+    for factor in (0.5, 1.5, 7.25):
+        actual = compiled(x.to(DEVICE), number, factor)
+        torch.testing.assert_close(actual.cpu(), (x * number).sin() * factor)
+
+
+def test_gradients() -> None:
+    x, y = torch.randn(9, 33), torch.randn(9, 33)
+    gradients = []
+    for device in ("cpu", DEVICE):
+        leaves = [each.detach().to(device).requires_grad_() for each in (x, y)]
+        function = norms if device == "cpu" else torch.compile(norms)
+        sum(each.square().sum() for each in function(*leaves)).backward()
+        gradients.append([each.grad.cpu() for each in leaves if each.grad is not None])
+    torch.testing.assert_close(gradients[1], gradients[0], rtol=1e-3, atol=1e-4)
+
+
+def test_operators_fuse() -> None:
+    """One kernel for all, and one for a norm with what stands round it."""
+    x, y = torch.randn(64, 256), torch.randn(64, 256)
+    for function in (elementwise, lambda x, y: torch.relu(x.softmax(-1) + y) * 2):
+        code = assert_compiled(function, x, y)
+        assert sum(each.count(" = define_kernel(") for each in code) == 1
+
+
+@reports_errors
+def test_places_beyond_the_end() -> None:
+    x = torch.randn(4, device=DEVICE)
+    wrong = torch.tensor([0, 4], device=DEVICE)
+    with pytest.raises(RuntimeError, match="index 4 is out of bounds for a dimension of size 4"):
+        torch.compile(lambda x, i: x[i] * 2 + 1)(x, wrong).cpu()
+
+
+@reports_errors
+def test_divisions_by_zero() -> None:
+    x = torch.ones(3, dtype=torch.int32, device=DEVICE)
+    with pytest.raises(RuntimeError, match="integer division by zero"):
+        torch.compile(lambda x: (x + 1) // (x - 1))(x).cpu()
+
+
+def test_stream() -> None:
+    function = torch.compile(lambda x: x.sin() * 2 + 1)
+    x = torch.randn(1000)
+    stream = torch.Stream(DEVICE)
+    with stream:
+        held = x.to(DEVICE, non_blocking=True)
+        result = function(held)
+    stream.synchronize()
+    torch.testing.assert_close(result.cpu(), x.sin() * 2 + 1)
+
+
+@needs_two_devices
+def test_second_device() -> None:
+    function = torch.compile(lambda x: x.sin() * 2 + 1)
+    x = torch.randn(10)
+    for number in range(2):
+        torch.testing.assert_close(function(x.to(f"{DEVICE}:{number}")).cpu(), x.sin() * 2 + 1)
+
+
+def test_second_process_compiles_nothing(tmp_path: Path) -> None:
+    code = f"""
+import torch
+x = torch.randn(50, device="{DEVICE}")
+torch.testing.assert_close(torch.compile(lambda x: x.sin() * 2.5 + x)(x), x.sin() * 2.5 + x)
+"""
+    environment = {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path)}
+    run_python(code, environment)
+    kept = sorted(tmp_path.rglob("*.so"))
+    run_python(code, environment | {"PATH": str(tmp_path) + os.pathsep + os.environ["PATH"]})
+    assert sorted(tmp_path.rglob("*.so")) == kept
+
+
+@needs(torch.bfloat16)
+def test_autocast() -> None:
+    if not torch.amp.is_autocast_available(DEVICE):
+        pytest.skip("the backend was generated without autocast")
+    model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.GELU(), torch.nn.LayerNorm(16))
+    x = torch.randn(4, 8)
+    held = model.to(DEVICE)
+    with torch.autocast(DEVICE, torch.bfloat16):
+        expected = held(x.to(DEVICE))
+        actual = torch.compile(held)(x.to(DEVICE))
+    torch.testing.assert_close(actual, expected, rtol=2e-2, atol=2e-2)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", ["kernels", "operators"])
+def test_chosen_compiler(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(f"{ENV_PREFIX}_COMPILER", name)
+    torch._dynamo.reset()
+    _, code = run_and_get_code(torch.compile(lambda x: x.sin() + 1), torch.randn(3, device=DEVICE))
+    assert ("define_kernel(" in code[0]) == (name == "kernels")
