@@ -21,6 +21,15 @@ OPERATORS = [
 """Those of float32, but for uninitialised memory, layouts that are not compiled, and CUDA's own."""
 
 
+STATISTICS = ("native_batch_norm", "_native_batch_norm_legit")
+"""PyTorch's decomposition of these returns running statistics where eager operators return none."""
+
+
+def _lie(results: Any) -> bool:
+    """Whether all tensors have elements, so that it matters how these lie."""
+    return all(x.numel() for x in _pytree.tree_leaves(results) if isinstance(x, torch.Tensor))
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("operator", OPERATORS, ids=lambda each: each.formatted_name)
 def test_operator(operator: OpInfo) -> None:
@@ -47,7 +56,9 @@ def test_operator(operator: OpInfo) -> None:
         except (NotImplementedError, RuntimeError, TypeError):
             continue  # for one, it makes a tensor of a dtype that the backend was generated without
         actual = call(torch.compile(lambda *a, **k: operator.op(*a, **k)))
-        torch.testing.assert_close(actual, expected, equal_nan=True, check_stride=True)
+        if operator.name in STATISTICS:
+            actual, expected = actual[0], expected[0]
+        torch.testing.assert_close(actual, expected, equal_nan=True, check_stride=_lie(expected))
         compared += 1
     if not compared:
         pytest.skip("no sample of it runs eagerly")

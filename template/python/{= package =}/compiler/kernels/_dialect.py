@@ -21,6 +21,19 @@ class Parameter:
     """Of the elements behind an address."""
 
 
+@dataclass(frozen=True)
+class Index:
+    """A digit of ``xindex`` or ``r0_index``: its quotient by ``step``, modulo ``length``."""
+
+    name: str
+    text: str
+    of_row: bool
+    """Whether of ``xindex``."""
+    step: int | None
+    """None where it changes from call to call, as for ``length``."""
+    length: int | None
+
+
 @dataclass
 class Accumulator:
     """What a work item keeps of a reduction, in one variable or more."""
@@ -39,6 +52,10 @@ class Phase:
 
     is_loop: bool
     """Whether it goes over what is reduced; otherwise it is done once for each row."""
+    is_ordered: bool
+    """Whether a work item may write where another one has."""
+    indices: list[Index]
+    """What the lines below have as numbers of places."""
     body: list[str]
     stores: list[str] = field(default_factory=list)
     """For each row once, where it is no loop."""
@@ -77,9 +94,10 @@ class Dialect(ABC):
 
     code_format: str
     """What the device calls this code; see ``kernel_format``."""
-    finds_faults = False
-    """Whether ``fault_index(index, size)`` and ``fault_division()`` make the stream fail. Operators
-    that can find such are left as they are where it does not."""
+    is_in_order = False
+    """Whether work items run one after the other, and ``fault_index(index, size)`` and
+    ``fault_division()`` make the stream fail. Operators that take indices or divide whole numbers are
+    left as they are where it does not."""
     prelude: str
     """Stands before each kernel."""
     options: Sequence[str] = ()

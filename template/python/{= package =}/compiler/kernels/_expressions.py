@@ -164,7 +164,9 @@ class Expressions(OpOverrides):
 
     @classmethod
     def index_expr(cls, expr: sympy.Expr, dtype: torch.dtype) -> Any:
-        return cls._of_index(expr, V.kernel.get_index_dtype_as_torch_dtype())
+        if dtype in (torch.int32, torch.int64):
+            return cls._of_index(expr, V.kernel.get_index_dtype_as_torch_dtype())
+        return cls._of_index(expr, upcast_compute_type(dtype))
 
     @classmethod
     def value_expr(cls, expr: sympy.Expr, dtype: torch.dtype) -> Any:
@@ -174,9 +176,6 @@ class Expressions(OpOverrides):
     def _of_index(expr: sympy.Expr, dtype: torch.dtype) -> Any:
         kernel = V.kernel
         text = kernel.index_to_str(kernel.prepare_indexing(expr))
-        if dtype is torch.int64:
-            # Numbers of the index may be of 32 bits, and what is computed with them need not fit.
-            text = f"(long)({text})"
         return kernel.cse.generate(
             kernel.compute,
             f"({_type(dtype)})({text})",
@@ -313,7 +312,7 @@ class Expressions(OpOverrides):
 
 
 def _check_divisor(divisor: CSEVariable) -> None:
-    if V.kernel.dialect.finds_faults and not divisor.bounds.lower > 0:
+    if V.kernel.dialect.is_in_order and not divisor.bounds.lower > 0:
         V.kernel.compute.writeline(f"if ({divisor} == 0) fault_division();")
 
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import sympy  # type: ignore[import-untyped]
@@ -18,7 +19,7 @@ from torch._inductor.virtualized import V
 from torch.utils._sympy.functions import FloorDiv
 from torch.utils._sympy.symbol import SymT, symbol_is_type
 
-from ._dialect import Accumulator, Dialect, Parameter, Phase, Program
+from ._dialect import Accumulator, Dialect, Index, Parameter, Phase, Program
 from ._expressions import Expressions, Indices
 from ._reductions import reduction_of
 
@@ -30,6 +31,17 @@ class _Variables(CSE[CSEVariable, str]):
         variable = super().newvar(*arguments, **keywords)
         self.prefix = V.kernel.declaration(variable)
         return variable
+
+
+@dataclass
+class _Phase:
+    """A :class:`Phase` of which lines can still go."""
+
+    is_loop: bool
+    indices: list[Index]
+    body: IndentedBuffer
+    stores: IndentedBuffer
+    accumulators: list[Accumulator]
 
 
 class Kernel(SIMDKernel[CSEVariable]):
@@ -46,8 +58,10 @@ class Kernel(SIMDKernel[CSEVariable]):
     def __init__(self, tiling: dict[str, sympy.Expr], **keywords: Any) -> None:
         self._row_variables: list[tuple[str, torch.dtype]] = []
         self._kept: set[CSEVariable] = set()
-        self._phases: list[tuple[bool, IndentedBuffer, IndentedBuffer, list[Accumulator]]] = []
+        self._indices: list[Index] = []
+        self._phases: list[_Phase] = []
         self._accumulators: list[Accumulator] = []
+        self._is_ordered = False
         self._results: list[tuple[str, str, sympy.Expr, CSEVariable]] = []
         super().__init__(tiling, **keywords)
         self.cse = _Variables(suffix=self.suffix)
@@ -82,11 +96,13 @@ class Kernel(SIMDKernel[CSEVariable]):
     def store(
         self, name: str, index: sympy.Expr, value: CSEVariable, mode: StoreMode = None
     ) -> None:
-        if mode is not None:
+        if mode not in (None, "atomic_add") or (mode and not self.dialect.is_in_order):
             raise NotImplementedError(f"there are no kernels that store by {mode}")
-        pointer = self.args.output(name)
+        pointer, dtype = self.args.output(name), V.graph.get_dtype(name)
         place = self.index_to_str(self.prepare_indexing(index))
-        packed = self.dialect.pack(str(value), V.graph.get_dtype(name))
+        self._is_ordered |= mode is not None
+        before = f"{self.dialect.unpack(f'{pointer}[{place}]', dtype)} + " if mode else ""
+        packed = self.dialect.pack(f"{before}{value}", dtype)
         # In the order of what is computed: one value may be stored over another.
         buffer = self.compute if self.inside_reduction else self.stores
         buffer.writeline(DeferredLine(name, f"{pointer}[{place}] = {packed};"))
@@ -124,22 +140,25 @@ class Kernel(SIMDKernel[CSEVariable]):
         return tuple(results) if len(results) > 1 else results[0]
 
     def codegen_iteration_ranges_entry(self, entry: Any) -> None:
-        index = self.kexpr(self.rename_indexing(entry.expr))
-        self.indexing_code.writeline(f"const {self.index_dtype} {entry.name} = {index};")
+        text = self.kexpr(self.rename_indexing(entry.expr))
+        step, length = (_known(each) for each in (entry.divisor, entry.length))
+        of_row = not entry.root.is_reduction
+        self._indices.append(Index(entry.name, text, of_row, step, length))
 
     def codegen_body(self) -> None:
         """End a phase."""
-        buffers = (self.indexing_code, self.loads, self.compute)
         body, stores = IndentedBuffer(), IndentedBuffer()
-        for each in buffers:
-            body.splice(each)
+        body.splice(self.loads)
+        body.splice(self.compute)
         stores.splice(self.stores)
         if body or stores or self._accumulators:
             is_loop = self.inside_reduction and self.features.is_reduction()
-            self._phases.append((is_loop, body, stores, self._accumulators))
-        for each in (*buffers, self.stores):
+            self._phases.append(
+                _Phase(is_loop, self._indices, body, stores, self._accumulators)
+            )
+        for each in (self.loads, self.compute, self.stores):
             each.clear()
-        self._accumulators = []
+        self._indices, self._accumulators = [], []
         if not self.features.is_reduction():
             return
         self.cse.invalidate(self._kept)  # type: ignore[arg-type]
@@ -159,9 +178,9 @@ class Kernel(SIMDKernel[CSEVariable]):
         self.inside_reduction = inside
 
     def check_bounds(self, expr: sympy.Expr, size: sympy.Expr, lower: bool, upper: bool) -> None:
-        if not self.dialect.finds_faults:
+        if not self.dialect.is_in_order:
             raise NotImplementedError("there are no kernels that check indices in this dialect")
-        place, limit = self.index_to_str(expr), self.index_to_str(size)
+        place, limit = (self.index_to_str(self.prepare_indexing(each)) for each in (expr, size))
         wrong = [f"{place} < 0"] * lower + [f"{place} >= {limit}"] * upper
         if wrong:
             self.compute.writeline(f"if ({' || '.join(wrong)}) fault_index({place}, {limit});")
@@ -190,8 +209,15 @@ class Kernel(SIMDKernel[CSEVariable]):
             self._row_variables,
             # Which stores are left out, as nobody needs what they write, is known only now.
             [
-                Phase(is_loop, body.getvalue().splitlines(), stores.getvalue().splitlines(), kept)
-                for is_loop, body, stores, kept in self._phases
+                Phase(
+                    each.is_loop,
+                    self._is_ordered,
+                    each.indices,
+                    each.body.getvalue().splitlines(),
+                    each.stores.getvalue().splitlines(),
+                    each.accumulators,
+                )
+                for each in self._phases
             ],
         )
 
@@ -241,6 +267,10 @@ class Kernel(SIMDKernel[CSEVariable]):
 def _is_host_scalar(name: str) -> bool:
     buffer = V.graph.try_get_buffer(name)
     return buffer is not None and buffer.get_device_or_error().type == "cpu"
+
+
+def _known(number: sympy.Expr) -> int | None:
+    return int(number) if number.is_Integer else None
 
 
 def _hint(length: sympy.Expr | None) -> int | None:

@@ -65,11 +65,12 @@ class OpenCLDialect(Dialect):
         return f"__global {const}{self.memory_type(parameter.dtype)}* {parameter.name}"
 
     def _phase(self, program: Program, phase: Phase, index: str) -> list[str]:
+        body = [*(f"const {index} {each.name} = {each.text};" for each in phase.indices), *phase.body]
         if not phase.is_loop:
             stores = phase.stores
             if stores and program.lanes > 1:
                 stores = ["if (lane == 0) {", *stores, "}"]
-            lines = ["if (is_row) {", *phase.body, *stores, "}"]
+            lines = ["if (is_row) {", *body, *stores, "}"]
             if program.lanes > 1 and stores:
                 lines.append("barrier(CLK_GLOBAL_MEM_FENCE);")
             return lines
@@ -79,7 +80,7 @@ class OpenCLDialect(Dialect):
             f"for ({index} base = 0; base < {program.columns}; base += {program.lanes}) {{",
             f"  const {index} r0_index = base + ({index})lane;",
             f"  if (is_row && r0_index < {program.columns}) {{",
-            *phase.body,
+            *body,
             *phase.stores,
             "  }",
             "}",

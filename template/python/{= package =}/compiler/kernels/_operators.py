@@ -4,10 +4,12 @@
 # Inductor has few types.
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
 from torch._inductor.codegen.common import pointwise_overrides_data
+from torch._inductor.lowering import fallback_handler
 from torch.utils import _pytree
 
 from ...devices import dtype_support
@@ -16,44 +18,27 @@ from . import known_dialects
 from ._dialect import Dialect
 from ._expressions import Expressions
 
-_ASSERTIONS = frozenset({"_assert_async", "_assert_scalar"})
+_OTHERS = frozenset({"_assert_async", "_assert_scalar", "convolution"})
+"""Inductor would not write kernels for these, but has its own ideas of their layouts."""
 _FUNCTIONS = frozenset(
     {data.name for name, data in pointwise_overrides_data.items() if name not in vars(Expressions)}
     | {"erfinv", "special_erfinv", "frexp", "nextafter"}
 )
 """Those that C has not."""
 _INDICES = frozenset(
-    [
-        "_unsafe_index",
-        "_unsafe_masked_index",
-        "embedding",
-        "gather",
-        "index",
-        "index_put",
-        "index_put_",
-        "index_select",
-        "scatter",
-        "scatter_",
-        "scatter_add",
-        "scatter_add_",
-        "scatter_reduce",
-        "scatter_reduce_",
-        "take",
-    ]
+    {"_unsafe_index", "_unsafe_masked_index", "embedding", "gather", "index", "index_select", "take"}
 )
-_SUMS = frozenset(
-    [
-        "_unsafe_index_put_accumulate",
-        "embedding_dense_backward",
-        "scatter_add",
-        "scatter_add_",
-        "scatter_reduce",
-        "scatter_reduce_",
+_WRITERS = frozenset(
+    {
+        "_unsafe_index_put",
         "_unsafe_masked_index_put_accumulate",
-    ]
+        "index_put",
+        "scatter",
+        "scatter_add",
+        "scatter_reduce",
+    }
 )
-"""Those where several values may go to one place."""
-_PUTS = frozenset({"index_put", "index_put_", "_unsafe_index_put"})
+"""Those that write to places; several values may go to one, and be added up there."""
 _DIVISIONS = frozenset({"div", "div_", "floor_divide", "remainder", "fmod"})
 
 
@@ -61,8 +46,24 @@ def leave_operators(graph: torch.fx.GraphModule) -> None:
     """Mark the nodes for which this backend's operators are called."""
     dialect = known_dialects()[kernel_format()]
     for node in graph.graph.nodes:
-        if isinstance(node.target, torch._ops.OpOverload) and _is_left(node, dialect):
+        if not isinstance(node.target, torch._ops.OpOverload) or not _is_left(node, dialect):
+            continue
+        if node.target._opname in _WRITERS:
+            # Inductor would let it write over its input, and then loses sight of the result.
+            node.target = _call_of(node.target)
+        else:
             node.meta["should_fallback"] = True
+
+
+@functools.cache
+def _call_of(operator: torch._ops.OpOverload) -> Any:
+    call = fallback_handler(operator, add_to_fallback_set=False)
+
+    def lower(*arguments: Any, **keywords: Any) -> Any:
+        return call(*arguments, **keywords)
+
+    lower._inductor_lowering_function = True  # type: ignore[attr-defined]
+    return lower
 
 
 def _is_left(node: torch.fx.Node, dialect: Dialect) -> bool:
@@ -70,17 +71,15 @@ def _is_left(node: torch.fx.Node, dialect: Dialect) -> bool:
     if target.namespace not in ("aten", "prims"):
         return False
     name = target._opname
-    if name in _ASSERTIONS or name in _FUNCTIONS or name in _SUMS:
-        return True
-    if name in _PUTS and (node.kwargs.get("accumulate") or True in node.args[3:]):
+    if name in _OTHERS or name in _FUNCTIONS:
         return True
     types = {value.dtype for each in (node, *node.all_input_nodes) for value in _tensors(each)}
     if not all(_computes(dtype, dialect) for dtype in types):
         return True
-    if dialect.finds_faults:
+    if dialect.is_in_order:
         return False
     divides = name in _DIVISIONS and any(not dtype.is_floating_point for dtype in types)
-    return divides or name in _INDICES
+    return divides or name in _INDICES or name in _WRITERS
 
 
 def _tensors(node: torch.fx.Node) -> list[torch.Tensor]:
