@@ -66,7 +66,7 @@ def register(compiler: Compiler = OPERATORS) -> None:
     parts = map(inspect.getfile, (scheduling, wrapper, compiler.improve or scheduling, _patches))
     files = {*parts, *map(str, Path(__file__).parent.rglob("*.py"))}
     known = tuple(sorted(file for file in files if Path(file).is_file()))
-    identity = get_hash_for_files(known, f"{NAME} {compiler.name}")
+    identity = get_hash_for_files(known, f"{NAME} {compiler.name} {compiler.target()}")
     register_backend_for_device(
         NAME, scheduling, wrapper, device_custom_pass=_Improvement(compiler.improve, identity)
     )

@@ -9,6 +9,7 @@ from typing import Any
 
 from .._build import ENV_PREFIX
 from .._compat import release
+from ..devices import get_device_properties
 from ..kernels import kernel_format
 
 VARIABLE = f"{ENV_PREFIX}_COMPILER"
@@ -28,6 +29,8 @@ class Compiler:
     """What the environment variable calls it."""
     usable: Callable[[], bool] = field(default=lambda: True)
     """Whether the device and the machine have what it needs. Asked at each compilation."""
+    target: Callable[[], str] = field(default=lambda: "")
+    """What the code is good for, by which caches tell devices and drivers apart."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Options of ``torch._inductor.config``, of which a release of PyTorch may lack some; those that
     are given to ``torch.compile`` win."""
@@ -117,6 +120,11 @@ def _device_takes_kernels() -> bool:
         return False
 
 
+def _target() -> str:
+    properties = get_device_properties()
+    return f"{kernel_format()} {properties.name} {properties.architecture}"
+
+
 def _kernel_scheduling() -> type[Any]:
     from .kernels import known_dialects
     from .kernels._scheduling import scheduling_of
@@ -160,11 +168,13 @@ OPERATORS = Compiler(
 KERNELS = Compiler(
     "kernels",
     usable=_device_takes_kernels,
+    target=_target,
     options={
         **_DRAWS,
         "online_softmax": False,
         "triton.max_tiles": 1,
         "triton.prefer_nd_tiling": False,
+        "triton.mix_order_reduction": False,
         "loop_ordering_after_fusion": False,
         "size_asserts": False,
         "alignment_asserts": False,

@@ -51,6 +51,8 @@ def install() -> None:
         replay = options.get("triton.cudagraphs", config.triton.cudagraphs)
         options["triton.cudagraphs"] = False
         inner = _Inner(compiler, inner_compile, replay)
+        # Before PyTorch looks into its caches, which keep what other compilers have made.
+        _codegen.register(compiler)
         token = _compiling.set(True)
         try:
             # What a cache of PyTorch's gives back has passed _Inner by.

@@ -100,6 +100,8 @@ class Dialect(ABC):
     left as they are where it does not."""
     prelude: str
     """Stands before each kernel."""
+    float_functions: Mapping[str, str] = {}
+    """Other names for functions of C whose arguments are of type float."""
     options: Sequence[str] = ()
     """For the compiler of the language."""
     types: Mapping[torch.dtype, str] = {
@@ -149,12 +151,14 @@ class Dialect(ABC):
             value = int(value)
             if value == -(2**63):
                 return "(-9223372036854775807L - 1)"
-            return f"{value}L" if dtype in (torch.int64, torch.uint64) else f"{value}"
-        if math.isinf(value):
-            return "INFINITY" if value > 0 else "-INFINITY"
-        if math.isnan(value):
+            text = f"{value}L" if dtype in (torch.int64, torch.uint64) else f"{value}"
+        elif math.isnan(value):
             return "NAN"
-        return repr(float(value)) + ("" if dtype is torch.float64 else "f")
+        elif math.isinf(value):
+            text = "INFINITY" if value > 0 else "-INFINITY"
+        else:
+            text = repr(float(value)) + ("" if dtype is torch.float64 else "f")
+        return f"({text})" if text.startswith("-") else text
 
     @abstractmethod
     def shape(self, rows: int, columns: int | None, is_outer: bool) -> tuple[int, int]:
@@ -199,5 +203,10 @@ inline ushort float_to_half(float x) {
 
 
 def listed(lines: Sequence[str]) -> str:
-    """Return the lines of a function's body."""
-    return "".join(f"  {line}\n" for line in lines)
+    """Return the lines of a function's body, indented."""
+    text, depth = "", 1
+    for line in map(str.strip, lines):
+        depth -= line.startswith("}")
+        text += f"{'  ' * depth}{line}\n"
+        depth += line.endswith("{")
+    return text

@@ -318,7 +318,9 @@ def _check_divisor(divisor: CSEVariable) -> None:
 
 def _called(name: str) -> Any:
     def call(*arguments: Any) -> str:
-        return f"{name}({', '.join(map(str, arguments))})"
+        is_float = all(_type(each.dtype) == "float" for each in arguments)
+        known = V.kernel.dialect.float_functions.get(name) if is_float else None
+        return f"{known or name}({', '.join(map(str, arguments))})"
 
     return staticmethod(call)
 

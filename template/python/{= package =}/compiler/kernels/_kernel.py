@@ -4,7 +4,9 @@
 # Inductor has few types.
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,19 +15,33 @@ import torch
 from torch._inductor.codegen.common import CSE, CSEVariable, DeferredLine, SizeArg
 from torch._inductor.codegen.simd import SIMDKernel, pexpr
 from torch._inductor.ops_handler import StoreMode
-from torch._inductor.runtime.hints import ReductionHint
 from torch._inductor.utils import IndentedBuffer, upcast_compute_type
 from torch._inductor.virtualized import V
 from torch.utils._sympy.functions import FloorDiv
 from torch.utils._sympy.symbol import SymT, symbol_is_type
+from torch.utils._sympy.value_ranges import ValueRanges
 
 from ._dialect import Accumulator, Dialect, Index, Parameter, Phase, Program
 from ._expressions import Expressions, Indices
 from ._reductions import reduction_of
 
 
+_LITERAL = re.compile(r"\(?-?(\d[\w.+-]*|INFINITY|NAN)\)?|true|false")
+
+
 class _Variables(CSE[CSEVariable, str]):
-    """Declares each variable with its type."""
+    """Declares each variable with its type, and computes what a whole row has in common once."""
+
+    def generate(self, buffer: IndentedBuffer, expr: Any, **keywords: Any) -> CSEVariable:
+        kernel: Kernel = V.kernel
+        if isinstance(expr, str):
+            if _LITERAL.fullmatch(expr):
+                bounds = keywords.get("bounds", ValueRanges.unknown())
+                return kernel.create_cse_var(expr, bounds, keywords.get("dtype"), ())
+            if keywords.get("dtype", torch.bool).is_floating_point and kernel.is_of_row(expr):
+                with kernel.once_a_row():
+                    return super().generate(kernel.prologue, expr, **keywords)
+        return super().generate(buffer, expr, **keywords)
 
     def newvar(self, *arguments: Any, **keywords: Any) -> CSEVariable:
         variable = super().newvar(*arguments, **keywords)
@@ -42,6 +58,13 @@ class _Phase:
     body: IndentedBuffer
     stores: IndentedBuffer
     accumulators: list[Accumulator]
+
+    def finished(self, is_ordered: bool) -> Phase | None:
+        """Return what is left of it."""
+        body, stores = (each.getvalue().splitlines() for each in (self.body, self.stores))
+        if not (body or stores or self.accumulators):
+            return None
+        return Phase(self.is_loop, is_ordered, self.indices, body, stores, self.accumulators)
 
 
 class Kernel(SIMDKernel[CSEVariable]):
@@ -61,10 +84,31 @@ class Kernel(SIMDKernel[CSEVariable]):
         self._indices: list[Index] = []
         self._phases: list[_Phase] = []
         self._accumulators: list[Accumulator] = []
+        self.prologue = IndentedBuffer()
         self._is_ordered = False
+        self._neighbours = 0
         self._results: list[tuple[str, str, sympy.Expr, CSEVariable]] = []
         super().__init__(tiling, **keywords)
         self.cse = _Variables(suffix=self.suffix)
+
+    def is_of_row(self, expression: str) -> bool:
+        """Return whether an expression within a loop is the same for all of a row."""
+        if not self.inside_reduction or "ptr" in expression:
+            return False
+        names = set(re.findall(r"[A-Za-z_]\w*", expression))
+        variables = {name for name in names if name.startswith("tmp")}
+        digits = set(map(str, self.range_tree_nodes)) | {"r0_index", "xindex"}
+        kept = set(map(str, self._kept))
+        return bool(variables) and variables <= kept and not names & digits
+
+    @contextmanager
+    def once_a_row(self) -> Iterator[None]:
+        """Let variables be the row's meanwhile."""
+        inside, self.inside_reduction = self.inside_reduction, False
+        try:
+            yield
+        finally:
+            self.inside_reduction = inside
 
     def dtype_to_str(self, dtype: torch.dtype) -> str:
         return self.dialect.types[dtype]
@@ -85,13 +129,21 @@ class Kernel(SIMDKernel[CSEVariable]):
 
     def load(self, name: str, index: sympy.Expr) -> CSEVariable:
         pointer = self.args.input(name)
-        place = self.index_to_str(self.prepare_indexing(index))
+        prepared = self.prepare_indexing(index)
+        place = self.index_to_str(prepared)
+        self._neighbours += self._direction(prepared)
         dtype = V.graph.get_dtype(name)
         if _is_host_scalar(name):
             value = f"({self.dialect.types[dtype]}){pointer}"
         else:
             value = self.dialect.unpack(f"{pointer}[{place}]", dtype)
         return self.cse.generate(self.loads, value, dtype=upcast_compute_type(dtype), shape=())
+
+    def _direction(self, index: sympy.Expr) -> int:
+        """Return 1 where neighbours in memory are of one row, -1 where they are of two, 0 for neither."""
+        digits = [self.range_tree_nodes[each] for each in index.free_symbols & self.range_tree_nodes.keys()]
+        inner = [each for each in digits if each.divisor == 1 and index.coeff(each.symbol()) == 1]
+        return sum(1 if each.is_reduction else -1 for each in inner)
 
     def store(
         self, name: str, index: sympy.Expr, value: CSEVariable, mode: StoreMode = None
@@ -127,9 +179,8 @@ class Kernel(SIMDKernel[CSEVariable]):
             values.append("(long)r0_index")
         computed = upcast_compute_type(src_dtype if kind.startswith("arg") else dtype)
         how = reduction_of(kind, computed, self.dialect)
-        inside, self.inside_reduction = self.inside_reduction, False
-        results = [self.cse.newvar(dtype=how.types[part], shape=()) for part in how.results]
-        self.inside_reduction = inside
+        with self.once_a_row():
+            results = [self.cse.newvar(dtype=how.types[part], shape=()) for part in how.results]
         names = [f"{results[0]}_{part}" for part in range(len(how.types))]
         parts = list(zip(names, how.types, how.first, strict=True))
         own = {f"a{part}": name for part, name in enumerate(names)}
@@ -151,12 +202,16 @@ class Kernel(SIMDKernel[CSEVariable]):
         body.splice(self.loads)
         body.splice(self.compute)
         stores.splice(self.stores)
+        if self.prologue:
+            common = IndentedBuffer()
+            common.splice(self.prologue)
+            self._phases.append(_Phase(False, [], common, IndentedBuffer(), []))
         if body or stores or self._accumulators:
             is_loop = self.inside_reduction and self.features.is_reduction()
             self._phases.append(
                 _Phase(is_loop, self._indices, body, stores, self._accumulators)
             )
-        for each in (self.loads, self.compute, self.stores):
+        for each in (self.loads, self.compute, self.stores, self.prologue):
             each.clear()
         self._indices, self._accumulators = [], []
         if not self.features.is_reduction():
@@ -169,13 +224,12 @@ class Kernel(SIMDKernel[CSEVariable]):
 
     def _store_results(self) -> None:
         results, self._results = self._results, []
-        inside, self.inside_reduction = self.inside_reduction, False
-        for name, pointer, index, value in results:
-            place = self.index_to_str(self.prepare_indexing(index))
-            packed = self.dialect.pack(str(value), V.graph.get_dtype(name))
-            self.stores.writeline(DeferredLine(name, f"{pointer}[{place}] = {packed};"))
-        self.codegen_body()
-        self.inside_reduction = inside
+        with self.once_a_row():
+            for name, pointer, index, value in results:
+                place = self.index_to_str(self.prepare_indexing(index))
+                packed = self.dialect.pack(str(value), V.graph.get_dtype(name))
+                self.stores.writeline(DeferredLine(name, f"{pointer}[{place}] = {packed};"))
+            self.codegen_body()
 
     def check_bounds(self, expr: sympy.Expr, size: sympy.Expr, lower: bool, upper: bool) -> None:
         if not self.dialect.is_in_order:
@@ -196,8 +250,8 @@ class Kernel(SIMDKernel[CSEVariable]):
         if not self.features.is_reduction():
             columns = None
         lengths = [_hint(each) for each in (rows, columns)]
-        outer = self.features.get_reduction_hint() is ReductionHint.OUTER
-        group_rows, lanes = self.dialect.shape(lengths[0] or 1, lengths[1], outer)
+        is_outer = self._neighbours < 0
+        group_rows, lanes = self.dialect.shape(lengths[0] or 1, lengths[1], is_outer)
         return Program(
             name,
             self._parameters(),
@@ -208,17 +262,7 @@ class Kernel(SIMDKernel[CSEVariable]):
             lanes,
             self._row_variables,
             # Which stores are left out, as nobody needs what they write, is known only now.
-            [
-                Phase(
-                    each.is_loop,
-                    self._is_ordered,
-                    each.indices,
-                    each.body.getvalue().splitlines(),
-                    each.stores.getvalue().splitlines(),
-                    each.accumulators,
-                )
-                for each in self._phases
-            ],
+            [phase for each in self._phases if (phase := each.finished(self._is_ordered))],
         )
 
     def _parameters(self) -> list[Parameter]:
