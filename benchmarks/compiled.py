@@ -21,15 +21,25 @@ from torch import Tensor, nn
 
 DEVICE = "foo"
 ROUNDS = 24
-LINKS = 10
+LINKS = 4
 Call = Callable[[], object]
 
 
 def chain(x: Tensor) -> Tensor:
     """Twenty elementwise operators."""
     for _ in range(LINKS):
-        x = torch.sin(x) + 0.5
+        x = torch.relu(x * 1.01 + 0.1) - x.tanh()
     return x
+
+
+def block(x: Tensor, rest: Tensor) -> Tensor:
+    """What stands between the products of a transformer."""
+    return nn.functional.gelu(nn.functional.layer_norm(x, x.shape[-1:])) + rest
+
+
+def rows(x: Tensor) -> Tensor:
+    """One reduction after the other."""
+    return x.softmax(-1)
 
 
 def mlp() -> nn.Module:
@@ -98,13 +108,24 @@ def measure(examples: Path) -> dict[str, float]:
                 return torch.no_grad()(lambda: callee(letters))
 
             found[f"gpt {count} {mode}"] = against_eager(call, mode=mode)
-    wide = torch.randn(1 << 16, device=DEVICE)
+    for name, function, sizes in (
+        ("chain", chain, [(1 << 20,)]),
+        ("block", block, [(2048, 768)] * 2),
+        ("rows", rows, [(256, 4096)]),
+    ):
+        inputs = [torch.randn(size, device=DEVICE) for size in sizes]
 
-    def links(compiled: Callable[..., Any]) -> Call:
-        callee = compiled(chain)
-        return lambda: callee(wide)
+        def kernels(
+            compiled: Callable[..., Any], function: Any = function, inputs: Any = inputs
+        ) -> Call:
+            callee = compiled(function)
+            return lambda: callee(*inputs)
 
-    found["chain"] = against_eager(links)
+        found[name] = against_eager(kernels)
+    letters = torch.randint(len(gpt.LETTERS), (16, 32)).to(DEVICE)
+    found["gpt step"] = against_eager(
+        lambda compiled: training(compiled(writer), letters, list(writer.parameters()))
+    )
     return found
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import functools
+import logging
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .._build import ENV_PREFIX
+from .._build import ENV_PREFIX, NAME
 from .._compat import release
 from ..devices import get_device_properties
 from ..kernels import kernel_format
 
+_OLDEST = (2, 13)
+"""The first release whose Inductor the kernels are written by."""
 VARIABLE = f"{ENV_PREFIX}_COMPILER"
 """The environment variable that names the compiler to use."""
 
@@ -115,9 +119,22 @@ def _device_takes_kernels() -> bool:
     from .kernels import known_dialects
 
     try:
-        return release() >= (2, 13) and kernel_format() in known_dialects()
+        known = kernel_format() in known_dialects()
     except NotImplementedError:
         return False
+    if known and release() < _OLDEST:
+        _say_why_not()
+    return known and release() >= _OLDEST
+
+
+@functools.cache
+def _say_why_not() -> None:
+    logging.getLogger(__name__).warning(
+        "torch.compile calls operators of %s: kernels in the device's language need PyTorch %s or "
+        "later",
+        NAME,
+        ".".join(map(str, _OLDEST)),
+    )
 
 
 def _target() -> str:

@@ -64,7 +64,7 @@ inline To bits_as(From from) {
   throw std::out_of_range("index " + std::to_string(index) + " is out of bounds for a dimension of size " +
                           std::to_string(size));
 }
-[[noreturn, gnu::noinline]] static void fault_division() { throw std::domain_error("integer division by zero"); }
+[[noreturn, gnu::noinline]] static void fault_division() { throw std::domain_error("ZeroDivisionError"); }
 
 """
     + ELEMENTS

@@ -40,10 +40,16 @@ class ItemWriter:
             accumulators = (each for phase in program.phases for each in phase.accumulators)
             for name, dtype, _ in (part for each in accumulators for part in each.parts):
                 frame.append(f"__local {self._types[dtype]} {name}_of[{program.lanes}];")
-        return [*frame, *(line for each in program.phases for line in self._phase(program, each, index))]
+        return [
+            *frame,
+            *(line for each in program.phases for line in self._phase(program, each, index)),
+        ]
 
     def _phase(self, program: Program, phase: Phase, index: str) -> list[str]:
-        body = [*(f"const {index} {each.name} = {each.text};" for each in phase.indices), *phase.body]
+        body = [
+            *(f"const {index} {each.name} = {each.text};" for each in phase.indices),
+            *phase.body,
+        ]
         if not phase.is_loop:
             stores = phase.stores
             if stores and program.lanes > 1:

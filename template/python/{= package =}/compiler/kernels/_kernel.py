@@ -25,7 +25,6 @@ from ._dialect import Accumulator, Dialect, Index, Parameter, Phase, Program
 from ._expressions import Expressions, Indices
 from ._reductions import reduction_of
 
-
 _LITERAL = re.compile(r"\(?-?(\d[\w.+-]*|INFINITY|NAN)\)?|true|false")
 
 
@@ -141,9 +140,12 @@ class Kernel(SIMDKernel[CSEVariable]):
 
     def _direction(self, index: sympy.Expr) -> int:
         """Return 1 where neighbours in memory are of one row, -1 where they are of two, 0 for neither."""
-        digits = [self.range_tree_nodes[each] for each in index.free_symbols & self.range_tree_nodes.keys()]
+        digits = [
+            self.range_tree_nodes[each]
+            for each in index.free_symbols & self.range_tree_nodes.keys()
+        ]
         inner = [each for each in digits if each.divisor == 1 and index.coeff(each.symbol()) == 1]
-        return sum(1 if each.is_reduction else -1 for each in inner)
+        return sum(1 if each.prefix.startswith("r") else -1 for each in inner)
 
     def store(
         self, name: str, index: sympy.Expr, value: CSEVariable, mode: StoreMode = None
@@ -208,9 +210,7 @@ class Kernel(SIMDKernel[CSEVariable]):
             self._phases.append(_Phase(False, [], common, IndentedBuffer(), []))
         if body or stores or self._accumulators:
             is_loop = self.inside_reduction and self.features.is_reduction()
-            self._phases.append(
-                _Phase(is_loop, self._indices, body, stores, self._accumulators)
-            )
+            self._phases.append(_Phase(is_loop, self._indices, body, stores, self._accumulators))
         for each in (self.loads, self.compute, self.stores, self.prologue):
             each.clear()
         self._indices, self._accumulators = [], []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ...devices import get_device_properties
 from ._dialect import ELEMENTS, Dialect, Parameter, Program, listed
 from ._items import ItemWriter
@@ -49,7 +51,7 @@ class OpenCLDialect(Dialect):
 
     code_format = "opencl-c"
     prelude = _PRELUDE
-    float_functions = {"erf": "erf_of_float"}
+    float_functions: Mapping[str, str] = {"erf": "erf_of_float"}
 
     def __init__(self) -> None:
         self._items = ItemWriter(self)
@@ -68,9 +70,7 @@ class OpenCLDialect(Dialect):
             names, lines = "", self._items.body(program)
         parameters = ", ".join(map(self._parameter, program.parameters))
         size = f"__attribute__((reqd_work_group_size({self.launch_items(program)}, 1, 1)))"
-        return (
-            f"{names}__kernel {size}\nvoid {program.name}({parameters}) {{\n{listed(lines)}}}\n"
-        )
+        return f"{names}__kernel {size}\nvoid {program.name}({parameters}) {{\n{listed(lines)}}}\n"
 
     def _parameter(self, parameter: Parameter) -> str:
         if parameter.dtype is None:

@@ -26,7 +26,15 @@ _FUNCTIONS = frozenset(
 )
 """Those that C has not."""
 _INDICES = frozenset(
-    {"_unsafe_index", "_unsafe_masked_index", "embedding", "gather", "index", "index_select", "take"}
+    {
+        "_unsafe_index",
+        "_unsafe_masked_index",
+        "embedding",
+        "gather",
+        "index",
+        "index_select",
+        "take",
+    }
 )
 _WRITERS = frozenset(
     {
