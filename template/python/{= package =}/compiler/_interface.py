@@ -78,6 +78,12 @@ class Interface(DeviceInterface):
         handle: int = stream.native_handle
         return handle
 
+    @classmethod
+    def get_cache_system_info(cls) -> dict[str, object]:
+        """What compiled code is good for, in the keys of PyTorch's caches from 2.15 on."""
+        properties = devices.get_device_properties()
+        return {"name": properties.name, "architecture": properties.architecture}
+
     @staticmethod
     def get_compute_capability(device: Any = None) -> str:
         return _C.device_properties(devices.device_index(device)).architecture
