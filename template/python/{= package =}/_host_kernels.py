@@ -64,6 +64,11 @@ void kernel_NAME(const void* const* arguments, const Group* group) {
 """
 
 
+def has_compiler() -> bool:
+    """Return whether the host has a C++ compiler."""
+    return shutil.which(_command()[0]) is not None
+
+
 def compile_source(
     source: str, name: str, options: Sequence[str], cache: Path | None = None
 ) -> bytes:
@@ -80,8 +85,8 @@ def compile_source(
     """
     if not name.isidentifier():
         raise RuntimeError(f"{name!r} is not the name of a C++ function")
-    command = shlex.split(os.environ.get("CXX") or "c++")
-    if shutil.which(command[0]) is None:
+    command = _command()
+    if not has_compiler():
         raise RuntimeError(
             f"kernels of this device are compiled by the host's C++ compiler, and there is no "
             f"{command[0]}: install one, or name it in the variable CXX"
@@ -103,6 +108,10 @@ def compile_source(
         Path(part.name).replace(kept)
         return code
     return kept.read_bytes()
+
+
+def _command() -> list[str]:
+    return shlex.split(os.environ.get("CXX") or "c++")
 
 
 def _compile(command: Sequence[str], text: str, name: str) -> bytes:

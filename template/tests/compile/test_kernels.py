@@ -227,6 +227,20 @@ torch.testing.assert_close(torch.compile(lambda x: x.sin() * 2.5 + x)(x), x.sin(
     assert sorted(tmp_path.rglob("*.so")) == kept
 
 
+def test_a_host_without_a_compiler_calls_operators() -> None:
+    run_python(
+        f"""
+import torch
+from torch._inductor.utils import run_and_get_code
+x = torch.randn(5, device="{DEVICE}")
+result, code = run_and_get_code(torch.compile(lambda x: x.sin() + 1), x)
+torch.testing.assert_close(result, x.sin() + 1)
+assert ("define_kernel(" in code[0]) == (torch.{DEVICE}.kernel_format() != "elf-host")
+""",
+        {"CXX": "no-such-compiler"},
+    )
+
+
 @needs(torch.bfloat16)
 def test_autocast() -> None:
     if not torch.amp.is_autocast_available(DEVICE):

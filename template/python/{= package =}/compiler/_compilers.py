@@ -119,12 +119,14 @@ def _device_takes_kernels() -> bool:
     from .kernels import known_dialects
 
     try:
-        known = kernel_format() in known_dialects()
+        dialect = known_dialects().get(kernel_format())
     except NotImplementedError:
         return False
-    if known and release() < _OLDEST:
+    if dialect is None or not dialect.is_usable():
+        return False
+    if release() < _OLDEST:
         _say_why_not()
-    return known and release() >= _OLDEST
+    return release() >= _OLDEST
 
 
 @functools.cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..._host_kernels import has_compiler
 from ._dialect import ELEMENTS, Dialect, Parameter, Program, listed
 from ._loops import LoopWriter
 
@@ -94,6 +95,9 @@ class CppDialect(Dialect):
 
     def __init__(self) -> None:
         self._writer = LoopWriter(self, "#pragma GCC ivdep")
+
+    def is_usable(self) -> bool:
+        return has_compiler()
 
     def shape(self, rows: int, columns: int | None, is_outer: bool) -> tuple[int, int]:
         return self._writer.shape(columns, is_outer)

@@ -160,6 +160,10 @@ class Dialect(ABC):
             text = repr(float(value)) + ("" if dtype is torch.float64 else "f")
         return f"({text})" if text.startswith("-") else text
 
+    def is_usable(self) -> bool:
+        """Return whether this machine has what compiles the language."""
+        return True
+
     @abstractmethod
     def shape(self, rows: int, columns: int | None, is_outer: bool) -> tuple[int, int]:
         """Return how many rows a group does, and how many work items do each; powers of 2.

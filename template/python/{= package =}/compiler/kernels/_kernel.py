@@ -233,7 +233,7 @@ class Kernel(SIMDKernel[CSEVariable]):
 
     def check_bounds(self, expr: sympy.Expr, size: sympy.Expr, lower: bool, upper: bool) -> None:
         if not self.dialect.is_in_order:
-            raise NotImplementedError("there are no kernels that check indices in this dialect")
+            return  # operators that take others' indices are left: these here come from Inductor
         place, limit = (self.index_to_str(self.prepare_indexing(each)) for each in (expr, size))
         wrong = [f"{place} < 0"] * lower + [f"{place} >= {limit}"] * upper
         if wrong:

@@ -33,6 +33,8 @@ _INDICES = frozenset(
         "gather",
         "index",
         "index_select",
+        "max_pool2d_with_indices_backward",
+        "max_pool3d_with_indices_backward",
         "take",
     }
 )
