@@ -116,7 +116,8 @@ def _command() -> list[str]:
 
 def _compile(command: Sequence[str], text: str, name: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
-        source, result = Path(folder, f"{name}.cpp"), Path(folder, f"{name}.so")
+        stem = name[:64]  # a file cannot have any name
+        source, result = Path(folder, f"{stem}.cpp"), Path(folder, f"{stem}.so")
         source.write_text(text)
         done = subprocess.run(
             [*command, str(source), "-o", str(result)], capture_output=True, text=True, check=False

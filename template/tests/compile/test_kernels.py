@@ -180,6 +180,24 @@ def test_operators_fuse() -> None:
         assert sum(each.count(" = define_kernel(") for each in code) == 1
 
 
+def test_many_operators_in_one() -> None:
+    """The name of such a kernel is longer than that of a file can be."""
+
+    def function(x: Tensor, y: Tensor) -> Tensor:
+        for name in (
+            "logical_not",
+            "binary_cross_entropy_with_logits",
+            "hardswish",
+            "smooth_l1_loss",
+        ):
+            part = getattr(torch, name, None) or getattr(torch.nn.functional, name)
+            x = x + (part(x, y) if name.endswith(("loss", "logits")) else part(x))
+        x = torch.nn.functional.softplus(x).log1p() + torch.nn.functional.elu(y)
+        return torch.nn.functional.huber_loss(x, y) + torch.nn.functional.soft_margin_loss(x, y)
+
+    assert_compiled(function, torch.rand(5, 7), torch.rand(5, 7))
+
+
 @reports_errors
 def test_places_beyond_the_end() -> None:
     x = torch.randn(4, device=DEVICE)

@@ -33,11 +33,13 @@ class _Variables(CSE[CSEVariable, str]):
 
     def generate(self, buffer: IndentedBuffer, expr: Any, **keywords: Any) -> CSEVariable:
         kernel: Kernel = V.kernel
-        if isinstance(expr, str):
+        dtype = keywords.get("dtype")
+        if isinstance(expr, str) and isinstance(dtype, torch.dtype):
             if _LITERAL.fullmatch(expr):
                 bounds = keywords.get("bounds", ValueRanges.unknown())
-                return kernel.create_cse_var(expr, bounds, keywords.get("dtype"), ())
-            if keywords.get("dtype", torch.bool).is_floating_point and kernel.is_of_row(expr):
+                return kernel.create_cse_var(expr, bounds, dtype, ())
+            # A division of whole numbers can trap where it stands behind a condition here.
+            if dtype.is_floating_point and kernel.is_of_row(expr):
                 with kernel.once_a_row():
                     return super().generate(kernel.prologue, expr, **keywords)
         return super().generate(buffer, expr, **keywords)
