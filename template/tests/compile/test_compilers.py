@@ -24,7 +24,7 @@ assert not {{"torch._dynamo", "torch._inductor"}} & set(sys.modules)
 
 
 def test_example_of_the_page() -> None:
-    example = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), flags=re.DOTALL)[0]
+    (example,) = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), flags=re.DOTALL)
     run_python(
         f"""device = "{DEVICE}"
 {example}
@@ -36,6 +36,25 @@ torch.testing.assert_close(result.cpu(), torch.relu(x + y) * 2)
 assert "vendor.add_relu" in code[0] and "relu.default(" not in code[0].replace("add_relu", "")
 """
     )
+
+
+def test_the_page_names_what_a_dialect_has() -> None:
+    (table,) = re.findall(r"\| of a `Dialect` .*?\n\n", PAGE.read_text("utf-8"), flags=re.DOTALL)
+    rows = [line.split("|")[1] for line in table.splitlines()[2:] if line]
+    named = set(re.findall(r"`(\w+)`", " ".join(rows)))
+    dialect = backend.Dialect
+    known = {*dialect.__annotations__, *vars(dialect)}
+    assert named <= known, named - known
+    assert dialect.__abstractmethods__ <= named
+
+
+def test_dialects_are_of_one_code_each() -> None:
+    class Again(backend.Dialect):  # type: ignore[name-defined,misc]
+        code_format = "opencl-c"
+
+    Again.__abstractmethods__ = frozenset()
+    with pytest.raises(ValueError, match="a dialect for 'opencl-c' already"):
+        backend.register_dialect(Again())
 
 
 @pytest.mark.full

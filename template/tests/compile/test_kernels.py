@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -238,10 +239,17 @@ import torch
 x = torch.randn(50, device="{DEVICE}")
 torch.testing.assert_close(torch.compile(lambda x: x.sin() * 2.5 + x)(x), x.sin() * 2.5 + x)
 """
-    environment = {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path)}
+    environment = {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
     run_python(code, environment)
     kept = sorted(tmp_path.rglob("*.so"))
-    run_python(code, environment | {"PATH": str(tmp_path) + os.pathsep + os.environ["PATH"]})
+    # A compiler of the same name that says its version, and compiles nothing.
+    compiler = tmp_path / "c++"
+    compiler.write_text(
+        f'#!/bin/sh\n[ "$1" = --version ] && exec {shutil.which("c++")} "$@"\nexit 1\n'
+    )
+    compiler.chmod(0o755)
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    run_python(code, environment | {"PATH": path})
     assert sorted(tmp_path.rglob("*.so")) == kept
 
 

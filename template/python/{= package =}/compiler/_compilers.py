@@ -116,13 +116,12 @@ def _operator_wrapper() -> type[Any]:
 
 
 def _device_takes_kernels() -> bool:
-    from .kernels import known_dialects
+    from .kernels import dialect_of
 
     try:
-        dialect = known_dialects().get(kernel_format())
+        if not dialect_of().is_usable():
+            return False
     except NotImplementedError:
-        return False
-    if dialect is None or not dialect.is_usable():
         return False
     if release() < _OLDEST:
         _say_why_not()
@@ -145,10 +144,10 @@ def _target() -> str:
 
 
 def _kernel_scheduling() -> type[Any]:
-    from .kernels import known_dialects
+    from .kernels import dialect_of
     from .kernels._scheduling import scheduling_of
 
-    return scheduling_of(known_dialects()[kernel_format()])
+    return scheduling_of(dialect_of())
 
 
 def _kernel_wrapper() -> type[Any]:

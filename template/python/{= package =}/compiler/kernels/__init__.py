@@ -6,9 +6,11 @@ out is code of modules.h, which runs on the device, in the order of the stream.
 
 from __future__ import annotations
 
+from ...devices import DeviceLike
+from ...kernels import kernel_format
 from ._dialect import Dialect
 
-__all__ = ["Dialect", "known_dialects", "register_dialect"]
+__all__ = ["Dialect", "dialect_of", "known_dialects", "register_dialect"]
 
 _dialects: dict[str, Dialect] = {}
 
@@ -22,6 +24,18 @@ def register_dialect(dialect: Dialect) -> None:
     if dialect.code_format in known_dialects():
         raise ValueError(f"there is a dialect for {dialect.code_format!r} already")
     _dialects[dialect.code_format] = dialect
+
+
+def dialect_of(device: DeviceLike = None) -> Dialect:
+    """Return the dialect of a device's language.
+
+    Raises:
+        NotImplementedError: the device takes no kernels, or there is no dialect for its language.
+    """
+    code = kernel_format(device)
+    if code not in known_dialects():
+        raise NotImplementedError(f"there is no dialect for {code!r}: register_dialect() adds one")
+    return known_dialects()[code]
 
 
 def known_dialects() -> dict[str, Dialect]:

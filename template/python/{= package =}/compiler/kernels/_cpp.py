@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..._host_kernels import has_compiler
-from ._dialect import ELEMENTS, Dialect, Parameter, Program, listed
+from ._dialect import ELEMENTS, FUNCTIONS, Dialect, Program, listed
 from ._loops import LoopWriter
 
 _VECTORS = {
@@ -38,10 +38,7 @@ _PRELUDE = (
 
 using schar = signed char;
 using uchar = unsigned char;
-using std::abs, std::acos, std::acosh, std::asin, std::asinh, std::atan, std::atan2, std::atanh, std::ceil,
-    std::copysign, std::cos, std::cosh, std::erf, std::erfc, std::exp, std::exp2, std::expm1, std::fabs, std::floor,
-    std::fma, std::fmod, std::hypot, std::lgamma, std::log, std::log10, std::log1p, std::log2, std::nextafter,
-    std::pow, std::rint, std::signbit, std::sin, std::sinh, std::sqrt, std::tan, std::tanh, std::trunc;
+using std::abs, std::fabs, std::fmod, std::ldexp, std::pow, std::rint, std::signbit;
 
 template <class To, class From>
 inline To bits_as(From from) {
@@ -85,11 +82,15 @@ def _vector_functions() -> str:
     return "\n".join([*lines, "}", "#endif", ""])
 
 
+def _names() -> str:
+    return "".join(f"using std::{name};\n" for name in FUNCTIONS.split())
+
+
 class CppDialect(Dialect):
     """C++20 by GCC or Clang."""
 
     code_format = "elf-host"
-    prelude = "#include <cmath>\n" + _vector_functions() + _PRELUDE
+    prelude = "#include <cmath>\n" + _vector_functions() + _names() + _PRELUDE
     options = ("-march=native", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off")
     is_in_order = True
 
@@ -99,19 +100,13 @@ class CppDialect(Dialect):
     def is_usable(self) -> bool:
         return has_compiler()
 
-    def shape(self, rows: int, columns: int | None, is_outer: bool) -> tuple[int, int]:
+    def shape(self, columns: int | None, is_outer: bool) -> tuple[int, int]:
         return self._writer.shape(columns, is_outer)
 
     def launch_items(self, program: Program) -> int:
         return 1
 
     def write(self, program: Program) -> str:
-        parameters = ", ".join(["const Group& group", *map(self._parameter, program.parameters)])
+        parameters = ", ".join(["const Group& group", *map(self.declared, program.parameters)])
         body = listed(self._writer.body(program, "group.index[0]"))
         return f"{self._writer.names(program)}void {program.name}({parameters}) {{\n{body}}}\n"
-
-    def _parameter(self, parameter: Parameter) -> str:
-        if parameter.dtype is None:
-            return f"{parameter.kind} {parameter.name}"
-        const = "const " if parameter.kind == "read" else ""
-        return f"{const}{self.memory_type(parameter.dtype)}* {parameter.name}"

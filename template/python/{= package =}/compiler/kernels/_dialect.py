@@ -9,6 +9,12 @@ from dataclasses import dataclass, field
 
 import torch
 
+FUNCTIONS = (
+    "acos acosh asin asinh atan atan2 atanh ceil copysign cos cosh erf erfc exp exp2 expm1 floor fma "
+    "hypot lgamma log log10 log1p log2 sin sinh sqrt tan tanh trunc"
+)
+"""Those of C's mathematics that Inductor calls by the same names."""
+
 
 @dataclass(frozen=True)
 class Parameter:
@@ -27,8 +33,6 @@ class Index:
 
     name: str
     text: str
-    of_row: bool
-    """Whether of ``xindex``."""
     step: int | None
     """None where it changes from call to call, as for ``length``."""
     length: int | None
@@ -100,6 +104,8 @@ class Dialect(ABC):
     left as they are where it does not."""
     prelude: str
     """Stands before each kernel."""
+    address_space = ""
+    """Stands before the type of what an address points to."""
     float_functions: Mapping[str, str] = {}
     """Other names for functions of C whose arguments are of type float."""
     options: Sequence[str] = ()
@@ -143,6 +149,13 @@ class Dialect(ABC):
         function = {torch.float16: "float_to_half", torch.bfloat16: "float_to_bfloat16"}.get(dtype)
         return f"{function}({value})" if function else f"({self.memory_type(dtype)})({value})"
 
+    def declared(self, parameter: Parameter) -> str:
+        """Return a parameter as the head of a function has it."""
+        if parameter.dtype is None:
+            return f"{parameter.kind} {parameter.name}"
+        space = self.address_space + ("const " if parameter.kind == "read" else "")
+        return f"{space}{self.memory_type(parameter.dtype)}* {parameter.name}"
+
     def constant(self, value: float, dtype: torch.dtype) -> str:
         """Return a literal."""
         if dtype is torch.bool:
@@ -165,11 +178,11 @@ class Dialect(ABC):
         return True
 
     @abstractmethod
-    def shape(self, rows: int, columns: int | None, is_outer: bool) -> tuple[int, int]:
+    def shape(self, columns: int | None, is_outer: bool) -> tuple[int, int]:
         """Return how many rows a group does, and how many work items do each; powers of 2.
 
         Args:
-            rows, columns: as far as they are known.
+            columns: how many there are, as far as that is known; None where nothing is reduced.
             is_outer: whether neighbours in memory are of different rows.
         """
 

@@ -13,39 +13,7 @@ from torch._inductor.utils import IndentedBuffer, get_bounds_index_expr, upcast_
 from torch._inductor.virtualized import V
 from torch.utils._sympy.printers import ExprPrinter
 
-_FUNCTIONS = [
-    "acos",
-    "acosh",
-    "asin",
-    "asinh",
-    "atan",
-    "atanh",
-    "ceil",
-    "cos",
-    "cosh",
-    "erf",
-    "erfc",
-    "exp",
-    "exp2",
-    "expm1",
-    "floor",
-    "lgamma",
-    "log",
-    "log10",
-    "log1p",
-    "log2",
-    "sin",
-    "sinh",
-    "sqrt",
-    "tan",
-    "tanh",
-    "trunc",
-    "atan2",
-    "copysign",
-    "hypot",
-    "nextafter",
-]
-"""Those of C's that have the same name."""
+from ._dialect import FUNCTIONS
 
 
 class Indices(ExprPrinter):
@@ -274,10 +242,6 @@ class Expressions(OpOverrides):
         return f"pow(({type_}){a}, ({type_}){b})"
 
     @staticmethod
-    def fma(x: Any, y: Any, z: Any) -> str:
-        return f"fma({x}, {y}, {z})"
-
-    @staticmethod
     def ldexp(x: Any, n: Any) -> str:
         return f"ldexp({x}, (int){n})"
 
@@ -325,5 +289,5 @@ def _called(name: str) -> Any:
     return staticmethod(call)
 
 
-for _name in _FUNCTIONS:
+for _name in FUNCTIONS.split():
     setattr(Expressions, _name, _called(_name))

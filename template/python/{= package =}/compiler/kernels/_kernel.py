@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -99,7 +99,7 @@ class Kernel(SIMDKernel[CSEVariable]):
         names = set(re.findall(r"[A-Za-z_]\w*", expression))
         variables = {name for name in names if name.startswith("tmp")}
         digits = set(map(str, self.range_tree_nodes)) | {"r0_index", "xindex"}
-        kept = set(map(str, self._kept))
+        kept = {name for name, _ in self._row_variables}
         return bool(variables) and variables <= kept and not names & digits
 
     @contextmanager
@@ -197,8 +197,7 @@ class Kernel(SIMDKernel[CSEVariable]):
     def codegen_iteration_ranges_entry(self, entry: Any) -> None:
         text = self.kexpr(self.rename_indexing(entry.expr))
         step, length = (_known(each) for each in (entry.divisor, entry.length))
-        of_row = not entry.root.is_reduction
-        self._indices.append(Index(entry.name, text, of_row, step, length))
+        self._indices.append(Index(entry.name, text, step, length))
 
     def codegen_body(self) -> None:
         """End a phase."""
@@ -251,12 +250,11 @@ class Kernel(SIMDKernel[CSEVariable]):
         rows, columns = self.numels["x"], self.numels.get("r0_")
         if not self.features.is_reduction():
             columns = None
-        lengths = [_hint(each) for each in (rows, columns)]
-        is_outer = self._neighbours < 0
-        group_rows, lanes = self.dialect.shape(lengths[0] or 1, lengths[1], is_outer)
+        known = None if columns is None else _hint(columns)
+        group_rows, lanes = self.dialect.shape(known, self._neighbours < 0)
         return Program(
             name,
-            self._parameters(),
+            [parameter for parameter, _ in self._arguments()],
             self.get_index_dtype_as_torch_dtype(),
             _number(rows, "rows_"),
             None if columns is None else _number(columns, "columns_"),
@@ -267,24 +265,27 @@ class Kernel(SIMDKernel[CSEVariable]):
             [phase for each in self._phases if (phase := each.finished(self._is_ordered))],
         )
 
-    def _parameters(self) -> list[Parameter]:
-        parameters = []
-        described: Sequence[Any] = self.args.python_argdefs()[2]
-        for argument in described:
-            if isinstance(argument, SizeArg):
-                is_float = isinstance(argument.expr, sympy.Symbol) and symbol_is_type(
-                    argument.expr, SymT.UNBACKED_FLOAT
-                )
-                parameters.append(Parameter(argument.name, "float" if is_float else "long"))
-            elif _is_host_scalar(argument.buffer):
-                parameters.append(Parameter(argument.name, self._scalar(argument.dtype)))
-            else:
-                kind = "read" if argument.name.startswith("in_ptr") else "written"
-                parameters.append(Parameter(argument.name, kind, argument.dtype))
+    def _arguments(self) -> list[tuple[Parameter, str]]:
+        """Return the parameters, each with what is passed for it."""
+        _, names, described, _ = self.args.python_argdefs()
+        arguments = [
+            self._argument(what, str(name)) for name, what in zip(names, described, strict=True)
+        ]
         for prefix, name in (("x", "rows_"), ("r0_", "columns_")):
             if prefix in self.numels and not self.numels[prefix].is_Integer:
-                parameters.append(Parameter(name, "long"))
-        return parameters
+                arguments.append((Parameter(name, "long"), pexpr(self.numels[prefix])))
+        return arguments
+
+    def _argument(self, what: Any, passed: str) -> tuple[Parameter, str]:
+        if isinstance(what, SizeArg):
+            is_float = isinstance(what.expr, sympy.Symbol) and symbol_is_type(
+                what.expr, SymT.UNBACKED_FLOAT
+            )
+            return Parameter(what.name, "float" if is_float else "long"), passed
+        if _is_host_scalar(what.buffer):
+            return Parameter(what.name, self._scalar(what.dtype)), f"{passed}.item()"
+        kind = "read" if what.name.startswith("in_ptr") else "written"
+        return Parameter(what.name, kind, what.dtype), passed
 
     def _scalar(self, dtype: torch.dtype) -> str:
         if not dtype.is_floating_point:
@@ -295,18 +296,9 @@ class Kernel(SIMDKernel[CSEVariable]):
         wrapper = V.graph.wrapper_code
         for size in self.args.sizevars:
             wrapper.ensure_size_computed(size)
-        _, arguments, described, _ = self.args.python_argdefs()
-        passed = []
-        what: Any
-        for argument, what in zip(arguments, described, strict=True):
-            is_scalar = not isinstance(what, SizeArg) and _is_host_scalar(what.buffer)
-            passed.append(f"{argument}.item()" if is_scalar else str(argument))
-        rows = self.numels["x"]
-        for prefix in ("x", "r0_"):
-            if prefix in self.numels and not self.numels[prefix].is_Integer:
-                passed.append(pexpr(self.numels[prefix]))
-        size = self.written.group_rows
-        groups = pexpr(FloorDiv(rows + size - 1, size))
+        group = self.written.group_rows
+        groups = pexpr(FloorDiv(self.numels["x"] + group - 1, group))
+        passed = [each for _, each in self._arguments()]
         wrapper.writeline(f"{name}({', '.join([groups, *passed])})")
 
 
@@ -319,10 +311,8 @@ def _known(number: sympy.Expr) -> int | None:
     return int(number) if number.is_Integer else None
 
 
-def _hint(length: sympy.Expr | None) -> int | None:
-    return (
-        None if length is None else int(V.graph.sizevars.optimization_hint(length, fallback=4096))
-    )
+def _hint(length: sympy.Expr) -> int:
+    return int(V.graph.sizevars.optimization_hint(length, fallback=4096))
 
 
 def _number(length: sympy.Expr, name: str) -> str:

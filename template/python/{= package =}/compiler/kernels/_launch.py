@@ -11,8 +11,8 @@ from torch._inductor.runtime.cache_dir_utils import cache_dir
 
 from ... import _C
 from ..._build import NAME
-from ...kernels import kernel_format, load_kernel
-from . import known_dialects
+from ...kernels import load_kernel
+from . import dialect_of
 
 _pool = ThreadPoolExecutor(thread_name_prefix="kernels")
 """Compilers run beside each other, and beside what Inductor does."""
@@ -34,7 +34,7 @@ def define_kernel(
         items: how many work items a group has.
         source: in the language that the device takes.
     """
-    dialect = known_dialects()[kernel_format(device)]
+    dialect = dialect_of(device)
     cache = Path(cache_dir(), f"{NAME}-kernels")
     whole = f"{dialect.prelude}\n{source}"
     function = _pool.submit(load_kernel, whole, name, dialect.options, device, cache)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...devices import get_device_properties
-from ._dialect import ELEMENTS, Dialect, Parameter, Program, listed
+from ._dialect import ELEMENTS, Dialect, Program, listed
 from ._items import ItemWriter
 from ._loops import LoopWriter
 
@@ -51,13 +51,14 @@ class OpenCLDialect(Dialect):
 
     code_format = "opencl-c"
     prelude = _PRELUDE
+    address_space = "__global "
     float_functions: Mapping[str, str] = {"erf": "erf_of_float"}
 
     def __init__(self) -> None:
         self._items = ItemWriter(self)
         self._loops = LoopWriter(self, "#pragma clang loop vectorize(assume_safety)")
 
-    def shape(self, rows: int, columns: int | None, is_outer: bool) -> tuple[int, int]:
+    def shape(self, columns: int | None, is_outer: bool) -> tuple[int, int]:
         return (self._loops if _is_cpu() else self._items).shape(columns, is_outer)
 
     def launch_items(self, program: Program) -> int:
@@ -68,15 +69,9 @@ class OpenCLDialect(Dialect):
             names, lines = self._loops.names(program), self._loops.body(program, "get_group_id(0)")
         else:
             names, lines = "", self._items.body(program)
-        parameters = ", ".join(map(self._parameter, program.parameters))
+        parameters = ", ".join(map(self.declared, program.parameters))
         size = f"__attribute__((reqd_work_group_size({self.launch_items(program)}, 1, 1)))"
         return f"{names}__kernel {size}\nvoid {program.name}({parameters}) {{\n{listed(lines)}}}\n"
-
-    def _parameter(self, parameter: Parameter) -> str:
-        if parameter.dtype is None:
-            return f"{parameter.kind} {parameter.name}"
-        const = "const " if parameter.kind == "read" else ""
-        return f"__global {const}{self.memory_type(parameter.dtype)}* {parameter.name}"
 
 
 def _is_cpu() -> bool:

@@ -13,8 +13,7 @@ from torch._inductor.lowering import fallback_handler
 from torch.utils import _pytree
 
 from ...devices import dtype_support
-from ...kernels import kernel_format
-from . import known_dialects
+from . import dialect_of
 from ._dialect import Dialect
 from ._expressions import Expressions
 
@@ -24,7 +23,7 @@ _FUNCTIONS = frozenset(
     {data.name for name, data in pointwise_overrides_data.items() if name not in vars(Expressions)}
     | {"erfinv", "special_erfinv", "frexp", "nextafter"}
 )
-"""Those that C has not."""
+"""Those that C has not, or not for small floating types."""
 _INDICES = frozenset(
     {
         "_unsafe_index",
@@ -54,7 +53,7 @@ _DIVISIONS = frozenset({"div", "div_", "floor_divide", "remainder", "fmod"})
 
 def leave_operators(graph: torch.fx.GraphModule) -> None:
     """Mark the nodes for which this backend's operators are called."""
-    dialect = known_dialects()[kernel_format()]
+    dialect = dialect_of()
     for node in graph.graph.nodes:
         if not isinstance(node.target, torch._ops.OpOverload) or not _is_left(node, dialect):
             continue
