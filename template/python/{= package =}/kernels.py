@@ -129,12 +129,18 @@ def load_kernel(
     Args:
         cache: a folder for what the host has compiled; a device that compiles has its own.
     """
-    code, words = source, " ".join(options)
-    if kernel_format(device) == "elf-host" and isinstance(source, str):
-        code, words = _host_kernels.compile_source(source, name, options, cache), ""
-    if isinstance(code, str):
-        code = code.encode()
+    code, words = kernel_code(source, name, options, device, cache)
     return _C.CodeFunction(_C.CodeModule(device, code, words), name)
+
+
+def kernel_code(
+    source: str | bytes, name: str, options: Sequence[str], device: int, cache: Path | None = None
+) -> tuple[bytes, str]:
+    """Return what the device takes for a source, and the options that it takes with it."""
+    words = " ".join(options)
+    if kernel_format(device) == "elf-host" and isinstance(source, str):
+        return _host_kernels.compile_source(source, name, options, cache), ""
+    return source.encode() if isinstance(source, str) else source, words
 
 
 def _extent(name: str, given: Extent) -> tuple[int, int, int]:

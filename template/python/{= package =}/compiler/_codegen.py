@@ -22,6 +22,8 @@ from .._build import NAME
 from ._compilers import OPERATORS, Compiler
 from ._leftovers import OperatorScheduling
 
+_NAMESPACE = f"{__package__.partition('.')[0]}::aoti"
+
 
 class _Calls(DeviceOpOverrides):
     """Calls of this backend that Inductor puts into the Python that it writes."""
@@ -40,6 +42,15 @@ class _Calls(DeviceOpOverrides):
 
     def current_stream(self) -> str:
         return f"torch.{NAME}.current_stream()"
+
+    def cpp_aoti_device_guard(self) -> str:
+        return f"{_NAMESPACE}::DeviceGuard"
+
+    def cpp_aoti_stream_guard(self) -> str:
+        return f"{_NAMESPACE}::DeviceGuard"
+
+    def cpp_kernel_type(self) -> str:
+        return f"{_NAMESPACE}::Kernel"
 
 
 class _Improvement(CustomGraphModulePass):
@@ -68,7 +79,11 @@ def register(compiler: Compiler = OPERATORS) -> None:
     known = tuple(sorted(file for file in files if Path(file).is_file()))
     identity = get_hash_for_files(known, f"{NAME} {compiler.name} {compiler.target()}")
     register_backend_for_device(
-        NAME, scheduling, wrapper, device_custom_pass=_Improvement(compiler.improve, identity)
+        NAME,
+        scheduling,
+        wrapper,
+        None if compiler.cpp_wrapper is None else compiler.cpp_wrapper(),
+        device_custom_pass=_Improvement(compiler.improve, identity),
     )
     get_device_op_overrides("cpu")  # PyTorch 2.11 adds its own only where there are none yet
     register_device_op_overrides(NAME, _Calls())

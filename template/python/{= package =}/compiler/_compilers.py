@@ -45,6 +45,9 @@ class Compiler:
     """Returns the subclass of ``torch._inductor.scheduler.BaseScheduling`` that writes kernels."""
     wrapper: Callable[[], type[Any]] | None = None
     """Returns the subclass of ``PythonWrapperCodegen`` that writes the calls of the kernels."""
+    cpp_wrapper: Callable[[], type[Any]] | None = None
+    """Returns the subclass of ``CppWrapperCpu`` that does so in C++, for ``cpp_wrapper`` and
+    AOTInductor."""
     compile: Callable[..., Callable[..., Any] | None] | None = None
     """Called with a ``torch.fx.GraphModule`` of ATen operators without mutation and the list of its
     example inputs, which are fake tensors. Returns a function of those inputs that gives the list
@@ -156,6 +159,12 @@ def _kernel_wrapper() -> type[Any]:
     return KernelWrapper
 
 
+def _kernel_cpp_wrapper() -> type[Any]:
+    from .kernels._cpp_wrapper import CppWrapper
+
+    return CppWrapper
+
+
 def _leave_operators(graph: Any) -> None:
     from .kernels._operators import leave_operators
 
@@ -200,5 +209,6 @@ KERNELS = Compiler(
     improve=_leave_operators,
     scheduling=_kernel_scheduling,
     wrapper=_kernel_wrapper,
+    cpp_wrapper=_kernel_cpp_wrapper,
 )
 _compilers.extend((KERNELS, OPERATORS))

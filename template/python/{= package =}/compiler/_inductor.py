@@ -6,6 +6,7 @@ import functools
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -15,7 +16,7 @@ from torch._inductor import config
 from .._build import NAME
 from .._patches import uses_device
 from .._patching import is_wanted
-from . import _codegen, _replay
+from . import _codegen, _cpp_build, _replay
 from ._compilers import Compiler, current
 
 _PASSES = "disabled_passes"
@@ -38,13 +39,9 @@ def install() -> None:
     ) -> Any:
         if _compiling.get() or not uses_device(model_, example_inputs_):
             return original(model_, example_inputs_, inner_compile, config_patches, **keywords)
-        if config.cpp_wrapper or (config_patches or {}).get("cpp_wrapper"):
-            raise NotImplementedError(
-                f"compiled code for {NAME} is called from Python: AOTInductor and cpp_wrapper are "
-                "not supported; save the program by torch.export.save, and compile what "
-                "torch.export.load returns"
-            )
         compiler = current()
+        if (config_patches or {}).get("cpp_wrapper", config.cpp_wrapper):
+            compiler = _in_cpp(compiler)
         known = config.get_config_copy()
         options = {name: value for name, value in compiler.options.items() if name in known}
         options.update(config_patches or {})
@@ -62,8 +59,27 @@ def install() -> None:
             _compiling.reset(token)
 
     module.compile_fx = compile_fx
+    _cpp_build.install()
     if not hasattr(config, _PASSES) and is_wanted("reinplacing"):
         _disable_reinplacing()
+
+
+def _in_cpp(compiler: Compiler) -> Compiler:
+    """Return the compiler for a graph whose calls are written in C++."""
+    if compiler.cpp_wrapper is None:
+        raise NotImplementedError(
+            f"AOTInductor and cpp_wrapper need kernels that are written for {NAME}, and the compiler "
+            f"{compiler.name!r} writes none: save the program by torch.export.save, and compile what "
+            "torch.export.load returns"
+        )
+    from .kernels._cpp_graph import prepare
+
+    def improve(graph: torch.fx.GraphModule) -> None:
+        prepare(graph)
+        if compiler.improve is not None:
+            compiler.improve(graph)
+
+    return replace(compiler, name=f"{compiler.name} in C++", improve=improve)
 
 
 def _disable_reinplacing() -> None:

@@ -56,15 +56,19 @@ class Wrapper(PythonWrapperCodegen):
         self._compare(node, node.inputs[0])
 
     def _compare(self, result: Any, kernel: Any) -> None:
-        operator = getattr(kernel, "op_overload", None)
-        is_aten = getattr(operator, "namespace", "aten") == "aten"
-        is_plain = is_aten and all(map(_is_contiguous, getattr(kernel, "inputs", ())))
-        if is_plain or not isinstance(result.layout, ir.Layout):
-            return
-        strides = result.get_stride()
-        if not free_unbacked_symbols(strides):  # code can name the others here
-            name = result.get_name()
-            self.writeline(f"{name} = as_traced({name}, {self.codegen_shape_tuple(strides)})")
+        if may_lie_otherwise(result, kernel):
+            name, strides = result.get_name(), self.codegen_shape_tuple(result.get_stride())
+            self.writeline(f"{name} = as_traced({name}, {strides})")
+
+
+def may_lie_otherwise(result: Any, kernel: Any) -> bool:
+    """Return whether the strides of an operator's result are to be compared with those of tracing."""
+    operator = getattr(kernel, "op_overload", None)
+    is_aten = getattr(operator, "namespace", "aten") == "aten"
+    is_plain = is_aten and all(map(_is_contiguous, getattr(kernel, "inputs", ())))
+    if is_plain or not isinstance(result.layout, ir.Layout):
+        return False
+    return not free_unbacked_symbols(result.get_stride())  # code can name the others here
 
 
 def _is_contiguous(argument: Any) -> bool:

@@ -173,6 +173,10 @@ class Dialect(ABC):
             text = repr(float(value)) + ("" if dtype is torch.float64 else "f")
         return f"({text})" if text.startswith("-") else text
 
+    def whole(self, source: str) -> str:
+        """Return what the compiler of the language gets for the source of a kernel."""
+        return f"{self.prelude}\n{source}"
+
     def is_usable(self) -> bool:
         """Return whether this machine has what compiles the language."""
         return True

@@ -50,6 +50,17 @@ class _Variables(CSE[CSEVariable, str]):
         return variable
 
 
+@dataclass(frozen=True)
+class Argument:
+    """What a kernel is called with for a parameter."""
+
+    parameter: Parameter
+    value: sympy.Expr | str
+    """A number, or the name of a tensor."""
+    is_host_scalar: bool = False
+    """Whether it is a tensor on the CPU, whose only element the kernel gets."""
+
+
 @dataclass
 class _Phase:
     """A :class:`Phase` of which lines can still go."""
@@ -254,7 +265,7 @@ class Kernel(SIMDKernel[CSEVariable]):
         group_rows, lanes = self.dialect.shape(known, self._neighbours < 0)
         return Program(
             name,
-            [parameter for parameter, _ in self._arguments()],
+            [each.parameter for each in self._arguments()],
             self.get_index_dtype_as_torch_dtype(),
             _number(rows, "rows_"),
             None if columns is None else _number(columns, "columns_"),
@@ -265,27 +276,28 @@ class Kernel(SIMDKernel[CSEVariable]):
             [phase for each in self._phases if (phase := each.finished(self._is_ordered))],
         )
 
-    def _arguments(self) -> list[tuple[Parameter, str]]:
-        """Return the parameters, each with what is passed for it."""
-        _, names, described, _ = self.args.python_argdefs()
+    def _arguments(self) -> list[Argument]:
+        """Return what the kernel is called with, for its parameters in order."""
+        _, passed, described, _ = self.args.python_argdefs()
         arguments = [
-            self._argument(what, str(name)) for name, what in zip(names, described, strict=True)
+            self._argument(what, value) for value, what in zip(passed, described, strict=True)
         ]
         for prefix, name in (("x", "rows_"), ("r0_", "columns_")):
             if prefix in self.numels and not self.numels[prefix].is_Integer:
-                arguments.append((Parameter(name, "long"), pexpr(self.numels[prefix])))
+                arguments.append(Argument(Parameter(name, "long"), self.numels[prefix]))
         return arguments
 
-    def _argument(self, what: Any, passed: str) -> tuple[Parameter, str]:
+    def _argument(self, what: Any, passed: Any) -> Argument:
         if isinstance(what, SizeArg):
             is_float = isinstance(what.expr, sympy.Symbol) and symbol_is_type(
                 what.expr, SymT.UNBACKED_FLOAT
             )
-            return Parameter(what.name, "float" if is_float else "long"), passed
+            return Argument(Parameter(what.name, "float" if is_float else "long"), what.expr)
+        name = str(passed)
         if _is_host_scalar(what.buffer):
-            return Parameter(what.name, self._scalar(what.dtype)), f"{passed}.item()"
+            return Argument(Parameter(what.name, self._scalar(what.dtype)), name, True)
         kind = "read" if what.name.startswith("in_ptr") else "written"
-        return Parameter(what.name, kind, what.dtype), passed
+        return Argument(Parameter(what.name, kind, what.dtype), name)
 
     def _scalar(self, dtype: torch.dtype) -> str:
         if not dtype.is_floating_point:
@@ -297,9 +309,8 @@ class Kernel(SIMDKernel[CSEVariable]):
         for size in self.args.sizevars:
             wrapper.ensure_size_computed(size)
         group = self.written.group_rows
-        groups = pexpr(FloorDiv(self.numels["x"] + group - 1, group))
-        passed = [each for _, each in self._arguments()]
-        wrapper.writeline(f"{name}({', '.join([groups, *passed])})")
+        groups = FloorDiv(self.numels["x"] + group - 1, group)
+        wrapper.launch(name, groups, self._arguments())
 
 
 def _is_host_scalar(name: str) -> bool:

@@ -18,6 +18,11 @@ _pool = ThreadPoolExecutor(thread_name_prefix="kernels")
 """Compilers run beside each other, and beside what Inductor does."""
 
 
+def kernel_cache() -> Path:
+    """Return the folder of what the host has compiled, beside Inductor's own cache."""
+    return Path(cache_dir(), f"{NAME}-kernels")
+
+
 def define_kernel(
     name: str, device: int, kinds: Sequence[str], items: int, source: str
 ) -> Callable[..., None]:
@@ -35,9 +40,8 @@ def define_kernel(
         source: in the language that the device takes.
     """
     dialect = dialect_of(device)
-    cache = Path(cache_dir(), f"{NAME}-kernels")
-    whole = f"{dialect.prelude}\n{source}"
-    function = _pool.submit(load_kernel, whole, name, dialect.options, device, cache)
+    whole = dialect.whole(source)
+    function = _pool.submit(load_kernel, whole, name, dialect.options, device, kernel_cache())
     launch: _C.CompiledLaunch | None = None
 
     def call(groups: int, *arguments: Any) -> None:

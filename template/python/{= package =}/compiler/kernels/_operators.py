@@ -17,7 +17,7 @@ from . import dialect_of
 from ._dialect import Dialect
 from ._expressions import Expressions
 
-_OTHERS = frozenset({"_assert_async", "_assert_scalar", "convolution"})
+_OTHERS = frozenset({"_assert_async", "convolution"})
 """Inductor would not write kernels for these, but has its own ideas of their layouts."""
 _FUNCTIONS = frozenset(
     {data.name for name, data in pointwise_overrides_data.items() if name not in vars(Expressions)}
@@ -59,13 +59,14 @@ def leave_operators(graph: torch.fx.GraphModule) -> None:
             continue
         if node.target._opname in _WRITERS:
             # Inductor would let it write over its input, and then loses sight of the result.
-            node.target = _call_of(node.target)
+            node.target = call_of(node.target)
         else:
             node.meta["should_fallback"] = True
 
 
 @functools.cache
-def _call_of(operator: torch._ops.OpOverload) -> Any:
+def call_of(operator: torch._ops.OpOverload) -> Any:
+    """Return what stands in a graph for a call of an operator, whatever Inductor has of its own for it."""
     call = fallback_handler(operator, add_to_fallback_set=False)
 
     def lower(*arguments: Any, **keywords: Any) -> Any:

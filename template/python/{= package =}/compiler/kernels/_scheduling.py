@@ -5,12 +5,14 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
+import sympy  # type: ignore[import-untyped]
 import torch
 from torch._inductor import config
 from torch._inductor.codegen.common import BackendFeature
-from torch._inductor.codegen.simd import SIMDScheduling
+from torch._inductor.codegen.simd import SIMDScheduling, pexpr
 from torch._inductor.utils import get_fused_kernel_name, get_kernel_metadata
 from torch._inductor.virtualized import V
 from torch.utils._ordered_set import OrderedSet
@@ -18,17 +20,32 @@ from torch.utils._ordered_set import OrderedSet
 from ..._build import NAME
 from .._wrapper import Wrapper
 from ._dialect import Dialect
-from ._kernel import Kernel
+from ._kernel import Argument, Kernel
 
 _PLACEHOLDER = "KERNEL"
 
 
 class KernelWrapper(Wrapper):
-    """Knows what makes a kernel of code."""
+    """Writes definitions and launches of kernels."""
 
     def write_header(self) -> None:
         super().write_header()
         self.header.writeline(f"from torch.{NAME}.compiler.kernels._launch import define_kernel")
+
+    def define_launch(self, name: str, source: str, kernel: Kernel, metadata: str) -> None:
+        device = V.graph.get_current_device_or_throw()
+        program = kernel.written
+        kinds = [each.kind for each in program.parameters]
+        items = kernel.dialect.launch_items(program)
+        body = f"define_kernel({name!r}, {device.index}, {kinds!r}, {items}, r'''{source}''')"
+        self.define_kernel(name, body, metadata, gpu=False)
+
+    def launch(self, name: str, groups: sympy.Expr, arguments: Sequence[Argument]) -> None:
+        passed = [pexpr(groups)]
+        for each in arguments:
+            text = each.value if isinstance(each.value, str) else pexpr(each.value)
+            passed.append(f"{text}.item()" if each.is_host_scalar else text)
+        self.writeline(f"{name}({', '.join(passed)})")
 
 
 class KernelScheduling(SIMDScheduling):
@@ -47,14 +64,9 @@ class KernelScheduling(SIMDScheduling):
         fused = get_fused_kernel_name(node_schedule, config.triton.descriptive_names)
         name = "_".join(["kernel", fused, wrapper.next_kernel_suffix()])
         wrapper.src_to_kernel[src_code] = name
-        device = V.graph.get_current_device_or_throw()
-        source = src_code.replace(_PLACEHOLDER, name)
-        program = kernel.written
-        kinds = [each.kind for each in program.parameters]
-        items = kernel.dialect.launch_items(program)
         origins, detailed = get_kernel_metadata(node_schedule, wrapper)
-        body = f"define_kernel({name!r}, {device.index}, {kinds!r}, {items}, r'''{source}''')"
-        wrapper.define_kernel(name, body, f"{origins}\n{detailed}", gpu=False)
+        source = src_code.replace(_PLACEHOLDER, name)
+        wrapper.define_launch(name, source, kernel, f"{origins}\n{detailed}")
         return name
 
 

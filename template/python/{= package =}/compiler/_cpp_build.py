@@ -1,0 +1,46 @@
+"""How code that Inductor writes in C++ is compiled and linked for this device."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from pathlib import Path
+from typing import Any
+
+from torch._inductor import config
+
+from .. import _C
+from .._build import NAME
+
+_PACKAGE = __package__.partition(".")[0]
+
+
+def device_options() -> tuple[list[str], ...]:
+    """Return what PyTorch's ``get_cpp_torch_device_options`` gives: definitions, folders of headers,
+    flags of the compiler and the linker, folders of libraries, libraries, and what is passed through.
+    """
+    cpp_extension: Any = importlib.import_module("torch.utils.cpp_extension")
+    package = Path(_C.__file__).parent
+    return (
+        [],
+        [str(package / "include"), *cpp_extension.include_paths()],
+        [],
+        [],
+        [str(package / "lib"), *cpp_extension.library_paths()],
+        [_PACKAGE, *(config.aot_inductor.custom_op_libs or [])],
+        [],
+    )
+
+
+def install() -> None:
+    """Let PyTorch ask for them; from 2.15 on it asks ``DeviceInterface.get_cpp_device_options``."""
+    module: Any = importlib.import_module("torch._inductor.cpp_builder")
+    original = module.get_cpp_torch_device_options
+
+    @functools.wraps(original)
+    def get_cpp_torch_device_options(device_type: str, *arguments: Any, **keywords: Any) -> Any:
+        if device_type.partition(":")[0] == NAME:
+            return device_options()
+        return original(device_type, *arguments, **keywords)
+
+    module.get_cpp_torch_device_options = get_cpp_torch_device_options

@@ -1,0 +1,163 @@
+"""The calls of a graph in C++: for AOTInductor, and for ``cpp_wrapper``.
+
+Operators are called by PyTorch's dispatcher, but for products, as its C functions for operators are
+those of the devices that it knows. Kernels come from files of code beside what is compiled.
+"""
+
+# mypy: allow-untyped-calls
+# Inductor has few types.
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from itertools import count
+from typing import Any
+
+import sympy  # type: ignore[import-untyped]
+import torch
+from torch._inductor import ir
+from torch._inductor.codegen.cpp_utils import DEVICE_TO_ATEN, DTYPE_TO_CPP, cexpr
+from torch._inductor.codegen.cpp_wrapper_cpu import CppWrapperCpu
+from torch._inductor.virtualized import V
+
+from ..._build import NAME
+from ...kernels import kernel_code
+from .._wrapper import may_lie_otherwise
+from ._cpp_graph import ATTENTION, ATTENTION_BACKWARD
+from ._dialect import Program
+from ._kernel import Argument, Kernel
+from ._launch import kernel_cache
+
+_NAMESPACE = f"{__package__.partition('.')[0]}::aoti"
+_NUMBERS = {"long": "int64_t", "float": "float", "double": "double"}
+_SHIM = "aoti_torch_privateuse1_"
+_PRODUCTS = {f"{name}_out" for name in ("mm", "addmm", "bmm", "baddbmm", "_int_mm", "_scaled_mm")}
+
+DEVICE_TO_ATEN[NAME] = "at::kPrivateUse1"
+
+
+class CppWrapper(CppWrapperCpu):
+    """Writes definitions and launches of kernels, and calls of operators."""
+
+    def __init__(self) -> None:
+        self.device = NAME
+        super().__init__()
+        self._kernels: dict[str, str] = {}
+        self._numbers = count()
+
+    @staticmethod
+    def create(is_subgraph: bool, *_: Any, **__: Any) -> CppWrapper:
+        if is_subgraph:
+            raise NotImplementedError("code in C++ has no graphs within graphs")
+        return CppWrapper()
+
+    def define_launch(self, name: str, source: str, kernel: Kernel, metadata: str) -> None:
+        dialect, device = kernel.dialect, V.graph.get_current_device_or_throw()
+        code, options = kernel_code(
+            dialect.whole(source), name, dialect.options, device.index, kernel_cache()
+        )
+        file = kernel_cache() / f"{hashlib.sha256(code).hexdigest()[:32]}.{dialect.code_format}"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(code)
+        holder, folder = name, "std::nullopt"
+        if V.graph.aot_mode:
+            self.additional_files.append(str(file))
+            holder, folder = f"kernels.{name}", "this->cubin_dir_"
+        else:
+            self.header.writeline(f"static {_NAMESPACE}::Kernel {name};")
+        comment = "\n".join(f"// {line.lstrip('# ')}" for line in metadata.splitlines())
+        self.header.splice(comment)
+        texts = ", ".join(map(json.dumps, (str(file), options, name)))
+        index = self.codegen_device_idx(device, str(device.index))
+        loaded = f"{holder}.load({index}, {folder}, {texts})"
+        self._kernels[name] = (
+            f"{loaded}.launch({{groups}}, {_items(kernel, kernel.written)}, {{arguments}});"
+        )
+
+    def launch(self, name: str, groups: sympy.Expr, arguments: Sequence[Argument]) -> None:
+        passed = ", ".join(map(self._passed, arguments))
+        call = self._kernels[name]
+        self.writeline(call.format(groups=cexpr(groups), arguments=f"{{{passed}}}"))
+
+    def _passed(self, argument: Argument) -> str:
+        kind = argument.parameter.kind
+        if kind in ("read", "written"):
+            return f"{_NAMESPACE}::{kind}({argument.value})"
+        value = argument.value if isinstance(argument.value, str) else cexpr(argument.value)
+        if argument.is_host_scalar:
+            name = f"number_{next(self._numbers)}"
+            self.codegen_tensor_item(V.graph.get_dtype(str(argument.value)), value, name)
+            value = name
+        return f"{_NAMESPACE}::number({_NUMBERS[kind]}({value}))"
+
+    def generate_fallback_kernel(self, node: ir.FallbackKernel) -> None:
+        arguments = node.export_extern_kernel_node()
+        self.generate_fallback_kernel_with_runtime_lookup(
+            node.get_name(),
+            node.python_kernel_name,
+            lambda: [*node.codegen_args(), *node.codegen_kwargs()],
+            node.op_overload,
+            arguments,
+            node.outputs or node.mutation_outputs,
+        )
+
+    def generate_fallback_kernel_with_runtime_lookup(
+        self,
+        buf_name: Any,
+        python_kernel_name: Any,
+        get_args: Any,
+        op_overload: Any,
+        raw_args: Any,
+        outputs: Any,
+    ) -> None:
+        if not V.graph.aot_mode and isinstance(outputs, (list, tuple)):
+            # Sizes are known already, and PyTorch takes all results for tensors.
+            outputs = [None if isinstance(each, int) else each for each in outputs]
+        super().generate_fallback_kernel_with_runtime_lookup(
+            buf_name, python_kernel_name, get_args, op_overload, raw_args, outputs
+        )
+        for result in _flat(outputs):
+            if isinstance(result, ir.MultiOutput) and may_lie_otherwise(result, result.inputs[0]):
+                strides = ", ".join(map(cexpr, result.get_stride()))
+                self.writeline(f"{_NAMESPACE}::as_traced({result.get_name()}, {{{strides}}});")
+
+    @staticmethod
+    def _compatible_with_stableivalue(op: torch._ops.OpOverload) -> bool:
+        """Choose the other ways, which take devices as arguments, and sizes among the results."""
+        return False
+
+    @staticmethod
+    def _compatible_with_cpp_boxed_dispatch(op: torch._ops.OpOverload) -> bool:
+        """Return whether the dispatcher is called, and not Python."""
+        if op == ATTENTION_BACKWARD:  # is given undefined tensors
+            return False
+        return op == ATTENTION or bool(CppWrapperCpu._compatible_with_cpp_boxed_dispatch(op))
+
+    @staticmethod
+    def get_c_shim_func_name(kernel: str, device: str) -> str:
+        name: str = CppWrapperCpu.get_c_shim_func_name(kernel, device)
+        return name.replace(f"aoti_torch_{NAME}_", _SHIM, 1)
+
+    def generate_c_shim_extern_kernel_call(
+        self, kernel: str, args: list[str], device: str, **keywords: Any
+    ) -> None:
+        name = self.get_c_shim_func_name(kernel, device)
+        if name.startswith(_SHIM) and name.removeprefix(_SHIM) not in _PRODUCTS:
+            raise NotImplementedError(
+                f"{NAME}: code in C++ has no call of {kernel}: compile without AOTInductor and "
+                "cpp_wrapper"
+            )
+        super().generate_c_shim_extern_kernel_call(kernel, args, device, **keywords)
+
+
+def _items(kernel: Kernel, program: Program) -> int:
+    return kernel.dialect.launch_items(program)
+
+
+def _flat(outputs: Any) -> Iterable[Any]:
+    if isinstance(outputs, (list, tuple)):
+        for each in outputs:
+            yield from _flat(each)
+    else:
+        yield outputs
