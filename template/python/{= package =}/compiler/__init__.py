@@ -25,13 +25,15 @@ __all__ = [
 ]
 
 
-PATCHES = ("compilers", "reinplacing", "flex_attention")
+PATCHES = ("checkpoints", "compilers", "flex_attention", "reinplacing")
 
 
 def setup() -> None:
     """Arrange for the registrations."""
     when_imported("torch._dynamo.device_interface", _register_interface)
     when_imported("torch._dynamo.trace_rules", _leave_package_untraced)
+    if is_wanted("checkpoints"):
+        when_imported("torch._prims.rng_prims", _support_checkpoints)
     if is_wanted("compilers"):
         when_imported("torch._inductor.compile_fx", _register_compilers)
     if is_wanted("flex_attention"):
@@ -60,6 +62,12 @@ def _register_compilers() -> None:
 
     _codegen.register()
     _inductor.install()
+
+
+def _support_checkpoints() -> None:
+    from . import _checkpoint
+
+    _checkpoint.install()
 
 
 def _support_flex_attention() -> None:

@@ -60,8 +60,19 @@ def install() -> None:
 
     module.compile_fx = compile_fx
     _cpp_build.install()
+    _prefer_device()
     if not hasattr(config, _PASSES) and is_wanted("reinplacing"):
         _disable_reinplacing()
+
+
+def _prefer_device() -> None:
+    """Let an operator with a number of the CPU before a tensor of this device be one of this device.
+
+    Inductor looks for one of its list of GPUs, by which it decides other things as well.
+    """
+    module: Any = importlib.import_module("torch._inductor.lowering")
+    original = module.is_gpu
+    module.is_gpu = lambda device: device == NAME or original(device)
 
 
 def _in_cpp(compiler: Compiler) -> Compiler:

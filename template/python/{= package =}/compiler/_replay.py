@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import operator
 import warnings
-from collections.abc import Callable, Collection, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -155,7 +156,7 @@ def _views(
         if not isinstance(value, torch.Tensor) or index in passed:
             continue
         source = sources.get(value.untyped_storage()._cdata)
-        if source is None:
+        if source is None or value.numel() == 0:
             continue
         if value.is_conj() or value.is_neg():
             raise RuntimeError("an output is a lazily conjugated or negated view of an input")
@@ -208,6 +209,7 @@ class _Capture:
         }
         self._views = _views(self._outputs, read, self._passed)
         self._seen = frozenset(seen)
+        self._shared = self._shared_storages()
         # Only what is given out without a copy can be held by others.
         lasting = {inputs[index].untyped_storage()._cdata for index, _ in self._fixed}
         storages = {
@@ -221,6 +223,16 @@ class _Capture:
         self._storages = [storages[place] for place in storages.keys() - lasting]
         del outputs, read, storages
         self._holders = [self._count(storage) for storage in self._storages]
+
+    def _shared_storages(self) -> dict[int, torch.UntypedStorage]:
+        """Return the memory that several outputs are views of, which are views of one copy too."""
+        storages = [
+            self._outputs[index].untyped_storage()
+            for index in self._seen - self._passed.keys() - self._views.keys()
+            if isinstance(self._outputs[index], torch.Tensor)
+        ]
+        counts = Counter(storage._cdata for storage in storages)
+        return {each._cdata: each for each in storages if counts[each._cdata] > 1}
 
     def is_in_use(self) -> bool:
         """Say whether somebody holds an output that the next replay writes to."""
@@ -237,18 +249,33 @@ class _Capture:
         """Return the outputs for ``inputs``, which is emptied."""
         self._copy(inputs)
         self._graph.replay()
-        outputs = [self._given(index, value, inputs) for index, value in enumerate(self._outputs)]
+        shared = {place: storage.clone() for place, storage in self._shared.items()}
+        outputs = [
+            self._given(index, value, inputs, shared) for index, value in enumerate(self._outputs)
+        ]
         inputs.clear()
         return outputs
 
-    def _given(self, index: int, value: Any, inputs: Sequence[Any]) -> Any:
+    def _given(
+        self,
+        index: int,
+        value: Any,
+        inputs: Sequence[Any],
+        shared: Mapping[int, torch.UntypedStorage],
+    ) -> Any:
         if index in self._passed:
             return inputs[self._passed[index]]
         if index in self._views:
             return self._views[index].of(inputs)
         if not isinstance(value, torch.Tensor):
             return value
-        return _clone(value) if index in self._seen else value.detach()
+        if index not in self._seen:
+            return value.detach()
+        memory = shared.get(value.untyped_storage()._cdata)
+        if memory is None:
+            return _clone(value)
+        view = torch.empty(0, dtype=value.dtype, device=value.device)
+        return view.set_(memory, value.storage_offset(), value.shape, value.stride())
 
     def _copy(self, inputs: Sequence[Any]) -> None:
         for index, held, expanded in self._copied:

@@ -13,29 +13,34 @@ from torch._inductor.utils import IndentedBuffer, get_bounds_index_expr, upcast_
 from torch._inductor.virtualized import V
 from torch.utils._sympy.printers import ExprPrinter
 
+from ...devices import dtype_support
 from ._dialect import FUNCTIONS
 
 
 class Indices(ExprPrinter):
-    """Prints places in memory. They are never negative, whatever is negative on the way to them."""
+    """Prints places in memory and other whole numbers, whose quotients Python rounds down, and C to 0."""
 
     def _print_FloorDiv(self, expr: sympy.Expr) -> str:
-        value, divisor = expr.args
-        x, d = f"({self._print(value)})", f"({self._print(divisor)})"
-        if value.is_nonnegative is False or value.could_extract_minus_sign():
-            return f"(({x} - (({x} % {d} + {d}) % {d})) / {d})"
-        return f"({x} / {d})"
+        return self._quotient(*expr.args)
 
     def _print_ModularIndexing(self, expr: sympy.Expr) -> str:
         value, divisor, modulus = expr.args
-        x = f"({self._print(value)})"
-        if divisor != 1:
-            x = f"({x} / ({self._print(divisor)}))"
-        return f"({x} % ({self._print(modulus)}))"
+        x = f"({self._print(value)})" if divisor == 1 else self._quotient(value, divisor)
+        return self._rest(x, f"({self._print(modulus)})", value.is_nonnegative)
 
     def _print_PythonMod(self, expr: sympy.Expr) -> str:
         x, d = (f"({self._print(each)})" for each in expr.args)
-        return f"(({x} % {d} + {d}) % {d})"
+        return self._rest(x, d, expr.args[0].is_nonnegative)
+
+    def _quotient(self, value: sympy.Expr, divisor: sympy.Expr) -> str:
+        x, d = f"({self._print(value)})", f"({self._print(divisor)})"
+        return (
+            f"({x} / {d})" if value.is_nonnegative else f"(({x} - (({x} % {d} + {d}) % {d})) / {d})"
+        )
+
+    @staticmethod
+    def _rest(x: str, d: str, is_nonnegative: bool | None) -> str:
+        return f"({x} % {d})" if is_nonnegative else f"(({x} % {d} + {d}) % {d})"
 
     def _print_Max(self, expr: sympy.Expr) -> str:
         return self._extreme(expr, ">")
@@ -67,11 +72,11 @@ class Indices(ExprPrinter):
         return f"!({self._print(expr.args[0])})"
 
     def _print_ToFloat(self, expr: sympy.Expr) -> str:
-        return f"(float)({self._print(expr.args[0])})"
+        return f"({_widest()})({self._print(expr.args[0])})"
 
     def _print_IntTrueDiv(self, expr: sympy.Expr) -> str:
         one, other = (self._print(each) for each in expr.args)
-        return f"((float)({one}) / (float)({other}))"
+        return f"(({_widest()})({one}) / ({_widest()})({other}))"
 
     def _print_FloorToInt(self, expr: sympy.Expr) -> str:
         return f"(long)floor({self._print(expr.args[0])})"
@@ -90,6 +95,11 @@ class Indices(ExprPrinter):
         if not exponent.is_Integer:
             raise NotImplementedError(f"there are no kernels for the index {expr}")
         return "*".join([f"({self._print(base)})"] * int(exponent)) or "1"
+
+
+def _widest() -> str:
+    """Return the type in which numbers that depend on sizes are computed, as Python has them."""
+    return "double" if dtype_support(torch.float64) == "computed" else "float"
 
 
 def _is_floating(x: Any) -> bool:
@@ -207,6 +217,8 @@ class Expressions(OpOverrides):
     @staticmethod
     def bitwise_right_shift(x: Any, y: Any) -> str:
         last = x.dtype.itemsize * 8 - 1
+        if not x.dtype.is_signed:
+            return f"{y} < 0 || {y} > {last} ? 0 : {x} >> {y}"
         return f"{x} >> ({y} < 0 || {y} > {last} ? {last} : {y})"
 
     lshift = bitwise_left_shift  # type: ignore[assignment]

@@ -12,6 +12,7 @@ from torch._inductor.codegen.common import pointwise_overrides_data
 from torch._inductor.lowering import fallback_handler
 from torch.utils import _pytree
 
+from ..._build import NAME
 from ...devices import dtype_support
 from . import dialect_of
 from ._dialect import Dialect
@@ -81,6 +82,8 @@ def _is_left(node: torch.fx.Node, dialect: Dialect) -> bool:
     if target.namespace not in ("aten", "prims"):
         return False
     name = target._opname
+    if name != "copy" and _mixes_devices(node):
+        return True
     if name in _OTHERS or name in _FUNCTIONS:
         return True
     types = {value.dtype for each in (node, *node.all_input_nodes) for value in _tensors(each)}
@@ -90,6 +93,13 @@ def _is_left(node: torch.fx.Node, dialect: Dialect) -> bool:
         return False
     divides = name in _DIVISIONS and any(not dtype.is_floating_point for dtype in types)
     return divides or name in _INDICES or name in _WRITERS
+
+
+def _mixes_devices(node: torch.fx.Node) -> bool:
+    """Return whether an operator on this device takes a tensor of the CPU that is more than a number."""
+    taken = [value for each in node.all_input_nodes for value in _tensors(each)]
+    is_here = any(value.device.type == NAME for value in taken)
+    return is_here and any(value.device.type == "cpu" and value.dim() > 0 for value in taken)
 
 
 def _tensors(node: torch.fx.Node) -> list[torch.Tensor]:
