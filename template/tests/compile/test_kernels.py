@@ -131,6 +131,35 @@ def test_integers(dtype: torch.dtype) -> None:
     assert_compiled(function, x, y)
 
 
+def test_shifts_by_more_than_there_is() -> None:
+    for dtype in (torch.uint8, torch.int8, torch.int32):
+        x = torch.tensor([-100, -1, 100, 7]).to(dtype)
+        by = torch.tensor([40, 8, 31, 0]).to(dtype)
+        assert_compiled(lambda x, y: (x >> y, x << y), x, by)
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_numbers_that_depend_on_places_and_sizes(dynamic: bool) -> None:
+    """Quotients round down, whatever the sign; what is computed of sizes is as exact as in Python."""
+
+    def function(x: Tensor) -> Any:
+        size = x.shape[0]
+        place = torch.arange(size, device=x.device)
+        return (
+            (place - 5) // 3,
+            (2 * place - 7) % 4,
+            (place - size) // 4,
+            x * (size / 3),
+            x + (place - size // 2) // 2,
+        )
+
+    dtype = torch.float64 if backend.dtype_support(torch.float64) == "computed" else torch.float32
+    x = torch.arange(11).to(dtype)
+    assert_compiled(
+        function, x, dynamic=dynamic, tolerance=1e-12 if dtype is torch.float64 else 1e-6
+    )
+
+
 def test_all_values_of_small_types() -> None:
     bits = torch.arange(-(2**15), 2**15).to(torch.int16)
     for dtype in (torch.float16, torch.bfloat16):

@@ -77,10 +77,42 @@ def views(x: Tensor, cache: Tensor) -> Any:
         y[0].expand(3, 6),
         y,
         x.detach(),
+        x[0:0],
     )
 
 
-PROGRAMS: list[Function] = [mutation, shapes, strides, breaks, two_devices, draws, views]
+def host_numbers(x: Tensor, cache: Tensor) -> Any:
+    """Mixes tensors with numbers that are tensors of the CPU, in any place, and with masks of the CPU."""
+    half, chosen = torch.tensor(0.5), torch.tensor([True, False, True, False])
+    cache[:, torch.tensor([True, False, False, True, True])] = 4
+    return (
+        half * x,
+        torch.maximum(half, x).sum(0),
+        torch.where(torch.tensor(True), x, x * 2),
+        torch.lerp(x, x + 1, half),
+        half ** x.abs(),
+        x[chosen] + 1,
+    )
+
+
+def checks(x: Tensor, _: Tensor) -> Any:
+    """Says what is true of sizes that depend on values."""
+    chosen = x[x > 0]
+    torch._check(chosen.shape[0] <= x.numel())
+    return chosen * 2, x.flatten()[: chosen.shape[0]]
+
+
+PROGRAMS: list[Function] = [
+    mutation,
+    shapes,
+    strides,
+    breaks,
+    two_devices,
+    draws,
+    views,
+    host_numbers,
+    checks,
+]
 
 
 def inputs() -> tuple[Tensor, Tensor]:
@@ -157,6 +189,40 @@ def test_results_that_are_held() -> None:
     model.weight.grad = None
     sum(each.square().sum() for each in expected).backward()
     torch.testing.assert_close(actual, model.weight.grad)
+
+
+@pytest.mark.parametrize("mode", ["reduce-overhead", "default"])
+def test_results_that_share_memory(mode: str) -> None:
+    def program(x: Tensor) -> Any:
+        y = x + 1
+        return y, y.t(), y[1:], y.view(torch.int32)
+
+    compiled = torch.compile(program, mode=mode)
+    for _ in range(3):
+        x = torch.zeros(3, 2, device=DEVICE)
+        given, expected = compiled(x), program(x)
+        for results in (given, expected):
+            results[0][2].add_(5)
+        torch.testing.assert_close(given, expected)
+
+
+@pytest.mark.parametrize(
+    "backend_name", ["inductor", pytest.param("aot_eager", marks=pytest.mark.full)]
+)
+def test_checkpoint_that_draws(backend_name: str) -> None:
+    def program(x: Tensor) -> Any:
+        def part(x: Tensor) -> Tensor:
+            return torch.nn.functional.dropout(x.sin(), 0.5)
+
+        return torch.utils.checkpoint.checkpoint(part, x, use_reentrant=False)
+
+    def run(function: Function) -> Any:
+        x = torch.arange(20.0, device=DEVICE, requires_grad=True)
+        y = seeded(function, x)
+        y.square().sum().backward()
+        return y.detach(), x.grad, torch.rand(3, device=DEVICE)
+
+    torch.testing.assert_close(run(torch.compile(program, backend=backend_name)), run(program))
 
 
 def test_gradients_that_add_up() -> None:
@@ -254,8 +320,3 @@ def test_exported_program() -> None:
     program = torch.export.export(model, (torch.randn(3, 8, device=DEVICE),), dynamic_shapes=sizes)
     x = torch.randn(5, 8, device=DEVICE)
     torch.testing.assert_close(torch.compile(program.module())(x), model(x))
-
-
-def test_code_without_python() -> None:
-    with pytest.raises(Exception, match=r"torch\.export\.save"):
-        torch.compile(lambda x: x + 1, options={"cpp_wrapper": True})(torch.ones(2, device=DEVICE))

@@ -7,6 +7,7 @@ import importlib
 from pathlib import Path
 from typing import Any
 
+from torch._dynamo.device_interface import DeviceInterface
 from torch._inductor import config
 
 from .. import _C
@@ -33,7 +34,9 @@ def device_options() -> tuple[list[str], ...]:
 
 
 def install() -> None:
-    """Let PyTorch ask for them; from 2.15 on it asks ``DeviceInterface.get_cpp_device_options``."""
+    """Let PyTorch ask for them, in releases before 2.15, which asks the device's interface."""
+    if hasattr(DeviceInterface, "get_cpp_device_options"):
+        return
     module: Any = importlib.import_module("torch._inductor.cpp_builder")
     original = module.get_cpp_torch_device_options
 

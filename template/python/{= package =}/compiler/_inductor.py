@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch._functorch import config as functorch_config
+from torch._functorch.aot_autograd import make_boxed_func
 from torch._inductor import config
 
 from .._build import NAME
@@ -127,7 +128,7 @@ class _Inner:
         if self._compiler.compile is not None:
             made = self._compiler.compile(graph, inputs)
             if made is not None:
-                return made
+                return make_boxed_func(made)
         # What a backward pass returns are gradients, whatever their node says.
         shown = "user_visible_output_idxs" if not keywords.get("is_backward") else ""
         seen = graph.graph.output_node().meta.get(shown, ())

@@ -85,6 +85,13 @@ class Interface(DeviceInterface):
         return {"name": properties.name, "architecture": properties.architecture}
 
     @staticmethod
+    def get_cpp_device_options(aot_mode: bool, compile_only: bool) -> tuple[list[str], ...]:
+        """How code in C++ is compiled and linked, from PyTorch 2.15 on."""
+        from ._cpp_build import device_options
+
+        return device_options()
+
+    @staticmethod
     def get_compute_capability(device: Any = None) -> str:
         return _C.device_properties(devices.device_index(device)).architecture
 

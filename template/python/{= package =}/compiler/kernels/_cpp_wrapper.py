@@ -52,6 +52,16 @@ class CppWrapper(CppWrapperCpu):
             raise NotImplementedError("code in C++ has no graphs within graphs")
         return CppWrapper()
 
+    def codegen_model_constructor(self) -> None:
+        for name in V.graph.constants:
+            if V.graph.get_original_value_of_constant(name).device.type != NAME:
+                original = V.graph.dynamo_flat_name_to_original_fqn.get(name, name)
+                raise NotImplementedError(
+                    f"{original}, a weight or a constant of the model, lies on the CPU: move it to "
+                    f"{NAME}, as AOTInductor takes weights of one device"
+                )
+        super().codegen_model_constructor()
+
     def define_launch(self, name: str, source: str, kernel: Kernel, metadata: str) -> None:
         dialect, device = kernel.dialect, V.graph.get_current_device_or_throw()
         code, options = kernel_code(

@@ -1,0 +1,194 @@
+"""A compiler of whole graphs behind ``torch.compile``: torch-mlir and IREE, where a vendor's own would be.
+
+    pip install torch-mlir iree-base-compiler iree-base-runtime
+
+IREE compiles for the host's processor here, so what it computes with is copied there and back; a
+compiler for the device takes the addresses of the tensors, on the current stream. The rest is what any
+compiler needs: parts of a graph that it takes, the others as operators of the backend, programs by
+their sizes, and a cache on the disk.
+"""
+
+from __future__ import annotations
+
+import collections
+import hashlib
+import logging
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
+from torch.fx.passes.operator_support import OperatorSupport
+from torch.utils._pytree import tree_leaves
+
+logger = logging.getLogger(__name__)
+
+LEFT = frozenset(
+    {"_fft_c2c", "_fft_r2c", "bernoulli", "multinomial", "rand", "randn", "sort", "topk"}
+)
+"""Operators that this compiler lacks."""
+OPTIONS: dict[str, Any] = {
+    "target_backends": ["llvm-cpu"],
+    "extra_args": ["--iree-llvmcpu-target-cpu=generic"],
+}
+TYPES = frozenset({torch.bool, torch.int32, torch.int64, torch.float32, torch.float64})
+
+counts: collections.Counter[str] = collections.Counter()
+"""What happened: programs compiled, found in the cache and called, and operators that are left."""
+
+
+class Compiler:
+    """Compiles graphs of ATen operators by torch-mlir and IREE.
+
+    Args:
+        cache: the folder for programs; a temporary one by default.
+        left: the names of operators that it leaves to the backend.
+    """
+
+    def __init__(self, cache: Path | None = None, left: frozenset[str] = LEFT) -> None:
+        self._cache = cache or Path(tempfile.mkdtemp(prefix="graph-compiler-"))
+        self._left = left
+
+    def __call__(self, graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
+        """Return what runs the graph: its parts as programs, what is left as operators."""
+        supported = Supported(self._left)
+        for node in graph.graph.nodes:
+            if supported.lacks(node):
+                counts[f"left: {node.target}"] += 1
+                logger.warning("%s is left to the backend's own operator", node.target)
+        parts = CapabilityBasedPartitioner(graph, supported, allows_single_node_partition=True)
+        whole = parts.partition_and_fuse()
+        for node in whole.graph.find_nodes(op="call_module"):
+            part = whole.get_submodule(str(node.target))
+            # Weights that Inductor has frozen are compiled in.
+            weights = {
+                place: getattr(whole, str(each.target))
+                for place, each in enumerate(node.args)
+                if each.op == "get_attr"
+            }
+            node.args = tuple(each for each in node.args if each.op != "get_attr")
+            whole.set_submodule(str(node.target), Part(part, weights, self))
+        whole.recompile()
+        return whole.forward
+
+    def program(
+        self, function: Callable[..., Any], inputs: Sequence[torch.Tensor], weights: int
+    ) -> Callable[..., list[torch.Tensor]]:
+        """Return the program of a function of tensors on the CPU, for those of these sizes.
+
+        The first ones are weights, which it has in it.
+        """
+        from iree import compiler, runtime
+        from torch_mlir import fx
+
+        with torch.no_grad():
+            graph = make_fx(function, tracing_mode="fake")(*inputs)
+        for node in graph.graph.find_nodes(op="placeholder")[:weights]:
+            graph.register_buffer(f"weight_{node.name}", inputs[0])
+            inputs = inputs[1:]
+            with graph.graph.inserting_before(node):
+                held = graph.graph.get_attr(f"weight_{node.name}")
+            held.meta.update(node.meta)
+            node.replace_all_uses_with(held)
+            graph.graph.erase_node(node)
+        source = str(fx.stateless_fx_import(graph, output_type="linalg-on-tensors"))
+        kept = self._cache / f"{hashlib.sha256(source.encode()).hexdigest()}.vmfb"
+        counts["found" if kept.is_file() else "compiled"] += 1
+        if not kept.is_file():
+            self._cache.mkdir(parents=True, exist_ok=True)
+            written = kept.with_suffix(".mlir")
+            written.write_text(source)
+            try:
+                code = compiler.compile_file(str(written), **OPTIONS)
+            except compiler.CompilerToolError as error:
+                reason = next(line for line in str(error).splitlines() if "error" in line)
+                raise RuntimeError(f"IREE does not compile {written}: {reason}") from error
+            # Whole or not at all, whoever else writes it.
+            with tempfile.NamedTemporaryFile(dir=self._cache, delete=False) as part:
+                part.write(code)
+            Path(part.name).replace(kept)
+        context = runtime.SystemContext(config=runtime.Config("local-task"))
+        context.add_vm_module(runtime.VmModule.mmap(context.instance, str(kept)))
+        main = context.modules.module.main
+        returned = tree_leaves(graph.graph.output_node().args)
+        results = [node.meta["val"] for node in returned]
+
+        def call(*tensors: torch.Tensor) -> list[torch.Tensor]:
+            found = main(*(each.numpy() for each in tensors))
+            several = found if isinstance(found, (tuple, list)) else (found,)
+            # What follows in the graph was traced with these strides.
+            laid_out = [torch.empty_strided(x.shape, x.stride(), dtype=x.dtype) for x in results]
+            for to, each in zip(laid_out, several, strict=True):
+                to.copy_(torch.from_numpy(each.to_host()))
+            return laid_out
+
+        return call
+
+
+class Supported(OperatorSupport):
+    """What the compiler takes."""
+
+    def __init__(self, left: frozenset[str]) -> None:
+        super().__init__()
+        self._left = left
+
+    def is_node_supported(self, submodules: Any, node: torch.fx.Node) -> bool:
+        """Return whether a node may be in a part."""
+        one = isinstance(node.meta.get("val"), torch.Tensor)
+        return one and isinstance(node.target, torch._ops.OpOverload) and not self.lacks(node)
+
+    def lacks(self, node: torch.fx.Node) -> bool:
+        """Return whether a node is an operator that the compiler does not take."""
+        if not isinstance(node.target, torch._ops.OpOverload):
+            return False
+        values = tree_leaves([each.meta.get("val") for each in (node, *node.all_input_nodes)])
+        types = {value.dtype for value in values if isinstance(value, torch.Tensor)}
+        return node.target._opname in self._left or not types <= TYPES
+
+
+class Part(torch.nn.Module):
+    """A part of a graph, with a program for each set of sizes that it has met."""
+
+    def __init__(self, part: Any, weights: Mapping[int, torch.Tensor], compiler: Compiler) -> None:
+        super().__init__()
+        for node in part.graph.nodes:
+            if "device" in node.kwargs:
+                node.kwargs = {**node.kwargs, "device": torch.device("cpu")}
+        part.recompile()
+        (result, *_) = part.graph.output_node().all_input_nodes
+        self._device = result.meta["val"].device
+        self._part = part
+        self._weights = weights
+        self._compiler = compiler
+        self._programs: dict[Any, Any] = {}
+
+    def forward(self, *arguments: Any) -> Any:
+        """Run the program for these sizes, which is made where there is none."""
+        held = [each.cpu() if isinstance(each, torch.Tensor) else each for each in arguments]
+        tensors = [each for each in held if isinstance(each, torch.Tensor)]
+        key = tuple(each.shape if isinstance(each, torch.Tensor) else each for each in held)
+        if key not in self._programs:
+
+            def function(*values: torch.Tensor) -> Any:
+                fixed, left = values[: len(self._weights)], iter(values[len(self._weights) :])
+                passed = [next(left) if isinstance(each, torch.Tensor) else each for each in held]
+                for place, weight in zip(sorted(self._weights), fixed, strict=True):
+                    passed.insert(place, weight)
+                return self._part(*passed)
+
+            fixed = [self._weights[place].cpu() for place in sorted(self._weights)]
+            self._programs[key] = self._compiler.program(function, [*fixed, *tensors], len(fixed))
+        counts["called"] += 1
+        results = [each.to(self._device) for each in self._programs[key](*tensors)]
+        return results[0] if len(results) == 1 else tuple(results)
+
+
+def register(device: str) -> None:
+    """Make it the first choice of ``torch.compile`` on a device."""
+    backend: Any = torch.get_device_module(device)
+    known = backend.find_compiler("operators")
+    backend.register_compiler(replace(known, name="iree", compile=Compiler()))

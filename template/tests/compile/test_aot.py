@@ -1,0 +1,218 @@
+"""AOTInductor and ``cpp_wrapper``: graphs whose calls are written in C++."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from backend import DEVICE, ENV_PREFIX, backend
+from compile.programs import seeded
+from compile.test_kernels import FUNCTIONS
+from support import EXAMPLES, has_function, needs, needs_two_devices, run_python
+from torch import Tensor, nn
+
+pytestmark = [
+    needs(torch.float32),
+    pytest.mark.skipif(
+        not has_function("modules", "load_module") or torch.__version__ < "2.13",
+        reason="the device library takes no kernels, or Inductor is of a time before these",
+    ),
+    pytest.mark.filterwarnings("ignore:.*LeafSpec:FutureWarning"),
+]
+
+
+class Network(nn.Module):
+    """A convolution, attention, norms, and a buffer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.image = nn.Conv2d(3, 8, 3, padding=1)
+        self.norm = nn.BatchNorm2d(8)
+        self.attention = nn.TransformerEncoderLayer(8, 2, 16, dropout=0, batch_first=True)
+        self.head = nn.Linear(8, 4)
+        self.register_buffer("shift", torch.arange(4.0))
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        features = torch.relu(self.norm(self.image(x))).flatten(2).mT
+        mixed = self.attention(features).mean(1)
+        return self.head(mixed).softmax(-1) + self.shift, features.amax(1)
+
+
+def run(*command: str | Path) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-8000:]
+    return done.stdout
+
+
+def network() -> Network:
+    torch.manual_seed(0)
+    return Network().eval()
+
+
+def package(model: nn.Module, folder: Path, *inputs: Tensor, **options: Any) -> str:
+    with torch.no_grad():
+        program = torch.export.export(model, inputs, **options)
+    path: str = torch._inductor.aoti_compile_and_package(
+        program, package_path=str(folder / "model.pt2")
+    )
+    return path
+
+
+@pytest.fixture(scope="module")
+def packaged(tmp_path_factory: pytest.TempPathFactory) -> str:
+    batch = torch.export.Dim("batch", min=2, max=64)
+    return package(
+        network().to(DEVICE),
+        tmp_path_factory.mktemp("model"),
+        torch.randn(2, 3, 6, 6, device=DEVICE),
+        dynamic_shapes={"x": {0: batch}},
+    )
+
+
+def assert_equal(actual: Any, expected: Any) -> None:
+    moved = torch.utils._pytree.tree_map_only(Tensor, lambda each: each.cpu(), actual)
+    torch.testing.assert_close(list(moved), list(expected), rtol=1e-4, atol=1e-5)
+
+
+def test_package_with_any_batch(packaged: str) -> None:
+    model = torch._inductor.aoti_load_package(packaged)
+    for batch in (2, 5):
+        x = torch.randn(batch, 3, 6, 6)
+        assert_equal(model(x.to(DEVICE)), network()(x))
+
+
+def test_package_without_a_compiler(packaged: str, tmp_path: Path) -> None:
+    """What was compiled is in the package, wherever that lies."""
+    moved = shutil.copy(packaged, tmp_path / "elsewhere.pt2")
+    environment = {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache"), "CXX": "/bin/false"}
+    run_python(
+        f"""
+        import torch
+        x = torch.ones(3, 3, 6, 6, device="{DEVICE}")
+        one, other = torch._inductor.aoti_load_package({str(moved)!r})(x)
+        assert one.shape == (3, 4) and other.device == x.device
+        """,
+        environment,
+    )
+
+
+@needs_two_devices
+def test_package_on_another_device(packaged: str) -> None:
+    model = torch._inductor.aoti_load_package(packaged, device_index=1)
+    x = torch.randn(3, 3, 6, 6)
+    results = model(x.to(f"{DEVICE}:1"))
+    assert {each.device.index for each in results} == {1}
+    assert_equal(results, network()(x))
+
+
+def test_weights_are_the_device_s_and_go_with_the_model(packaged: str) -> None:
+    backend.synchronize()
+    before = backend.memory_allocated()
+    model = torch._inductor.aoti_load_package(packaged)
+    assert backend.memory_allocated() > before
+    # Inductor writes numbers into the code for weights that are all equal, and forgets their names.
+    known = model.get_constant_fqns()
+    state = network().state_dict()
+    state |= {name: state[name] + 1 for name in known}
+    changed = {name: state[name].to(DEVICE) for name in known}
+    model.load_constants(changed, check_full_update=True)
+    x = torch.randn(2, 3, 6, 6)
+    expected = network()
+    expected.load_state_dict(state)
+    assert_equal(model(x.to(DEVICE)), expected(x))
+    del model, changed
+    backend.synchronize()
+    assert backend.memory_allocated() == before
+
+
+def test_streams(packaged: str) -> None:
+    model = torch._inductor.aoti_load_package(packaged)
+    x = torch.randn(2, 3, 6, 6)
+    with torch.Stream(device=DEVICE) as stream:
+        results = model(x.to(DEVICE))
+    stream.synchronize()
+    assert_equal(results, network()(x))
+
+
+class Draws(nn.Module):
+    def forward(self, x: Tensor) -> Any:
+        drawn = torch.randn(4, device=x.device), torch.randint(2, 9, (3,), device=x.device)
+        return *drawn, torch.rand_like(x), torch.dropout(x, 0.5, train=True)
+
+
+def test_random_numbers_are_eager_s(tmp_path: Path) -> None:
+    x = torch.ones(6, device=DEVICE)
+    model = torch._inductor.aoti_load_package(package(Draws(), tmp_path, x))
+    torch.testing.assert_close(list(seeded(model, x)), list(seeded(Draws(), x)), rtol=0, atol=0)
+
+
+def test_weights_on_the_host_are_refused(tmp_path: Path) -> None:
+    class Mixed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("host", torch.arange(12.0))
+            self.weight = nn.Parameter(torch.ones(12, device=DEVICE))
+
+        def forward(self, x: Tensor) -> Tensor:
+            return x * self.weight + (self.host * 2).to(x.device)
+
+    with pytest.raises(Exception, match=f"host.*lies on the CPU: move it to {DEVICE}"):
+        package(Mixed(), tmp_path, torch.ones(12, device=DEVICE))
+
+
+def test_compiler_without_kernels_says_so() -> None:
+    run_python(
+        f"""
+        import torch
+        compiled = torch.compile(lambda x: x.sin() + 1, options={{"cpp_wrapper": True}})
+        try:
+            compiled(torch.ones(3, device="{DEVICE}"))
+        except Exception as error:
+            assert "the compiler 'operators' writes none" in str(error), error
+        else:
+            raise AssertionError
+        """,
+        {f"{ENV_PREFIX}_COMPILER": "operators"},
+    )
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.full
+def test_calls_in_cpp(function: Callable[..., Any]) -> None:
+    torch._dynamo.reset()
+    x, y = torch.randn(6, 9), torch.randn(6, 9)
+    compiled = torch.compile(function, options={"cpp_wrapper": True})
+    assert_equal(compiled(x.to(DEVICE), y.to(DEVICE)), function(x, y))
+
+
+def test_training_in_cpp() -> None:
+    torch._dynamo.reset()
+    models = network(), network().to(DEVICE)
+    compiled = torch.compile(models[1], options={"cpp_wrapper": True})
+    x = torch.randn(2, 3, 6, 6)
+    results = models[0](x), compiled(x.to(DEVICE))
+    for result in results:
+        result[0].square().sum().backward()
+    assert_equal(results[1], results[0])
+    assert_equal(*([each.grad for each in model.parameters()] for model in models[::-1]))
+
+
+@pytest.mark.full
+def test_program_without_python(packaged: str, tmp_path: Path) -> None:
+    """The example, which links with the backend and loads the package."""
+    if shutil.which("cmake") is None:
+        pytest.skip("there is no cmake")
+    build = tmp_path / "build"
+    named = f"-DPython_EXECUTABLE={sys.executable}"
+    run("cmake", "-S", EXAMPLES / "aot", "-B", build, named)
+    run("cmake", "--build", build)
+    printed = run(build / "aot", packaged, "2", "3", "6", "6")
+    expected = network()(torch.ones(2, 3, 6, 6))[0]
+    numbers = [float(each) for each in printed.split()]
+    torch.testing.assert_close(torch.tensor(numbers).view(2, 4), expected, rtol=1e-4, atol=1e-5)
