@@ -100,14 +100,16 @@ def compile_source(
     known = repr((command, text, _compiler(command[0]), _processor()))
     kept = cache / f"{hashlib.sha256(known.encode()).hexdigest()}.so"
     if not kept.is_file():
-        code = _compile(command, text, name)
-        cache.mkdir(parents=True, exist_ok=True)
-        # Whole or not at all, whoever else writes it.
-        with tempfile.NamedTemporaryFile(dir=cache, suffix=".part", delete=False) as part:
-            part.write(code)
-        Path(part.name).replace(kept)
-        return code
+        keep(kept, _compile(command, text, name))
     return kept.read_bytes()
+
+
+def keep(path: Path, code: bytes) -> None:
+    """Write a file whole or not at all, whoever else writes it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as part:
+        part.write(code)
+    Path(part.name).replace(path)
 
 
 def _command() -> list[str]:

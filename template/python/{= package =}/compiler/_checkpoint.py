@@ -6,15 +6,17 @@ after ``torch._prims.rng_prims``.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch._C import DispatchKey
-from torch._prims import rng_prims
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from .._build import NAME
+
+rng_prims: Any = importlib.import_module("torch._prims.rng_prims")
 
 
 def install() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 from torch._functorch import config as functorch_config
-from torch._functorch.aot_autograd import make_boxed_func
+from torch._functorch._aot_autograd.utils import make_boxed_func
 from torch._inductor import config
 
 from .._build import NAME

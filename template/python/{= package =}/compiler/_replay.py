@@ -224,7 +224,7 @@ class _Capture:
         del outputs, read, storages
         self._holders = [self._count(storage) for storage in self._storages]
 
-    def _shared_storages(self) -> dict[int, torch.UntypedStorage]:
+    def _shared_storages(self) -> dict[int, Any]:
         """Return the memory that several outputs are views of, which are views of one copy too."""
         storages = [
             self._outputs[index].untyped_storage()
@@ -249,7 +249,7 @@ class _Capture:
         """Return the outputs for ``inputs``, which is emptied."""
         self._copy(inputs)
         self._graph.replay()
-        shared = {place: storage.clone() for place, storage in self._shared.items()}
+        shared: dict[int, Any] = {place: each.clone() for place, each in self._shared.items()}
         outputs = [
             self._given(index, value, inputs, shared) for index, value in enumerate(self._outputs)
         ]
@@ -261,7 +261,7 @@ class _Capture:
         index: int,
         value: Any,
         inputs: Sequence[Any],
-        shared: Mapping[int, torch.UntypedStorage],
+        shared: Mapping[int, Any],
     ) -> Any:
         if index in self._passed:
             return inputs[self._passed[index]]

@@ -15,7 +15,7 @@ from ..._build import NAME
 from ._operators import call_of
 
 _aten = torch.ops.aten
-_LIKE = {
+_LIKE: dict[Any, Any] = {
     _aten.rand.default: _aten.rand_like.default,
     _aten.randn.default: _aten.randn_like.default,
     _aten.randint.default: _aten.randint_like.default,
@@ -39,7 +39,7 @@ def prepare(graph: torch.fx.GraphModule) -> None:
 def _prepare(graph: torch.fx.GraphModule) -> None:
     for node in tuple(graph.graph.nodes):
         if node.target in _LIKE:
-            _draw_like(graph.graph, node)
+            _draw_like(graph.graph, node, _LIKE[node.target])
         elif node.target == ATTENTION and {_place(user) for user in node.users} == {0}:
             _attend(graph.graph, node)
         elif node.target == _aten.randperm.default:
@@ -55,7 +55,7 @@ def _place(user: torch.fx.Node) -> Any:
     return user.args[1] if user.target is operator.getitem else None
 
 
-def _draw_like(graph: torch.fx.Graph, node: torch.fx.Node) -> None:
+def _draw_like(graph: torch.fx.Graph, node: torch.fx.Node, like: Any) -> None:
     """Take device and type from an empty tensor, which Inductor makes itself."""
     value = node.meta["val"]
     *limits, size = node.args
@@ -63,7 +63,7 @@ def _draw_like(graph: torch.fx.Graph, node: torch.fx.Node) -> None:
         options = {"dtype": value.dtype, "device": value.device, "pin_memory": False}
         empty = graph.call_function(_aten.empty.memory_format, (size,), options)
         empty.meta["val"] = value
-        drawn = graph.call_function(_LIKE[node.target], (empty, *limits))
+        drawn = graph.call_function(like, (empty, *limits))
     drawn.meta.update(node.meta)
     node.replace_all_uses_with(drawn)
     graph.erase_node(node)

@@ -17,15 +17,15 @@ from typing import Any
 import sympy  # type: ignore[import-untyped]
 import torch
 from torch._inductor import ir
-from torch._inductor.codegen.cpp_utils import DEVICE_TO_ATEN, DTYPE_TO_CPP, cexpr
+from torch._inductor.codegen.cpp_utils import DEVICE_TO_ATEN, cexpr
 from torch._inductor.codegen.cpp_wrapper_cpu import CppWrapperCpu
 from torch._inductor.virtualized import V
 
 from ..._build import NAME
+from ..._host_kernels import keep
 from ...kernels import kernel_code
 from .._wrapper import may_lie_otherwise
 from ._cpp_graph import ATTENTION, ATTENTION_BACKWARD
-from ._dialect import Program
 from ._kernel import Argument, Kernel
 from ._launch import kernel_cache
 
@@ -43,7 +43,7 @@ class CppWrapper(CppWrapperCpu):
     def __init__(self) -> None:
         self.device = NAME
         super().__init__()
-        self._kernels: dict[str, str] = {}
+        self._kernels: dict[str, tuple[str, int]] = {}
         self._numbers = count()
 
     @staticmethod
@@ -67,28 +67,24 @@ class CppWrapper(CppWrapperCpu):
         code, options = kernel_code(
             dialect.whole(source), name, dialect.options, device.index, kernel_cache()
         )
-        file = kernel_cache() / f"{hashlib.sha256(code).hexdigest()[:32]}.{dialect.code_format}"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(code)
+        file = kernel_cache() / f"{hashlib.sha256(code).hexdigest()}.{dialect.code_format}"
+        keep(file, code)
+        self.header.splice("\n".join(f"// {line.lstrip('# ')}" for line in metadata.splitlines()))
         holder, folder = name, "std::nullopt"
         if V.graph.aot_mode:
             self.additional_files.append(str(file))
             holder, folder = f"kernels.{name}", "this->cubin_dir_"
         else:
             self.header.writeline(f"static {_NAMESPACE}::Kernel {name};")
-        comment = "\n".join(f"// {line.lstrip('# ')}" for line in metadata.splitlines())
-        self.header.splice(comment)
-        texts = ", ".join(map(json.dumps, (str(file), options, name)))
         index = self.codegen_device_idx(device, str(device.index))
-        loaded = f"{holder}.load({index}, {folder}, {texts})"
-        self._kernels[name] = (
-            f"{loaded}.launch({{groups}}, {_items(kernel, kernel.written)}, {{arguments}});"
-        )
+        texts = ", ".join(map(json.dumps, (str(file), options, name)))
+        items = dialect.launch_items(kernel.written)
+        self._kernels[name] = (f"{holder}.load({index}, {folder}, {texts})", items)
 
     def launch(self, name: str, groups: sympy.Expr, arguments: Sequence[Argument]) -> None:
+        loaded, items = self._kernels[name]
         passed = ", ".join(map(self._passed, arguments))
-        call = self._kernels[name]
-        self.writeline(call.format(groups=cexpr(groups), arguments=f"{{{passed}}}"))
+        self.writeline(f"{loaded}.launch({cexpr(groups)}, {items}, {{{passed}}});")
 
     def _passed(self, argument: Argument) -> str:
         kind = argument.parameter.kind
@@ -123,7 +119,7 @@ class CppWrapper(CppWrapperCpu):
     ) -> None:
         if not V.graph.aot_mode and isinstance(outputs, (list, tuple)):
             # Sizes are known already, and PyTorch takes all results for tensors.
-            outputs = [None if isinstance(each, int) else each for each in outputs]
+            outputs = [None if isinstance(each, (int, sympy.Expr)) else each for each in outputs]
         super().generate_fallback_kernel_with_runtime_lookup(
             buf_name, python_kernel_name, get_args, op_overload, raw_args, outputs
         )
@@ -159,10 +155,6 @@ class CppWrapper(CppWrapperCpu):
                 "cpp_wrapper"
             )
         super().generate_c_shim_extern_kernel_call(kernel, args, device, **keywords)
-
-
-def _items(kernel: Kernel, program: Program) -> int:
-    return kernel.dialect.launch_items(program)
 
 
 def _flat(outputs: Any) -> Iterable[Any]:

@@ -305,7 +305,7 @@ class Kernel(SIMDKernel[CSEVariable]):
         return "double" if torch.float64 in self.dialect.types else "float"
 
     def call_kernel(self, name: str, node: Any = None, deallocate_ws: bool = True) -> None:
-        wrapper = V.graph.wrapper_code
+        wrapper: Any = V.graph.wrapper_code
         for size in self.args.sizevars:
             wrapper.ensure_size_computed(size)
         group = self.written.group_rows

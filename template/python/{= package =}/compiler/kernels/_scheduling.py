@@ -57,7 +57,7 @@ class KernelScheduling(SIMDScheduling):
         return OrderedSet([BackendFeature.INPLACE_BUFFERS])
 
     def define_kernel(self, src_code: str, node_schedule: Any, kernel: Kernel) -> str:
-        wrapper = V.graph.wrapper_code
+        wrapper: Any = V.graph.wrapper_code
         known = wrapper.src_to_kernel.get(src_code)
         if known is not None:
             return str(known)
