@@ -140,6 +140,29 @@ def test_streams(packaged: str) -> None:
     assert_equal(results, network()(x))
 
 
+class Operators(nn.Module):
+    """Operators that Inductor calls in ways of their own."""
+
+    def forward(self, x: Tensor) -> Any:
+        heads = x.view(1, 4, 3, 2)
+        grouped = heads[:, :2]
+        once = nn.functional.scaled_dot_product_attention(heads, grouped, grouped, enable_gqa=True)
+        twice = nn.functional.scaled_dot_product_attention(once, heads, heads, is_causal=True)
+        rows = x.view(4, 6)
+        largest = rows.scatter_reduce(0, rows.argsort(0), rows, "amax")
+        chosen = rows.clone()
+        chosen[rows > 0] = rows[rows > 0] * 2
+        product = torch.addbmm(rows[:3, :3], heads[0], heads[0].mT)
+        complexes = torch.view_as_complex(x.view(12, 2)) * 2 + 1
+        return twice, largest, chosen, product, complexes.abs()
+
+
+def test_operators(tmp_path: Path) -> None:
+    x = torch.linspace(-1, 1, 24)
+    model = torch._inductor.aoti_load_package(package(Operators(), tmp_path, x.to(DEVICE)))
+    assert_equal(model(x.to(DEVICE)), Operators()(x))
+
+
 class Draws(nn.Module):
     def forward(self, x: Tensor) -> Any:
         drawn = torch.randn(4, device=x.device), torch.randint(2, 9, (3,), device=x.device)

@@ -6,10 +6,10 @@ results that are undefined tensors.
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import torch
+from torch._inductor.virtualized import V
 
 from ..._build import NAME
 from ._operators import call_of
@@ -21,6 +21,9 @@ _LIKE: dict[Any, Any] = {
     _aten.randint.default: _aten.randint_like.default,
     _aten.randint.low: _aten.randint_like.low_dtype,
 }
+_SCATTERS = frozenset({_aten.scatter_reduce.two, _aten.scatter.reduce, _aten.scatter.value_reduce})
+_WRITERS = frozenset({_aten.index_put.default, _aten._unsafe_index_put.default})
+_ORDERED = torch.ops.higher_order.control_deps
 ATTENTION = _aten._scaled_dot_product_fused_attention_overrideable.default
 ATTENTION_BACKWARD = _aten._scaled_dot_product_fused_attention_overrideable_backward.default
 
@@ -36,26 +39,39 @@ def prepare(graph: torch.fx.GraphModule) -> None:
             _prepare(module)
 
 
-def _prepare(graph: torch.fx.GraphModule) -> None:
+def _prepare(graph: Any) -> None:
+    for node in graph.graph.find_nodes(op="call_function", target=_ORDERED):
+        _free_attention(graph, node)
     for node in tuple(graph.graph.nodes):
         if node.target in _LIKE:
             _draw_like(graph.graph, node, _LIKE[node.target])
-        elif node.target == ATTENTION and {_place(user) for user in node.users} == {0}:
+        elif node.target == ATTENTION and _gives_first_only(node):
             _attend(graph.graph, node)
+        elif node.target in _SCATTERS or _takes_masks(node):
+            # Inductor calls C functions for these that there are for devices that it knows.
+            node.target = call_of(node.target)
         elif node.target == _aten.randperm.default:
             raise NotImplementedError(
                 f"{NAME}: code in C++ cannot call {node.target}: pass its result in, or compile "
                 "without AOTInductor and cpp_wrapper"
             )
+    for node in tuple(graph.graph.nodes):
+        if isinstance(node.target, torch._ops.OpOverload):
+            _write_numbers(graph.graph, node)
     graph.graph.eliminate_dead_code()
     graph.recompile()
 
 
-def _place(user: torch.fx.Node) -> Any:
-    return user.args[1] if user.target is operator.getitem else None
+def _heads(node: Any) -> Any:
+    return node.meta["val"].shape[-3]
 
 
-def _draw_like(graph: torch.fx.Graph, node: torch.fx.Node, like: Any) -> None:
+def _gives_first_only(node: Any) -> bool:
+    """Return whether the first result alone is used, but for what only comes after the operator."""
+    return all(user.target == _ORDERED or user.args[1:] == (0,) for user in node.users)
+
+
+def _draw_like(graph: Any, node: Any, like: Any) -> None:
     """Take device and type from an empty tensor, which Inductor makes itself."""
     value = node.meta["val"]
     *limits, size = node.args
@@ -69,10 +85,66 @@ def _draw_like(graph: torch.fx.Graph, node: torch.fx.Node, like: Any) -> None:
     graph.erase_node(node)
 
 
-def _attend(graph: torch.fx.Graph, node: torch.fx.Node) -> None:
-    """Call the operator that has one result, where none of the others is used."""
+def _takes_masks(node: Any) -> bool:
+    if node.target not in _WRITERS:
+        return False
+    places = [each.meta["val"].dtype for each in node.args[1] if each is not None]
+    return any(dtype in (torch.bool, torch.uint8) for dtype in places)
+
+
+def _write_numbers(graph: Any, node: Any) -> None:
+    """Give an operator all its numbers, and tensors where it takes tensors and numbers stand for them."""
+    schema = node.target._schema.arguments
+    node.kwargs = {
+        each.name: each.default_value
+        for each in schema
+        if each.kwarg_only
+        and isinstance(each.real_type, torch.NumberType)
+        and each.has_default_value()
+    } | node.kwargs
+    arguments = list(node.args)
+    for place, (given, wanted) in enumerate(zip(node.args, schema, strict=False)):
+        is_tensor = isinstance(wanted.type, torch.TensorType)
+        if is_tensor and isinstance(given, (int, float)) and node.meta["val"].is_complex():
+            like = node.meta["val"].new_empty((), dtype=torch.tensor(given).dtype)
+            options = {"dtype": like.dtype, "device": like.device, "pin_memory": False}
+            with graph.inserting_before(node):
+                arguments[place] = graph.call_function(_aten.full.default, ([], given), options)
+            arguments[place].meta["val"] = like
+    node.args = tuple(arguments)
+
+
+def _free_attention(graph: Any, node: Any) -> None:
+    """Take attention out of a graph within that orders it behind others which draw."""
+    within = graph.get_submodule(str(node.args[1].target)).graph
+    found = within.find_nodes(op="call_function", target=ATTENTION)
+    if not found:
+        return
+    (attention,) = found
+    if _given(attention).get("dropout_p"):
+        if not V.aot_compilation:
+            return
+        raise NotImplementedError(
+            f"{NAME}: a package cannot call several attentions with dropout: compile what "
+            "model.eval() gives"
+        )
+    inner = within.find_nodes(op="placeholder")
+    outer = dict(zip(inner, node.args[2:], strict=True))
+    with graph.graph.inserting_before(node):
+        freed = graph.graph.node_copy(attention, outer.__getitem__)
+    freed.meta.update(node.meta)
+    node.replace_all_uses_with(freed)
+    graph.graph.erase_node(node)
+
+
+def _given(attention: Any) -> dict[str, Any]:
     names = [each.name for each in ATTENTION._schema.arguments]
-    given = dict(zip(names, node.args, strict=False)) | dict(node.kwargs)
+    return dict(zip(names, attention.args, strict=False)) | dict(attention.kwargs)
+
+
+def _attend(graph: Any, node: Any) -> None:
+    """Call the operator that has one result, where none of the others is used."""
+    given = _given(node)
     with graph.inserting_before(node):
         attended = graph.call_function(
             call_of(_aten.scaled_dot_product_attention.default),
@@ -81,10 +153,14 @@ def _attend(graph: torch.fx.Graph, node: torch.fx.Node) -> None:
                 "dropout_p": given.get("dropout_p", 0.0),
                 "is_causal": given.get("is_causal", False),
                 "scale": given.get("scale"),
+                "enable_gqa": _heads(given["query"]) != _heads(given["key"]),
             },
         )
     attended.meta.update(node.meta, val=node.meta["val"][0])
     for user in tuple(node.users):
-        user.replace_all_uses_with(attended)
-        graph.erase_node(user)
+        if user.target == _ORDERED:
+            user.replace_input_with(node, attended)
+        else:
+            user.replace_all_uses_with(attended)
+            graph.erase_node(user)
     graph.erase_node(node)

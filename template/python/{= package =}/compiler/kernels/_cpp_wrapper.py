@@ -117,6 +117,11 @@ class CppWrapper(CppWrapperCpu):
         raw_args: Any,
         outputs: Any,
     ) -> None:
+        if V.graph.aot_mode and any(isinstance(each, torch.device) for each in raw_args):
+            raise NotImplementedError(
+                f"{NAME}: a package cannot call {op_overload} with a device, which PyTorch takes for "
+                "CUDA there: pass its result in, or make it like another tensor, as by empty_like"
+            )
         if not V.graph.aot_mode and isinstance(outputs, (list, tuple)):
             # Sizes are known already, and PyTorch takes all results for tensors.
             outputs = [None if isinstance(each, (int, sympy.Expr)) else each for each in outputs]

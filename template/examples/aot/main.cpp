@@ -17,12 +17,12 @@ int main(int count, char** arguments) try {
     return EXIT_FAILURE;
   }
   // In Python, importing torch does this.
-  c10::register_privateuse1_backend("{= backend_name =}");
+  c10::register_privateuse1_backend(BACKEND_NAME);
   std::vector<int64_t> sizes;
   for (int i = 2; i < count; ++i) sizes.push_back(std::atoll(arguments[i]));
 
   torch::inductor::AOTIModelPackageLoader model(arguments[1]);
-  const auto results = model.run({at::ones(sizes, at::device(at::Device("{= backend_name =}")))});
+  const auto results = model.run({at::ones(sizes, at::device(at::Device(BACKEND_NAME)))});
 
   const auto first = results.at(0).to(at::kCPU, at::kFloat).contiguous();
   for (int64_t i = 0; i < first.numel(); ++i) std::cout << first.const_data_ptr<float>()[i] << '\n';
