@@ -43,6 +43,9 @@ class _Calls(DeviceOpOverrides):
     def current_stream(self) -> str:
         return f"torch.{NAME}.current_stream()"
 
+    def aten_device_type(self) -> str:
+        return "at::kPrivateUse1"
+
     def cpp_aoti_device_guard(self) -> str:
         return f"{_NAMESPACE}::DeviceGuard"
 

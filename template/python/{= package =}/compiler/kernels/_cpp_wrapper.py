@@ -17,7 +17,8 @@ from typing import Any
 import sympy  # type: ignore[import-untyped]
 import torch
 from torch._inductor import ir
-from torch._inductor.codegen.cpp_utils import DEVICE_TO_ATEN, cexpr
+from torch._inductor.codegen import cpp_utils
+from torch._inductor.codegen.cpp_utils import cexpr
 from torch._inductor.codegen.cpp_wrapper_cpu import CppWrapperCpu
 from torch._inductor.virtualized import V
 
@@ -34,7 +35,8 @@ _NUMBERS = {"long": "int64_t", "float": "float", "double": "double"}
 _SHIM = "aoti_torch_privateuse1_"
 _PRODUCTS = {f"{name}_out" for name in ("mm", "addmm", "bmm", "baddbmm", "_int_mm", "_scaled_mm")}
 
-DEVICE_TO_ATEN[NAME] = "at::kPrivateUse1"
+# From 2.15 on PyTorch asks DeviceOpOverrides.
+getattr(cpp_utils, "DEVICE_TO_ATEN", {})[NAME] = "at::kPrivateUse1"
 
 
 class CppWrapper(CppWrapperCpu):
@@ -47,9 +49,7 @@ class CppWrapper(CppWrapperCpu):
         self._numbers = count()
 
     @staticmethod
-    def create(is_subgraph: bool, *_: Any, **__: Any) -> CppWrapper:
-        if is_subgraph:
-            raise NotImplementedError("code in C++ has no graphs within graphs")
+    def create(*_: Any, **__: Any) -> CppWrapper:
         return CppWrapper()
 
     def codegen_model_constructor(self) -> None:
