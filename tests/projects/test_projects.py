@@ -89,11 +89,13 @@ def test_the_preset_that_nobody_has_to_name_passes_what_it_adds_to_the_core(
 def test_its_examples_run(project: Installed) -> None:
     models = {"gpt", "lstm", "moe", "resnet", "speech", "unet"}
     examples = sorted((project.project / "examples").glob("*.py"))
-    sharded = {"gpt_sharded"} if "distributed" in catalog.presets()[project.name] else set()
+    features = catalog.presets()[project.name]
+    with_features = {"distributed": "gpt_sharded", "compile": "graph_compiler"}
+    elsewhere = {name for feature, name in with_features.items() if feature in features}
     alone = models | {"quickstart", "open_registration"}
-    assert {path.stem for path in examples} == alone | sharded
+    assert {path.stem for path in examples} == alone | elsewhere
     for example in examples:
-        if example.stem in sharded:  # tests/distributed runs it
+        if example.stem in elsewhere:  # the tests of its feature run it
             continue
         done = project.run(str(example))
         assert done.returncode == 0, done.stdout + done.stderr

@@ -99,13 +99,15 @@ class CppWrapper(CppWrapperCpu):
 
     def generate_fallback_kernel(self, node: ir.FallbackKernel) -> None:
         arguments = node.export_extern_kernel_node()
+        # From 2.15 on a result may be the operator's own buffer.
+        written = getattr(node, "codegen_outputs", None)
         self.generate_fallback_kernel_with_runtime_lookup(
             node.get_name(),
             node.python_kernel_name,
             lambda: [*node.codegen_args(), *node.codegen_kwargs()],
             node.op_overload,
             arguments,
-            node.outputs or node.mutation_outputs,
+            written() if written else node.outputs or node.mutation_outputs,
         )
 
     def generate_fallback_kernel_with_runtime_lookup(
@@ -129,7 +131,9 @@ class CppWrapper(CppWrapperCpu):
             buf_name, python_kernel_name, get_args, op_overload, raw_args, outputs
         )
         for result in _flat(outputs):
-            if isinstance(result, ir.MultiOutput) and may_lie_otherwise(result, result.inputs[0]):
+            kernel = result.inputs[0] if isinstance(result, ir.MultiOutput) else result
+            is_made = isinstance(result, (ir.MultiOutput, ir.FallbackKernel))
+            if is_made and may_lie_otherwise(result, kernel):
                 strides = ", ".join(map(cexpr, result.get_stride()))
                 self.writeline(f"{_NAMESPACE}::as_traced({result.get_name()}, {{{strides}}});")
 

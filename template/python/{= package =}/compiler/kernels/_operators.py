@@ -74,6 +74,8 @@ def call_of(operator: torch._ops.OpOverload) -> Any:
         return call(*arguments, **keywords)
 
     lower._inductor_lowering_function = True  # type: ignore[attr-defined]
+    # From 2.15 on PyTorch asks for the shapes that come of it, when its arguments have changed.
+    lower._inductor_lowering_output_metadata_fn = operator  # type: ignore[attr-defined]
     return lower
 
 
