@@ -45,7 +45,7 @@ def _add(operator: Any, here: Callable[..., Any]) -> None:
 
 
 def _is_here(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
-    # Before the operator's own arguments stands itself, and before it the state, which is the host's.
+    # The operator comes first, or second after the generator's state, which is a tensor of the CPU.
     own = arguments[1 if callable(arguments[0]) else 2 :]
     return bool(rng_prims.get_device(own, keywords) == NAME)
 
