@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE, ENV_PREFIX, backend
-from support import example, needs
+from support import EXAMPLES, example, needs, run_python
 from torch import Tensor, nn
 
 pytest.importorskip("torch_mlir", reason="torch-mlir is not installed")
@@ -96,6 +96,19 @@ def test_models(make: Callable[[], nn.Module], inputs: Tensor, counts: Any) -> N
     assert actual.device.type == DEVICE
     torch.testing.assert_close(actual.cpu(), expected, rtol=1e-4, atol=1e-5)
     assert counts["called"] > 0
+
+
+def test_it_is_the_first_choice_once_registered() -> None:
+    run_python(
+        f"""
+        import runpy, torch
+        example = runpy.run_path({str(EXAMPLES / "graph_compiler.py")!r})
+        example["register"]("{DEVICE}")
+        assert torch.{DEVICE}.compilers()[0] == "iree"
+        result = torch.compile(lambda x: x.sin() * 2)(torch.zeros(3, device="{DEVICE}"))
+        assert result.tolist() == [0, 0, 0] and example["counts"]["called"] == 1
+        """
+    )
 
 
 def test_training(counts: Any) -> None:

@@ -20,9 +20,8 @@ from torch._inductor.custom_graph_pass import CustomGraphModulePass, get_hash_fo
 from .. import _patches
 from .._build import NAME
 from ._compilers import OPERATORS, Compiler
+from ._cpp_build import NAMESPACE
 from ._leftovers import OperatorScheduling
-
-_NAMESPACE = f"{__package__.partition('.')[0]}::aoti"
 
 
 class _Calls(DeviceOpOverrides):
@@ -47,13 +46,13 @@ class _Calls(DeviceOpOverrides):
         return "at::kPrivateUse1"
 
     def cpp_aoti_device_guard(self) -> str:
-        return f"{_NAMESPACE}::DeviceGuard"
+        return f"{NAMESPACE}::DeviceGuard"
 
     def cpp_aoti_stream_guard(self) -> str:
-        return f"{_NAMESPACE}::DeviceGuard"
+        return f"{NAMESPACE}::DeviceGuard"
 
     def cpp_kernel_type(self) -> str:
-        return f"{_NAMESPACE}::Kernel"
+        return f"{NAMESPACE}::Kernel"
 
 
 class _Improvement(CustomGraphModulePass):
@@ -77,7 +76,10 @@ def register(compiler: Compiler = OPERATORS) -> None:
     scheduling = OperatorScheduling if compiler.scheduling is None else compiler.scheduling()
     wrapper = PythonWrapperCodegen if compiler.wrapper is None else compiler.wrapper()
     # Beside the compiler, code depends on what this folder does and on what tracing is told.
-    parts = map(inspect.getfile, (scheduling, wrapper, compiler.improve or scheduling, _patches))
+    parts = map(
+        inspect.getfile,
+        (scheduling, wrapper, inspect.unwrap(compiler.improve or scheduling), _patches),
+    )
     files = {*parts, *map(str, Path(__file__).parent.rglob("*.py"))}
     known = tuple(sorted(file for file in files if Path(file).is_file()))
     identity = get_hash_for_files(known, f"{NAME} {compiler.name} {compiler.target()}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,16 @@ from .. import _C
 from .._build import NAME
 
 _PACKAGE = __package__.partition(".")[0]
+NAMESPACE = f"{_PACKAGE}::aoti"
+"""Of the classes that such code is written with."""
+
+
+OPTIONS = (
+    {}
+    if shutil.which("openssl")
+    else {"aot_inductor.precompile_headers": False, "cpp_cache_precompile_headers": False}
+)
+"""Of Inductor: it calls openssl for headers that it compiles before, and fails where there is none."""
 
 
 def device_options() -> tuple[list[str], ...]:

@@ -86,12 +86,15 @@ def _in_cpp(compiler: Compiler) -> Compiler:
         )
     from .kernels._cpp_graph import prepare
 
+    given = compiler.improve or (lambda _: None)
+
+    @functools.wraps(given)  # caches look at its file
     def improve(graph: torch.fx.GraphModule) -> None:
         prepare(graph)
-        if compiler.improve is not None:
-            compiler.improve(graph)
+        given(graph)
 
-    return replace(compiler, name=f"{compiler.name} in C++", improve=improve)
+    options = {**compiler.options, **_cpp_build.OPTIONS}
+    return replace(compiler, name=f"{compiler.name} in C++", improve=improve, options=options)
 
 
 def _disable_reinplacing() -> None:

@@ -25,12 +25,12 @@ from torch._inductor.virtualized import V
 from ..._build import NAME
 from ..._host_kernels import keep
 from ...kernels import kernel_code
+from .._cpp_build import NAMESPACE
 from .._wrapper import may_lie_otherwise
 from ._cpp_graph import ATTENTION, ATTENTION_BACKWARD
 from ._kernel import Argument, Kernel
 from ._launch import kernel_cache
 
-_NAMESPACE = f"{__package__.partition('.')[0]}::aoti"
 _NUMBERS = {"long": "int64_t", "float": "float", "double": "double"}
 _SHIM = "aoti_torch_privateuse1_"
 _PRODUCTS = {f"{name}_out" for name in ("mm", "addmm", "bmm", "baddbmm", "_int_mm", "_scaled_mm")}
@@ -75,7 +75,7 @@ class CppWrapper(CppWrapperCpu):
             self.additional_files.append(str(file))
             holder, folder = f"kernels.{name}", "this->cubin_dir_"
         else:
-            self.header.writeline(f"static {_NAMESPACE}::Kernel {name};")
+            self.header.writeline(f"static {NAMESPACE}::Kernel {name};")
         index = self.codegen_device_idx(device, str(device.index))
         texts = ", ".join(map(json.dumps, (str(file), options, name)))
         items = dialect.launch_items(kernel.written)
@@ -89,13 +89,13 @@ class CppWrapper(CppWrapperCpu):
     def _passed(self, argument: Argument) -> str:
         kind = argument.parameter.kind
         if kind in ("read", "written"):
-            return f"{_NAMESPACE}::{kind}({argument.value})"
+            return f"{NAMESPACE}::{kind}({argument.value})"
         value = argument.value if isinstance(argument.value, str) else cexpr(argument.value)
         if argument.is_host_scalar:
             name = f"number_{next(self._numbers)}"
             self.codegen_tensor_item(V.graph.get_dtype(str(argument.value)), value, name)
             value = name
-        return f"{_NAMESPACE}::number({_NUMBERS[kind]}({value}))"
+        return f"{NAMESPACE}::number({_NUMBERS[kind]}({value}))"
 
     def generate_fallback_kernel(self, node: ir.FallbackKernel) -> None:
         arguments = node.export_extern_kernel_node()
@@ -135,7 +135,7 @@ class CppWrapper(CppWrapperCpu):
             is_made = isinstance(result, (ir.MultiOutput, ir.FallbackKernel))
             if is_made and may_lie_otherwise(result, kernel):
                 strides = ", ".join(map(cexpr, result.get_stride()))
-                self.writeline(f"{_NAMESPACE}::as_traced({result.get_name()}, {{{strides}}});")
+                self.writeline(f"{NAMESPACE}::as_traced({result.get_name()}, {{{strides}}});")
 
     @staticmethod
     def _compatible_with_stableivalue(op: torch._ops.OpOverload) -> bool:
