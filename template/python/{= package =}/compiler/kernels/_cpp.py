@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..._host_kernels import has_compiler
-from ._dialect import ELEMENTS, FUNCTIONS, Dialect, Program, listed
+from ._dialect import ELEMENTS, FUNCTIONS, PHILOX, Dialect, Program, listed
 from ._loops import LoopWriter
 
 _VECTORS = {
@@ -66,6 +66,7 @@ inline To bits_as(From from) {
 
 """
     + ELEMENTS
+    + PHILOX.replace("WORD", "ulong")  # as wide as products, which vectorizes better
 )
 
 
@@ -93,6 +94,7 @@ class CppDialect(Dialect):
     prelude = "#include <cmath>\n" + _vector_functions() + _names() + _PRELUDE
     options = ("-march=native", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off")
     is_in_order = True
+    is_philox = True
 
     def __init__(self) -> None:
         self._writer = LoopWriter(self, "#pragma GCC ivdep")
@@ -102,6 +104,9 @@ class CppDialect(Dialect):
 
     def shape(self, columns: int | None, is_outer: bool) -> tuple[int, int]:
         return self._writer.shape(columns, is_outer)
+
+    def other_shapes(self, columns: int | None) -> list[tuple[int, int]]:
+        return self._writer.other_shapes(columns)
 
     def launch_items(self, program: Program) -> int:
         return 1

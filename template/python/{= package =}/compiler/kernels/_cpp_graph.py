@@ -13,6 +13,7 @@ from torch._inductor.virtualized import V
 
 from ..._build import NAME
 from ._operators import call_of
+from ._random import ORDERED, free
 
 _aten = torch.ops.aten
 _LIKE: dict[Any, Any] = {
@@ -23,7 +24,6 @@ _LIKE: dict[Any, Any] = {
 }
 _SCATTERS = frozenset({_aten.scatter_reduce.two, _aten.scatter.reduce, _aten.scatter.value_reduce})
 _WRITERS = frozenset({_aten.index_put.default, _aten._unsafe_index_put.default})
-_ORDERED = torch.ops.higher_order.control_deps
 ATTENTION = _aten._scaled_dot_product_fused_attention_overrideable.default
 ATTENTION_BACKWARD = _aten._scaled_dot_product_fused_attention_overrideable_backward.default
 
@@ -40,7 +40,7 @@ def prepare(graph: torch.fx.GraphModule) -> None:
 
 
 def _prepare(graph: Any) -> None:
-    for node in graph.graph.find_nodes(op="call_function", target=_ORDERED):
+    for node in graph.graph.find_nodes(op="call_function", target=ORDERED):
         _free_attention(graph, node)
     for node in tuple(graph.graph.nodes):
         if node.target in _LIKE:
@@ -58,6 +58,9 @@ def _prepare(graph: Any) -> None:
     for node in tuple(graph.graph.nodes):
         if isinstance(node.target, torch._ops.OpOverload):
             _write_numbers(graph.graph, node)
+            # Kernels draw by an operator that a package would have to bring along.
+            if torch.Tag.nondeterministic_seeded in node.target.tags:
+                node.meta["should_fallback"] = True
     graph.graph.eliminate_dead_code()
     graph.recompile()
 
@@ -68,7 +71,7 @@ def _heads(node: Any) -> Any:
 
 def _gives_first_only(node: Any) -> bool:
     """Return whether the first result alone is used, but for what only comes after the operator."""
-    return all(user.target == _ORDERED or user.args[1:] == (0,) for user in node.users)
+    return all(user.target == ORDERED or user.args[1:] == (0,) for user in node.users)
 
 
 def _draw_like(graph: Any, node: Any, like: Any) -> None:
@@ -128,13 +131,7 @@ def _free_attention(graph: Any, node: Any) -> None:
             f"{NAME}: a package cannot call several attentions with dropout: compile what "
             "model.eval() gives"
         )
-    inner = within.find_nodes(op="placeholder")
-    outer = dict(zip(inner, node.args[2:], strict=True))
-    with graph.graph.inserting_before(node):
-        freed = graph.graph.node_copy(attention, outer.__getitem__)
-    freed.meta.update(node.meta)
-    node.replace_all_uses_with(freed)
-    graph.graph.erase_node(node)
+    free(graph, node, attention)
 
 
 def _given(attention: Any) -> dict[str, Any]:
@@ -158,7 +155,7 @@ def _attend(graph: Any, node: Any) -> None:
         )
     attended.meta.update(node.meta, val=node.meta["val"][0])
     for user in tuple(node.users):
-        if user.target == _ORDERED:
+        if user.target == ORDERED:
             user.replace_input_with(node, attended)
         else:
             user.replace_all_uses_with(attended)

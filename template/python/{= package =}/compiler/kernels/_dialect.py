@@ -102,6 +102,10 @@ class Dialect(ABC):
     """Whether work items run one after the other, and ``fault_index(index, size)`` and
     ``fault_division()`` make the stream fail. Operators that take indices or divide whole numbers are
     left as they are where it does not."""
+    is_philox = False
+    """Whether the device's random numbers are those that kernels.h says at ``random``: ``random =
+    "philox"`` in its support.toml. Kernels draw them then, by ``PHILOX`` in the prelude; otherwise
+    operators do."""
     prelude: str
     """Stands before each kernel."""
     address_space = ""
@@ -190,6 +194,10 @@ class Dialect(ABC):
             is_outer: whether neighbours in memory are of different rows.
         """
 
+    def other_shapes(self, columns: int | None) -> list[tuple[int, int]]:
+        """Return shapes that ``mode="max-autotune"`` compares with that of :meth:`shape`."""
+        return []
+
     @abstractmethod
     def write(self, program: Program) -> str:
         """Return the source of a kernel."""
@@ -221,6 +229,25 @@ inline ushort float_to_half(float x) {
 }
 """
 """Conversions of the small floating types, in what all dialects have."""
+
+PHILOX = """\
+inline long philox_lane(long seed, long number) {
+  WORD c0 = (uint)(number >> 2), c1 = (uint)(number >> 34), c2 = 0, c3 = 0;
+  WORD k0 = (uint)seed, k1 = (uint)((ulong)seed >> 32);
+  for (int round = 0; round < 10; ++round) {
+    const ulong product0 = (ulong)0xd2511f53u * c0, product2 = (ulong)0xcd9e8d57u * c2;
+    c0 = (WORD)(product2 >> 32) ^ c1 ^ k0;
+    c2 = (WORD)(product0 >> 32) ^ c3 ^ k1;
+    c1 = (WORD)product2 & 0xffffffffu;
+    c3 = (WORD)product0 & 0xffffffffu;
+    k0 = (k0 + 0x9e3779b9u) & 0xffffffffu;
+    k1 = (k1 + 0xbb67ae85u) & 0xffffffffu;
+  }
+  const WORD low = number & 1 ? c1 : c0, high = number & 1 ? c3 : c2;
+  return (long)(number & 2 ? high : low);
+}
+"""
+"""A 32-bit number of Philox 4x32-10, by its place in the sequence, for a WORD of 32 bits or more."""
 
 
 def listed(lines: Sequence[str]) -> str:

@@ -127,6 +127,8 @@ class Expressions(OpOverrides):
         if not use_compute_types and upcast_compute_type(dtype) is not dtype:
             return str(dialect.unpack(dialect.pack(f"(float){x}", dtype), dtype))
         type_ = _type(dtype)
+        if x.dtype is torch.bool:
+            return f"({x} ? ({type_})1 : ({type_})0)"  # a conversion would not be vectorized
         # C says nothing about the value of a type that it does not fit, and PyTorch wraps it.
         is_small = dtype in (torch.uint8, torch.int8, torch.int16)
         return f"({type_})({'long' if is_small and _is_floating(x) else type_}){x}"
@@ -223,6 +225,11 @@ class Expressions(OpOverrides):
 
     lshift = bitwise_left_shift  # type: ignore[assignment]
     rshift = bitwise_right_shift  # type: ignore[assignment]
+
+    @staticmethod
+    def randint64(seed: Any, offset: Any, low: Any, high: Any) -> str:
+        """Return one of the 32-bit numbers of a sequence: _random.py asks for no others."""
+        return f"philox_lane({seed}, {offset})"
 
     @staticmethod
     def isnan(x: Any) -> str:

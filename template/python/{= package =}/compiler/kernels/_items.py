@@ -26,6 +26,11 @@ class ItemWriter:
             lanes *= 2
         return 1, lanes
 
+    def other_shapes(self, columns: int | None) -> list[tuple[int, int]]:
+        """Return shapes that can be faster."""
+        rows = [(_ITEMS // 2, 1), (_ITEMS, 1), (_ITEMS * 2, 1)]
+        return rows if columns is None else [*rows, *((1, lanes) for lanes in (32, 64, 128, 256))]
+
     def body(self, program: Program) -> list[str]:
         """Return the body of the function."""
         index = self._types[program.index]

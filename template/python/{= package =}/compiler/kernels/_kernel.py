@@ -5,13 +5,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import sympy  # type: ignore[import-untyped]
 import torch
+from torch._inductor import config
 from torch._inductor.codegen.common import CSE, CSEVariable, DeferredLine, SizeArg
 from torch._inductor.codegen.simd import SIMDKernel, pexpr
 from torch._inductor.ops_handler import StoreMode
@@ -89,6 +90,8 @@ class Kernel(SIMDKernel[CSEVariable]):
     dialect: Dialect
     written: Program
     """What the dialect has written, once it has."""
+    others: Sequence[Program] = ()
+    """The same in other shapes, of which the fastest is taken."""
 
     def __init__(self, tiling: dict[str, sympy.Expr], **keywords: Any) -> None:
         self._row_variables: list[tuple[str, torch.dtype]] = []
@@ -254,15 +257,28 @@ class Kernel(SIMDKernel[CSEVariable]):
     def codegen_kernel(self, name: str = "KERNEL") -> str:
         self.codegen_body()
         self.written = self.program(name)
+        # Code in C++ is written before anything runs.
+        if (config.max_autotune or config.max_autotune_pointwise) and not V.graph.cpp_wrapper:
+            self.others = self._others()
         return self.dialect.write(self.written)
+
+    def _others(self) -> list[Program]:
+        used = self.written.group_rows, self.written.lanes
+        return [
+            replace(self.written, group_rows=rows, lanes=lanes)
+            for rows, lanes in self.dialect.other_shapes(self._known_columns())
+            if (rows, lanes) != used
+        ]
+
+    def _known_columns(self) -> int | None:
+        return _hint(self.numels["r0_"]) if self.features.is_reduction() else None
 
     def program(self, name: str) -> Program:
         """Return what the dialect writes."""
         rows, columns = self.numels["x"], self.numels.get("r0_")
         if not self.features.is_reduction():
             columns = None
-        known = None if columns is None else _hint(columns)
-        group_rows, lanes = self.dialect.shape(known, self._neighbours < 0)
+        group_rows, lanes = self.dialect.shape(self._known_columns(), self._neighbours < 0)
         return Program(
             name,
             [each.parameter for each in self._arguments()],
@@ -308,7 +324,7 @@ class Kernel(SIMDKernel[CSEVariable]):
         wrapper: Any = V.graph.wrapper_code
         for size in self.args.sizevars:
             wrapper.ensure_size_computed(size)
-        group = self.written.group_rows
+        group = 1 if self.others else self.written.group_rows
         groups = FloorDiv(self.numels["x"] + group - 1, group)
         wrapper.launch(name, groups, self._arguments())
 

@@ -26,6 +26,12 @@ class LoopWriter:
             return _ROWS, 1
         return (_LANES, 1) if is_outer or columns < 8 else (1, _LANES)
 
+    def other_shapes(self, columns: int | None) -> list[tuple[int, int]]:
+        """Return shapes that can be faster."""
+        if columns is None:
+            return [(_ROWS // 4, 1), (_ROWS * 4, 1)]
+        return [(1, _LANES), (_LANES, 1), (1, _LANES // 4), (1, _LANES * 4)]
+
     def names(self, program: Program) -> str:
         """Return definitions that let what is kept be named like a variable, for before the function."""
         accumulators = (each for phase in program.phases for each in phase.accumulators)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...devices import get_device_properties
-from ._dialect import ELEMENTS, Dialect, Program, listed
+from ._dialect import ELEMENTS, PHILOX, Dialect, Program, listed
 from ._items import ItemWriter
 from ._loops import LoopWriter
 
@@ -43,6 +43,7 @@ inline float erf_of_float(float x) {
 
 """
     + ELEMENTS
+    + PHILOX.replace("WORD", "uint")
 )
 
 
@@ -52,6 +53,7 @@ class OpenCLDialect(Dialect):
     code_format = "opencl-c"
     prelude = _PRELUDE
     address_space = "__global "
+    is_philox = True
     float_functions: Mapping[str, str] = {"erf": "erf_of_float"}
 
     def __init__(self) -> None:
@@ -59,7 +61,13 @@ class OpenCLDialect(Dialect):
         self._loops = LoopWriter(self, "#pragma clang loop vectorize(assume_safety)")
 
     def shape(self, columns: int | None, is_outer: bool) -> tuple[int, int]:
-        return (self._loops if _is_cpu() else self._items).shape(columns, is_outer)
+        return self._writer().shape(columns, is_outer)
+
+    def other_shapes(self, columns: int | None) -> list[tuple[int, int]]:
+        return self._writer().other_shapes(columns)
+
+    def _writer(self) -> LoopWriter | ItemWriter:
+        return self._loops if _is_cpu() else self._items
 
     def launch_items(self, program: Program) -> int:
         return 1 if _is_cpu() else program.group_rows * program.lanes

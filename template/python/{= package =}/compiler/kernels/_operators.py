@@ -8,6 +8,7 @@ import functools
 from typing import Any
 
 import torch
+from torch._inductor import config
 from torch._inductor.codegen.common import pointwise_overrides_data
 from torch._inductor.lowering import fallback_handler
 from torch.utils import _pytree
@@ -16,7 +17,9 @@ from ..._build import NAME
 from ...devices import dtype_support
 from . import dialect_of
 from ._dialect import Dialect
+from ._epilogues import fuse_epilogues
 from ._expressions import Expressions
+from ._random import draw_in_kernels
 
 _OTHERS = frozenset({"_assert_async", "convolution"})
 """Inductor would not write kernels for these, but has its own ideas of their layouts."""
@@ -55,6 +58,9 @@ _DIVISIONS = frozenset({"div", "div_", "floor_divide", "remainder", "fmod"})
 def leave_operators(graph: torch.fx.GraphModule) -> None:
     """Mark the nodes for which this backend's operators are called."""
     dialect = dialect_of()
+    draw_in_kernels(graph)
+    if config.max_autotune or config.max_autotune_gemm:
+        fuse_epilogues(graph)
     for node in graph.graph.nodes:
         if not isinstance(node.target, torch._ops.OpOverload) or not _is_left(node, dialect):
             continue

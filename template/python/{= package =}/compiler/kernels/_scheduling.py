@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import sympy  # type: ignore[import-untyped]
@@ -30,14 +31,23 @@ class KernelWrapper(Wrapper):
 
     def write_header(self) -> None:
         super().write_header()
-        self.header.writeline(f"from torch.{NAME}.compiler.kernels._launch import define_kernel")
+        folder = f"torch.{NAME}.compiler.kernels"
+        self.header.writeline(f"from {folder}._launch import define_kernel")
+        self.header.writeline(f"from {folder}._tuning import define_tuned_kernel")
 
     def define_launch(self, name: str, source: str, kernel: Kernel, metadata: str) -> None:
         device = V.graph.get_current_device_or_throw()
-        program = kernel.written
-        kinds = [each.kind for each in program.parameters]
-        items = kernel.dialect.launch_items(program)
-        body = f"define_kernel({name!r}, {device.index}, {kinds!r}, {items}, r'''{source}''')"
+        dialect, program = kernel.dialect, kernel.written
+        head = f"{name!r}, {device.index}, {[each.kind for each in program.parameters]!r}"
+        body = f"define_kernel({head}, {dialect.launch_items(program)}, r'''{source}''')"
+        if kernel.others:
+            programs = [program, *(replace(each, name=name) for each in kernel.others)]
+            sources = [source, *map(dialect.write, programs[1:])]
+            shapes = [
+                f"({each.group_rows}, {dialect.launch_items(each)}, r'''{text}''')"
+                for each, text in zip(programs, sources, strict=True)
+            ]
+            body = f"define_tuned_kernel({head}, [{', '.join(shapes)}])"
         self.define_kernel(name, body, metadata, gpu=False)
 
     def launch(self, name: str, groups: sympy.Expr, arguments: Sequence[Argument]) -> None:

@@ -1,0 +1,223 @@
+"""``mode="max-autotune"``: what follows a product becomes part of it, where that is faster on the device.
+
+MatmulParams of matmul.h has an activation and an addend. A device with a unit for these saves the way
+to memory and back; on others the kernel that Inductor writes is faster. So both are measured.
+"""
+
+# mypy: allow-untyped-calls
+# Inductor has few types.
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch._inductor.pattern_matcher import Match, PatternExpr, fwd_only, gen_pattern
+from torch._subclasses.fake_tensor import unset_fake_temporarily
+from torch.nn import functional
+
+from ..._build import NAME
+from ...devices import synchronize
+
+_aten = torch.ops.aten
+_VIEWS = frozenset({_aten.view.default, _aten.reshape.default, _aten._unsafe_view.default})
+_TYPES = (torch.float32, torch.float16, torch.bfloat16)
+_ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "none": lambda x: x,
+    "relu": torch.relu,
+    "gelu": functional.gelu,
+    "gelu_tanh": functools.partial(functional.gelu, approximate="tanh"),
+    "silu": functional.silu,
+}
+_RUNS = 5
+
+
+@dataclass(frozen=True)
+class _Fusion:
+    """A product with what follows it."""
+
+    product: torch.fx.Node
+    """mm or addmm."""
+    activation: str
+    addend: torch.fx.Node | None
+    last: torch.fx.Node
+    """Whose value the operator computes, but for its sizes."""
+
+
+def fuse_epilogues(graph: torch.fx.GraphModule) -> None:
+    """Replace products and what follows them by one operator each, where the device is faster with it."""
+    products = (_aten.mm.default, _aten.addmm.default)
+    for node in list(graph.graph.nodes):
+        if node.target not in products or not _is_known(node):
+            continue
+        fusion = _fusion_of(node)
+        if fusion is not None and is_faster(fusion):
+            _replace(graph.graph, fusion)
+
+
+def _is_known(node: torch.fx.Node) -> bool:
+    value = node.meta["val"]
+    sizes = [each.meta["val"] for each in node.all_input_nodes]
+    numbers = dict(node.kwargs)
+    return (
+        value.device.type == NAME
+        and value.dtype in _TYPES
+        and all(number == 1 for number in numbers.values())
+        and all(isinstance(size, int) for each in sizes for size in each.shape)
+    )
+
+
+def _fusion_of(product: torch.fx.Node) -> _Fusion | None:
+    """Return as much as follows a product and nothing else asks for."""
+    end = _behind_view(product)
+    activation, last = _activation_of(end)
+    addend = None
+    (user, *others) = _behind_view(last).users or (None,)
+    if user is not None and not others and user.target == _aten.add.Tensor and not user.kwargs:
+        one, other = user.args
+        addend = other if one is _behind_view(last) else one
+        is_alike = (
+            isinstance(addend, torch.fx.Node)
+            and addend is not _behind_view(last)
+            and addend.meta["val"].shape == user.meta["val"].shape == last.meta["val"].shape
+            and addend.meta["val"].dtype == user.meta["val"].dtype == product.meta["val"].dtype
+        )
+        addend, last = (addend, user) if is_alike else (None, last)
+    if activation == "none" and addend is None:
+        return None
+    return _Fusion(product, activation, addend, last)
+
+
+def _behind_view(node: torch.fx.Node) -> torch.fx.Node:
+    """Return what gives a tensor other sizes, where nothing else takes the tensor."""
+    users = list(node.users)
+    return users[0] if len(users) == 1 and users[0].target in _VIEWS else node
+
+
+def _activation_of(node: torch.fx.Node) -> tuple[str, torch.fx.Node]:
+    """Return the activation that is all that is done with a node, and its last operator."""
+    patterns = _patterns(node.meta["val"].dtype)
+    following = list(node.users)
+    for _ in range(12):  # as many operators as one is made of
+        for candidate in following:
+            for name, pattern in patterns.items():
+                match = pattern.match(candidate)
+                if isinstance(match, Match) and _is_whole(match, node):
+                    return name, candidate
+        following = [user for each in following[:1] for user in each.users]
+    return "none", node
+
+
+def _is_whole(match: Match, node: torch.fx.Node) -> bool:
+    return match.kwargs["x"] is node and all(user in match.nodes for user in node.users)
+
+
+@functools.cache
+def _patterns(dtype: torch.dtype) -> dict[str, PatternExpr]:
+    """Return what becomes of each activation in a graph."""
+    example = torch.empty(2, 3, dtype=dtype)
+    patterns = {}
+    for name, function in _ACTIVATIONS.items():
+        if name != "none":
+            search = functools.partial(_applied, function)
+            patterns[name] = gen_pattern(search, [example], fwd_only)
+    return patterns
+
+
+def _applied(function: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> torch.Tensor:
+    return function(x)
+
+
+def is_faster(fusion: _Fusion) -> bool:
+    """Return whether one operator takes less time than a product and the operators behind it."""
+    described = tuple(map(_described, _factors(fusion.product)))
+    try:
+        with unset_fake_temporarily(), torch.no_grad():
+            return _measured(described, fusion.activation, fusion.addend is not None)
+    except torch.OutOfMemoryError:
+        return False
+
+
+def _described(node: torch.fx.Node | None) -> Any:
+    if node is None:
+        return None
+    value = node.meta["val"]
+    return tuple(value.shape), value.stride(), value.dtype, value.device
+
+
+@functools.cache
+def _measured(factors: tuple[Any, Any, Any], activation: str, is_added: bool) -> bool:
+    a, b, bias = map(_example, factors)
+    addend = a.new_zeros(a.shape[0], b.shape[1]) if is_added else None
+    activate = _ACTIVATIONS[activation]
+
+    def apart() -> None:
+        made = activate(a @ b if bias is None else torch.addmm(bias, a, b))
+        _ = made if addend is None else made + addend
+
+    def together() -> None:
+        _operator()(a, b, bias, activation, addend)
+
+    return _seconds(together, a.device) < _seconds(apart, a.device)
+
+
+def _example(described: Any) -> Any:
+    if described is None:
+        return None
+    size, strides, dtype, device = described
+    return torch.empty_strided(size, strides, dtype=dtype, device=device).zero_()
+
+
+def _seconds(call: Callable[[], None], device: torch.device) -> float:
+    best = float("inf")
+    for _ in range(_RUNS + 1):  # the first finds nothing in caches, and is never the best
+        synchronize(device)
+        begin = time.perf_counter()
+        call()
+        synchronize(device)
+        best = min(best, time.perf_counter() - begin)
+    return best
+
+
+def _operator() -> Any:
+    return getattr(torch.ops, NAME).matmul_epilogue.default
+
+
+def _factors(product: torch.fx.Node) -> tuple[Any, Any, Any]:
+    """Return the matrices of a product, and its bias or None."""
+    *bias, a, b = product.args
+    return a, b, bias[0] if bias else None
+
+
+def _replace(graph: torch.fx.Graph, fusion: _Fusion) -> None:
+    product, last = fusion.product, fusion.last
+    sizes = list(product.meta["val"].shape)
+    with graph.inserting_before(last):
+        addend = fusion.addend
+        if addend is not None and list(addend.meta["val"].shape) != sizes:
+            flat = graph.call_function(_aten.reshape.default, (addend, sizes))
+            flat.meta["val"] = addend.meta["val"].reshape(sizes)
+            addend = flat
+        fused = graph.call_function(_operator(), (*_factors(product), fusion.activation, addend))
+        fused.meta["val"] = product.meta["val"].new_empty(sizes)
+        value = last.meta["val"]
+        result = fused
+        if value.shape != fused.meta["val"].shape:
+            result = graph.call_function(_aten.reshape.default, (fused, list(value.shape)))
+            result.meta["val"] = fused.meta["val"].reshape(value.shape)
+    last.replace_all_uses_with(result)
+    graph.eliminate_dead_code()
+
+
+@torch.library.register_fake(f"{NAME}::matmul_epilogue")
+def _fake_product(
+    a: torch.Tensor,
+    b: torch.Tensor,
+    bias: torch.Tensor | None = None,
+    activation: str = "none",
+    addend: torch.Tensor | None = None,
+) -> torch.Tensor:
+    return a.new_empty(a.shape[0], b.shape[1])

@@ -1,0 +1,121 @@
+"""``mode="max-autotune"``: a kernel's group takes the shape that is fastest on the device.
+
+Every shape computes the same. Sums are added in another order, so their last bits may differ.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ... import _C
+from ..._host_kernels import keep
+from ...devices import get_device_properties, synchronize
+from ._launch import define_kernel, kernel_cache
+
+_RUNS = 5
+
+
+@dataclass(frozen=True)
+class Shape:
+    """One way to divide the rows of a kernel into groups."""
+
+    rows: int
+    """Of a group."""
+    items: int
+    """Work items that a group is launched with."""
+    source: str
+    """The kernel for this shape."""
+
+
+def define_tuned_kernel(
+    name: str, device: int, kinds: Sequence[str], shapes: Sequence[tuple[int, int, str]]
+) -> Callable[..., None]:
+    """Return what enqueues the fastest of several kernels that do the same.
+
+    It takes the number of rows, then the arguments, as for :func:`define_kernel`. The first call
+    measures, and leaves the choice beside the compiled code, where later processes find it.
+
+    Args:
+        name: of the function in each source.
+        device: what it runs on.
+        kinds: of its parameters.
+        shapes: the fields of each :class:`Shape`, that which is taken without measuring first.
+    """
+    return _Tuned(name, device, kinds, [Shape(*each) for each in shapes])
+
+
+class _Tuned:
+    def __init__(
+        self, name: str, device: int, kinds: Sequence[str], shapes: Sequence[Shape]
+    ) -> None:
+        self._device, self._kinds, self._shapes = device, kinds, shapes
+        self._launches = [
+            define_kernel(name, device, kinds, each.items, each.source) for each in shapes
+        ]
+        self._chosen: int | None = None
+
+    def __call__(self, rows: int, *arguments: Any) -> None:
+        # Nothing can be waited for within a capture.
+        if self._chosen is None and not _C.is_current_stream_capturing():
+            self._chosen = self._known()
+            if self._chosen is None:
+                self._chosen = self._measured(rows, arguments)
+        self._launch(self._chosen or 0, rows, arguments)
+
+    def _launch(self, place: int, rows: int, arguments: Sequence[Any]) -> None:
+        self._launches[place](-(-rows // self._shapes[place].rows), *arguments)
+
+    def _file(self) -> Path:
+        properties = get_device_properties(self._device)
+        known = repr((self._shapes, properties.name, properties.architecture))
+        return kernel_cache() / f"{hashlib.sha256(known.encode()).hexdigest()}.shape.json"
+
+    def _known(self) -> int | None:
+        """Return what was chosen on such a device before."""
+        try:
+            place = json.loads(self._file().read_text())
+        except (OSError, ValueError):
+            return None
+        return place if place in range(len(self._shapes)) else None
+
+    def _measured(self, rows: int, arguments: Sequence[Any]) -> int:
+        try:
+            trial = [
+                value.clone() if kind == "written" else value
+                for kind, value in zip(self._kinds, arguments, strict=True)
+            ]
+            times = [self._time(each, rows, arguments, trial) for each in range(len(self._shapes))]
+        except torch.OutOfMemoryError:
+            return 0
+        place = times.index(min(times))
+        keep(self._file(), json.dumps(place).encode())
+        return place
+
+    def _time(self, place: int, rows: int, arguments: Sequence[Any], trial: Sequence[Any]) -> float:
+        """Return the seconds that the kernel takes, of several runs from the same values the best."""
+        best = float("inf")
+        for _ in range(_RUNS):
+            for kind, value, copy in zip(self._kinds, arguments, trial, strict=True):
+                if kind == "written":
+                    copy.copy_(value)
+            synchronize(self._device)
+            begin = time.perf_counter()
+            try:
+                self._launch(place, rows, trial)
+                synchronize(self._device)
+            except torch.OutOfMemoryError:
+                raise
+            except RuntimeError:
+                if place == 0:
+                    raise
+                return float("inf")  # larger groups than the device has
+            best = min(best, time.perf_counter() - begin)
+        return best
