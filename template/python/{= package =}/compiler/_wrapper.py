@@ -11,8 +11,6 @@ from torch._inductor import ir
 from torch._inductor.codegen.wrapper import PythonWrapperCodegen, SubgraphPythonWrapperCodegen
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
-from .._build import NAME
-
 
 class Wrapper(PythonWrapperCodegen):
     """Writes the calls of a graph. What a subclass changes holds for the graphs within it as well.
@@ -40,7 +38,7 @@ class Wrapper(PythonWrapperCodegen):
 
     def write_header(self) -> None:
         super().write_header()
-        self.header.writeline(f"from torch.{NAME}.compiler._wrapper import as_traced")
+        self.header.writeline(f"from {__name__} import as_traced")
 
     def make_allocation(self, name: str, device: Any, *arguments: Any, **keywords: Any) -> str:
         """Say which device it is: Inductor names only the type of one that it does not know."""

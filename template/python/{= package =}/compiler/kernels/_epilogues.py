@@ -72,23 +72,27 @@ def _is_known(node: torch.fx.Node) -> bool:
 
 def _fusion_of(product: torch.fx.Node) -> _Fusion | None:
     """Return as much as follows a product and nothing else asks for."""
-    end = _behind_view(product)
-    activation, last = _activation_of(end)
-    addend = None
-    (user, *others) = _behind_view(last).users or (None,)
-    if user is not None and not others and user.target == _aten.add.Tensor and not user.kwargs:
-        one, other = user.args
-        addend = other if one is _behind_view(last) else one
-        is_alike = (
-            isinstance(addend, torch.fx.Node)
-            and addend is not _behind_view(last)
-            and addend.meta["val"].shape == user.meta["val"].shape == last.meta["val"].shape
-            and addend.meta["val"].dtype == user.meta["val"].dtype == product.meta["val"].dtype
-        )
-        addend, last = (addend, user) if is_alike else (None, last)
+    activation, last = _activation_of(_behind_view(product))
+    addend, last = _addend_of(_behind_view(last)) or (None, last)
     if activation == "none" and addend is None:
         return None
     return _Fusion(product, activation, addend, last)
+
+
+def _addend_of(node: torch.fx.Node) -> tuple[torch.fx.Node, torch.fx.Node] | None:
+    """Return what is added to a node, a tensor of its sizes and type, and the sum."""
+    users = list(node.users)
+    if len(users) != 1 or users[0].target != _aten.add.Tensor or users[0].kwargs:
+        return None
+    (total,) = users
+    addend = total.args[1] if total.args[0] is node else total.args[0]
+    if not isinstance(addend, torch.fx.Node) or addend is node:
+        return None
+    values = [each.meta["val"] for each in (node, addend, total)]
+    if not all(isinstance(value, torch.Tensor) for value in values):
+        return None
+    is_alike = len({(value.shape, value.dtype) for value in values}) == 1
+    return (addend, total) if is_alike else None
 
 
 def _behind_view(node: torch.fx.Node) -> torch.fx.Node:
@@ -122,13 +126,15 @@ def _patterns(dtype: torch.dtype) -> dict[str, PatternExpr]:
     patterns = {}
     for name, function in _ACTIVATIONS.items():
         if name != "none":
-            search = functools.partial(_applied, function)
-            patterns[name] = gen_pattern(search, [example], fwd_only)
+            patterns[name] = gen_pattern(_search_for(function), [example], fwd_only)
     return patterns
 
 
-def _applied(function: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> torch.Tensor:
-    return function(x)
+def _search_for(function: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+    def search(x: torch.Tensor) -> torch.Tensor:
+        return function(x)
+
+    return search
 
 
 def is_faster(fusion: _Fusion) -> bool:
@@ -212,7 +218,6 @@ def _replace(graph: torch.fx.Graph, fusion: _Fusion) -> None:
     graph.eliminate_dead_code()
 
 
-@torch.library.register_fake(f"{NAME}::matmul_epilogue")
 def _fake_product(
     a: torch.Tensor,
     b: torch.Tensor,
@@ -221,3 +226,6 @@ def _fake_product(
     addend: torch.Tensor | None = None,
 ) -> torch.Tensor:
     return a.new_empty(a.shape[0], b.shape[1])
+
+
+torch.library.register_fake(f"{NAME}::matmul_epilogue", _fake_product)

@@ -242,7 +242,8 @@ def _tensor_of(
 ) -> torch.fx.Node | None:
     """Return a tensor of a device: what was drawn last there, or an input of the graph."""
     drawn = [] if last is None else [last, *last.users]
-    for node in [*drawn, *graph.find_nodes(op="placeholder")]:
+    inputs: list[torch.fx.Node] = list(graph.find_nodes(op="placeholder"))
+    for node in [*drawn, *inputs]:
         value = node.meta.get("val")
         if isinstance(value, torch.Tensor) and value.device == device:
             return node
@@ -264,6 +265,8 @@ def _lowering(operator: Any, first: int, size: list[int], dtype: torch.dtype) ->
     return lower
 
 
-@torch.library.register_fake(f"{NAME}::philox_state")
 def _fake_state(like: torch.Tensor, blocks: int) -> torch.Tensor:
     return like.new_empty(2, dtype=torch.int64)
+
+
+torch.library.register_fake(f"{NAME}::philox_state", _fake_state)

@@ -18,7 +18,6 @@ from torch._inductor.utils import get_fused_kernel_name, get_kernel_metadata
 from torch._inductor.virtualized import V
 from torch.utils._ordered_set import OrderedSet
 
-from ..._build import NAME
 from .._wrapper import Wrapper
 from ._dialect import Dialect
 from ._kernel import Argument, Kernel
@@ -31,9 +30,8 @@ class KernelWrapper(Wrapper):
 
     def write_header(self) -> None:
         super().write_header()
-        folder = f"torch.{NAME}.compiler.kernels"
-        self.header.writeline(f"from {folder}._launch import define_kernel")
-        self.header.writeline(f"from {folder}._tuning import define_tuned_kernel")
+        self.header.writeline(f"from {__package__}._launch import define_kernel")
+        self.header.writeline(f"from {__package__}._tuning import define_tuned_kernel")
 
     def define_launch(self, name: str, source: str, kernel: Kernel, metadata: str) -> None:
         device = V.graph.get_current_device_or_throw()

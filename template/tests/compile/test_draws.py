@@ -1,0 +1,131 @@
+"""Random numbers that compiled kernels draw, beside those of eager operators with the same seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from backend import DEVICE, backend
+from support import has_function
+from torch import Tensor
+from torch._inductor.utils import run_and_get_code
+from torch.nn import functional
+
+pytestmark = [
+    pytest.mark.skipif(
+        not hasattr(backend, "default_generators"), reason="generated without random numbers"
+    ),
+    pytest.mark.skipif(
+        not has_function("modules", "load_module") or torch.__version__ < "2.13",
+        reason="the device library takes no kernels, or Inductor is of a time before these",
+    ),
+]
+Function = Callable[..., Any]
+
+
+def several(x: Tensor) -> Any:
+    """Every operator that kernels draw for."""
+    dropped = functional.dropout(x, 0.3)
+    chosen = torch.empty_like(x).bernoulli_(0.2)
+    noise = torch.rand_like(x), torch.randn_like(x), torch.rand(7, 3, device=x.device)
+    return (
+        dropped,
+        chosen,
+        functional.dropout(dropped, 0.5),
+        torch.randn(5, device=x.device),
+        *noise,
+    )
+
+
+def between(x: Tensor) -> Any:
+    """With others, which operators draw: in the same order."""
+    first = functional.dropout(x, 0.3)
+    whole = torch.randint(0, 99, (5, 3), device=x.device)
+    second = torch.rand_like(x)
+    wide = torch.rand(6, dtype=torch.float64, device=x.device)
+    picked = torch.multinomial(torch.softmax(x, -1), 2)
+    return first, whole, second, wide, picked, torch.bernoulli(second)
+
+
+def trained(x: Tensor) -> Any:
+    """Gradients take what the forward pass has drawn."""
+    weight = torch.ones(x.shape[-1], 8, device=x.device, dtype=x.dtype, requires_grad=True)
+    loss = (functional.dropout(x @ weight, 0.5).tanh() * 3).sum()
+    return torch.autograd.grad(loss, weight)
+
+
+def alone(x: Tensor) -> Any:
+    """Without an input that is a tensor of floating type."""
+    return torch.rand(3, 5, device=x.device) + 1
+
+
+def state() -> list[int]:
+    return backend.get_rng_state().tolist()
+
+
+@pytest.mark.parametrize("mode", [None, "reduce-overhead"])
+@pytest.mark.parametrize("function", [several, between, trained, alone])
+def test_as_eager(function: Function, mode: str | None) -> None:
+    torch._dynamo.reset()
+    inputs = torch.randn(33, 10, device=DEVICE), torch.randn(10, 33, device=DEVICE).t()
+    compiled = torch.compile(function, mode=mode)
+    for seed in range(4):  # in the later ones a graph is replayed
+        for x in inputs:
+            torch.manual_seed(seed)
+            expected = function(x)
+            end = state()
+            torch.manual_seed(seed)
+            actual = compiled(x)
+            torch.testing.assert_close(actual, expected, rtol=1e-5, atol=1e-5)
+            assert state() == end
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_small_types(dtype: torch.dtype) -> None:
+    torch._dynamo.reset()
+    x = torch.randn(19, 21, device=DEVICE, dtype=dtype)
+
+    def function(x: Tensor) -> Any:
+        return torch.rand_like(x), torch.randn_like(x), functional.dropout(x, 0.4)
+
+    torch.manual_seed(3)
+    expected = function(x)
+    torch.manual_seed(3)
+    # The normal ones are rounded from what two libraries of mathematics give.
+    torch.testing.assert_close(torch.compile(function)(x), expected, rtol=1e-2, atol=1e-3)
+
+
+def test_one_operator_takes_what_all_kernels_draw() -> None:
+    torch._dynamo.reset()
+
+    def function(x: Tensor) -> Tensor:
+        for _ in range(4):
+            x = functional.dropout(torch.relu(x), 0.1)
+        return x
+
+    _, (code,) = run_and_get_code(torch.compile(function), torch.ones(64, 64, device=DEVICE))
+    assert code.count("philox_state.default(") == 1
+    assert "native_dropout.default" not in code
+
+
+def test_numbers_differ_from_call_to_call() -> None:
+    torch._dynamo.reset()
+    x = torch.ones(50, 50, device=DEVICE)
+    compiled = torch.compile(lambda x: functional.dropout(x, 0.5))
+    one, other = compiled(x), compiled(x)
+    assert not torch.equal(one, other)
+    kept = (one != 0).float().mean().item()
+    assert 0.4 < kept < 0.6
+
+
+def test_sizes_that_change() -> None:
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda x: functional.dropout(x, 0.5) + 1, dynamic=True)
+    for size in (5, 9, 64):
+        x = torch.randn(size, 3, device=DEVICE)
+        torch.manual_seed(1)
+        expected = functional.dropout(x, 0.5) + 1
+        torch.manual_seed(1)
+        torch.testing.assert_close(compiled(x), expected)
