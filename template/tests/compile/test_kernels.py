@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import torch
-from backend import DEVICE, ENV_PREFIX, backend
+from backend import DEVICE, ENV_PREFIX, PACKAGE, backend
 from support import has_function, needs, needs_two_devices, reports_errors, run_python
 from torch import Tensor
 from torch._inductor.utils import run_and_get_code
@@ -129,6 +129,26 @@ def test_integers(dtype: torch.dtype) -> None:
     x = torch.arange(-20, 30).to(dtype)
     y = torch.arange(1, 51).to(dtype)
     assert_compiled(function, x, y)
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.int16, torch.int32, torch.int64])
+def test_whole_numbers_wrap(dtype: torch.dtype) -> None:
+    limits = torch.iinfo(dtype)
+
+    def function(x: Tensor) -> Any:
+        return (
+            x + 1 > x,
+            x - 3 < x,
+            x * x,
+            -x,
+            x.abs(),
+            (x * x).cumsum(0)[-1],
+            (x * 3).prod(),
+            x.sum(),
+        )
+
+    values = torch.tensor([limits.max, limits.min, limits.max, 5, -7] * 4, dtype=dtype)
+    assert_compiled(function, values)
 
 
 def test_shifts_by_more_than_there_is() -> None:
@@ -293,6 +313,34 @@ torch.testing.assert_close(result, x.sin() + 1)
 assert ("define_kernel(" in code[0]) == (torch.{DEVICE}.kernel_format() != "elf-host")
 """,
         {"CXX": "no-such-compiler"},
+    )
+
+
+@pytest.mark.parametrize("order", ["first", "last"])
+def test_inductor_is_imported(order: str) -> None:
+    """What PyTorch knows of devices it may look up once, at its import."""
+    imports = ["import torch._inductor.utils, torch._inductor.compile_fx", f"import {PACKAGE}"]
+    text = "\n".join(imports if order == "first" else reversed(imports))
+    run_python(
+        f"""
+import torch
+{text}
+from torch._dynamo.device_interface import get_interface_for_device
+from torch._inductor.utils import run_and_get_code
+x = torch.randn(5, 7, device="{DEVICE}")
+(result, gradient), code = run_and_get_code(
+    torch.compile(lambda x: (x.sin() + 1, torch.autograd.grad((x * x).sum(), x)[0])),
+    x.requires_grad_(),
+)
+torch.testing.assert_close(result, x.sin() + 1)
+torch.testing.assert_close(gradient, 2 * x)
+assert "define_kernel(" in code[0]
+interface = get_interface_for_device("{DEVICE}")
+assert interface.Worker.get_device_properties().multi_processor_count >= 1
+assert getattr(interface, "exposes_streams", lambda: True)()
+assert getattr(interface, "get_multi_processor_count", lambda: 1)() >= 1
+""",
+        {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"},
     )
 
 

@@ -160,6 +160,14 @@ class Dialect(ABC):
         space = self.address_space + ("const " if parameter.kind == "read" else "")
         return f"{space}{self.memory_type(parameter.dtype)}* {parameter.name}"
 
+    def wrapped(self, one: str, sign: str, other: str, dtype: torch.dtype) -> str:
+        """Return a sum, a difference or a product, of whole numbers as PyTorch has it: without what is
+        beyond their type, of which C says nothing where they have a sign."""
+        type_ = self.types[dtype]
+        if type_ not in ("int", "long"):  # narrower ones are computed as int
+            return f"{one} {sign} {other}"
+        return f"({type_})((u{type_}){one} {sign} (u{type_}){other})"
+
     def constant(self, value: float, dtype: torch.dtype) -> str:
         """Return a literal."""
         if dtype is torch.bool:

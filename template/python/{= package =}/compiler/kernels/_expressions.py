@@ -187,8 +187,26 @@ class Expressions(OpOverrides):
         return f"{a} ? {b} : {c}"
 
     @staticmethod
+    def add(a: Any, b: Any) -> str:
+        return _wrapped(a, "+", b)
+
+    @staticmethod
+    def sub(a: Any, b: Any) -> str:
+        return _wrapped(a, "-", b)
+
+    @staticmethod
+    def mul(a: Any, b: Any) -> str:
+        return _wrapped(a, "*", b)
+
+    @staticmethod
+    def neg(x: Any) -> str:
+        return (
+            f"-{x}" if _is_floating(x) else str(V.kernel.dialect.wrapped("0", "-", str(x), x.dtype))
+        )
+
+    @staticmethod
     def abs(x: Any) -> str:
-        return f"fabs({x})" if _is_floating(x) else f"{x} < 0 ? -{x} : {x}"
+        return f"fabs({x})" if _is_floating(x) else f"{x} < 0 ? {Expressions.neg(x)} : {x}"
 
     @staticmethod
     def maximum(a: Any, b: Any) -> str:
@@ -285,13 +303,19 @@ class Expressions(OpOverrides):
     @staticmethod
     def truncdiv(a: Any, b: Any) -> str:
         _check_divisor(b)
-        return f"{b} == -1 ? ({_type(a.dtype)})-({a}) : {a} / {b}"
+        return f"{b} == -1 ? ({_type(a.dtype)})({Expressions.neg(a)}) : {a} / {b}"
 
     @staticmethod
     def floordiv(a: Any, b: Any) -> str:
         _check_divisor(b)
         down = f"({a} % {b} != 0 && ({a} < 0) != ({b} < 0))"
-        return f"{b} == -1 ? ({_type(a.dtype)})-({a}) : {a} / {b} - {down}"
+        return f"{b} == -1 ? ({_type(a.dtype)})({Expressions.neg(a)}) : {a} / {b} - {down}"
+
+
+def _wrapped(a: Any, sign: str, b: Any) -> str:
+    return str(
+        V.kernel.dialect.wrapped(str(a), sign, str(b), torch.promote_types(a.dtype, b.dtype))
+    )
 
 
 def _check_divisor(divisor: CSEVariable) -> None:

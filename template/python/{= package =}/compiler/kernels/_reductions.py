@@ -34,7 +34,7 @@ def reduction_of(kind: str, dtype: torch.dtype, dialect: Dialect) -> Reduction:
         sign, first = {"sum": ("+", 0), "prod": ("*", 1), "xor_sum": ("^", 0), "any": ("|", 0)}[
             kind
         ]
-        taken = f"{{a0}} = {{a0}} {sign} {{v0}};"
+        taken = f"{{a0}} = {dialect.wrapped('{a0}', sign, '{v0}', dtype)};"
         return Reduction(
             (dtype,), (dialect.constant(first, dtype),), taken, taken.replace("v0", "b0")
         )
