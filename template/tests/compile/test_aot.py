@@ -205,6 +205,22 @@ def test_compiler_without_kernels_says_so() -> None:
     )
 
 
+def test_operators_that_are_compiled_one_by_one(tmp_path: Path) -> None:
+    """As ``Library._impl_with_aoti_compile`` does it, with a cache that the next process finds."""
+    code = f"""
+        import torch
+        library = torch.library.Library("aten", "IMPL")
+        for name in ("sinh", "add.Tensor"):
+            library._impl_with_aoti_compile(name, "PrivateUse1")
+        x, y = torch.randn(5, 6), torch.randn(6)
+        torch.testing.assert_close(torch.sinh(x.to("{DEVICE}")).cpu(), x.sinh())
+        torch.testing.assert_close((x.to("{DEVICE}") + y.to("{DEVICE}")).cpu(), x + y)
+        """
+    cache = {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path)}
+    run_python(code, cache)
+    run_python(code, {**cache, "CXX": "/bin/false"})
+
+
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.full
 def test_calls_in_cpp(function: Callable[..., Any]) -> None:
