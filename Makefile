@@ -13,6 +13,7 @@ DEMO := build/foo
 DIST := build/dist
 TRIAL := build/trial
 JOBS ?= $(shell nproc)
+RELEASES ?= 2.10 2.11 2.12 2.13 2.14 2.15
 # What another device than the simulator asks of a render, of its build, and of the machine.
 FEATURES := $(if $(filter simulator,$(DEVICE)),,--data preset=full)
 CHOSEN := $(if $(filter simulator,$(DEVICE)),,-C cmake.define.FOO_DEVICE=$(DEVICE))
@@ -108,7 +109,8 @@ sanitize: demo  ## a fresh foo under AddressSanitizer with UBSan, then under Thr
 site: $(READY)  ## the page to choose a backend on, into build/page
 	$(BIN)/python -m maintenance.site.build $(if $(SOURCE),--source $(SOURCE))
 
-release-check: $(READY)  ## what a release publishes: built, checked, installed in an environment of its own, and tried
+# RELEASES= leaves the wheels of a project out, which take ten minutes for each PyTorch.
+release-check: $(READY)  ## a rehearsal: the packages, installed in every way, and wheels of foo for each PyTorch; RELEASES=2.13 for one
 	@test -z "$(TAG)" || test "$(TAG)" = "v$$($(BIN)/torchsmith --version | cut -d' ' -f2)" || \
 	  { echo "the tag is $(TAG), but 'torchsmith --version' says otherwise: raise __version__, or name the tag after it"; exit 1; }
 	@test -z "$(TAG)" || grep -q "^## $(TAG:v%=%) (20" CHANGELOG.md || \
@@ -120,6 +122,7 @@ release-check: $(READY)  ## what a release publishes: built, checked, installed 
 	$(TRIAL)/bin/python -m pip install --quiet $(DIST)/*.whl
 	cd $(TRIAL) && bin/torchsmith --version && for preset in minimal standard full; do \
 	  bin/torchsmith new torch-$$preset --defaults -d backend_name=foo -d preset=$$preset || exit 1; done
+	test -z "$(RELEASES)" || PYTHONPATH=generator $(BIN)/python -m maintenance.release $(RELEASES:%=--torch %) $(DIST)
 
 clean:  ## remove what was made, the environment too
 	rm -rf build $(VENV)

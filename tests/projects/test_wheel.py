@@ -10,28 +10,16 @@ import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from maintenance.release.wheels import read_recipe, repair
 from maintenance.smoke.installing import Installed, make_environment
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 pytestmark = [
     pytest.mark.xdist_group("wheel"),
     pytest.mark.skipif(sys.platform != "linux", reason="wheels are built on Linux"),
 ]
-
-
-def settings(project: Installed) -> dict[str, Any]:
-    """Return what the project asks of cibuildwheel."""
-    text = (project.project / "cibuildwheel.toml").read_text("utf-8")
-    found: dict[str, Any] = tomllib.loads(text)["tool"]["cibuildwheel"]
-    return found
 
 
 def run(command: list[str], cwd: Path, variables: dict[str, str]) -> str:
@@ -46,24 +34,19 @@ def repaired(
 ) -> Installed:
     """A repaired wheel in an environment where nothing else of the project is.
 
-    These are cibuildwheel's own steps, taken from its settings, but in no container. The name of
-    the wheel says so: a container's older libraries allow for more systems.
+    The steps are those of `maintenance.release`, with the packages that are there.
     """
     full = install("full", preset="full")
     folder = tmp_path_factory.mktemp("wheel")
-    cibuildwheel = settings(full)
+    recipe = read_recipe(full.project)
 
     # By the Python that installed it, for which everything is compiled already.
     built = folder / "built"
     pip = [sys.executable, "-m", "pip", f"--python={full.python}", "wheel", "--no-deps"]
-    arguments = cibuildwheel["build-frontend"]["args"]
-    run([*pip, *arguments, f"--wheel-dir={built}", "."], full.project, full.environment)
+    run([*pip, *recipe.pip_arguments, f"--wheel-dir={built}", "."], full.project, full.environment)
     (wheel,) = built.iterdir()
 
-    repair = cibuildwheel["linux"]["repair-wheel-command"]
-    command = repair.format(dest_dir=folder / "dist", wheel=wheel)
-    run(["sh", "-c", command], folder, full.environment)
-    (made,) = (folder / "dist").iterdir()
+    made = repair(recipe, wheel, folder / "dist", full.environment)
     assert re.fullmatch(
         r"torch_foo-0\.1\.0-cp3\d+-cp3\d+-manylinux_2_\d+_(x86_64|aarch64)\.whl", made.name
     )
@@ -85,7 +68,7 @@ def test_it_runs_the_quickstart(repaired: Installed, tmp_path: Path) -> None:
     examples = tmp_path / "project" / "examples"
     examples.mkdir(parents=True)
     shutil.copy(repaired.project / "examples" / "quickstart.py", examples)
-    command = settings(repaired)["test-command"].format(project=examples.parent)
+    command = read_recipe(repaired.project).test.format(project=examples.parent)
     assert "foo:0" in run(shlex.split(command), tmp_path, repaired.environment)
 
 
