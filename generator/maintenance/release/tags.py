@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import yaml
+
 from maintenance.release.running import run
 from torchsmith import __version__
 from torchsmith.errors import InputError
@@ -23,9 +25,9 @@ def tag_template(checkout: Path, folder: Path) -> Path:
     run("git", *_AUTHOR, "tag", "--annotate", "--force", tag, "--message", tag, cwd=copy)
     copier = (sys.executable, "-m", "copier", "copy", "--quiet", "--defaults")
     run(*copier, "--data", "backend_name=foo", "--vcs-ref", tag, copy, project)
-    answers = (project / ".copier-answers.yml").read_text("utf-8")
-    if f"_commit: {tag}\n" not in answers:
-        raise InputError(f"a project of the tag {tag} names another version: {answers[:200]}")
+    answers = yaml.safe_load((project / ".copier-answers.yml").read_text("utf-8"))
+    if answers["_commit"] != tag:
+        raise InputError(f"a project of the tag {tag} says that it is of {answers['_commit']}")
     return copy
 
 
