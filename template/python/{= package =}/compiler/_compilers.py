@@ -33,7 +33,7 @@ class Compiler:
     """What the environment variable calls it."""
     usable: Callable[[], bool] = field(default=lambda: True)
     """Whether the device and the machine have what it needs. Asked at each compilation."""
-    why_not: Callable[[], str] = field(default=lambda: "this compiler cannot be used on this device")
+    why_not: Callable[[], str] = field(default=lambda: "it cannot be used on this device")
     """What is missing where it is not usable, for those who have named it."""
     target: Callable[[], str] = field(default=lambda: "")
     """What the code is good for, by which caches tell devices and drivers apart."""

@@ -1,11 +1,14 @@
-"""Whether kernels in Triton can run on this device, and what tells what they were made by.
+"""Whether kernels in Triton can run on this device, and what they are made by.
 
 Triton finds its backends by the entry points ``triton.backends``, and uses the one whose driver is active.
 """
 
 # mypy: allow-untyped-calls
-# Triton has few types.
+# Inductor has few types.
 from __future__ import annotations
+
+import importlib.util
+from typing import Any
 
 from .._build import NAME
 from .._compat import release
@@ -16,16 +19,18 @@ def find_problem() -> str | None:
     """Return why no kernel in Triton can run on this device here, or None."""
     if release() < OLDEST:
         return f"Triton needs PyTorch {'.'.join(map(str, OLDEST))} or later"
-    try:
-        from triton.backends import backends
-        from triton.runtime.driver import driver
-    except ImportError:
+    if importlib.util.find_spec("triton") is None:
         return f"the package triton is not installed: install it, and its backend for {NAME}"
-    advice = f"the installed backends are {', '.join(sorted(backends))}: install the one for {NAME}"
     try:
-        device = driver.active.get_active_torch_device().type
+        known: Any = importlib.import_module("triton.backends")
+        runtime: Any = importlib.import_module("triton.runtime.driver")
+    except ImportError as error:  # of Triton itself, or of a backend
+        return f"Triton cannot be imported: {error}"
+    advice = f"of those installed ({', '.join(sorted(known.backends))}) use, or add, one for {NAME}"
+    try:
+        device = runtime.driver.active.get_active_torch_device().type
     except RuntimeError as error:  # none is active, or several are
-        return f"Triton cannot choose a backend ({error}); {advice}"
+        return f"Triton chooses no backend: {str(error).rstrip('.')}; {advice}"
     return None if device == NAME else f"Triton's active backend is for {device}; {advice}"
 
 
@@ -33,4 +38,4 @@ def identity() -> str:
     """Return what tells Triton, its backend and its target apart from others."""
     from torch.utils._triton import triton_hash_with_backend
 
-    return str(triton_hash_with_backend())
+    return triton_hash_with_backend()
