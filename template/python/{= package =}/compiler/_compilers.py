@@ -51,9 +51,10 @@ class Compiler:
     """Returns the subclass of ``CppWrapperCpu`` that does so in C++, for ``cpp_wrapper`` and
     AOTInductor."""
     compile: Callable[..., Callable[..., Any] | None] | None = None
-    """Called with a ``torch.fx.GraphModule`` of ATen operators without mutation and the list of its
-    example inputs, which are fake tensors. Returns a function of those inputs that gives the list
-    of outputs, or None to leave the graph to Inductor."""
+    """Called with a ``torch.fx.GraphModule`` of ATen operators, without mutation but for the ``copy_``
+    of new values to inputs at its end, and the list of its example inputs, which are fake tensors.
+    Returns a function of those inputs that gives the list of outputs, or None to leave the graph to
+    Inductor."""
 
 
 _compilers: list[Compiler] = []
