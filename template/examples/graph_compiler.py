@@ -11,8 +11,10 @@ their sizes, and a cache on the disk.
 from __future__ import annotations
 
 import collections
+import functools
 import hashlib
 import logging
+import operator
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -28,9 +30,10 @@ from torch.utils._pytree import tree_leaves
 logger = logging.getLogger(__name__)
 
 LEFT = frozenset(
-    {"_fft_c2c", "_fft_r2c", "bernoulli", "multinomial", "rand", "randn", "sort", "topk"}
+    "_fft_c2c _fft_r2c _linalg_det bernoulli kthvalue linalg_qr linalg_slogdet multinomial "
+    "native_dropout rand randn sort topk unique_consecutive unique_dim".split()
 )
-"""Operators that this compiler lacks."""
+"""Operators that this compiler lacks, of those that it has a name for."""
 OPTIONS: dict[str, Any] = {
     "target_backends": ["llvm-cpu"],
     "extra_args": ["--iree-llvmcpu-target-cpu=generic"],
@@ -56,12 +59,13 @@ class Compiler:
     def __call__(self, graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
         """Return what runs the graph: its parts as programs, what is left as operators."""
         supported = Supported(self._left)
-        for node in graph.graph.nodes:
-            if supported.lacks(node):
-                counts[f"left: {node.target}"] += 1
-                logger.warning("%s is left to the backend's own operator", node.target)
         parts = CapabilityBasedPartitioner(graph, supported, allows_single_node_partition=True)
         whole = parts.partition_and_fuse()
+        for node in whole.graph.nodes:
+            if not isinstance(node.target, torch._ops.OperatorBase) or not tensors(node):
+                continue  # a part, one of several results, or a size
+            counts[f"left: {node.target}"] += 1
+            logger.warning("%s is left to the backend's own operator", node.target)
         for node in whole.graph.find_nodes(op="call_module"):
             part = whole.get_submodule(str(node.target))
             # Weights that Inductor has frozen are compiled in.
@@ -84,9 +88,13 @@ class Compiler:
         """
         from iree import compiler, runtime
         from torch_mlir import fx
+        from torch_mlir.compiler_utils import TorchMlirCompilerError
+        from torch_mlir.extras.fx_decomp_util import get_decomposition_table
 
+        made_of_others = get_decomposition_table()
         with torch.no_grad():
-            graph = make_fx(function, tracing_mode="fake")(*inputs)
+            traced = make_fx(function, decomposition_table=made_of_others, tracing_mode="fake")
+            graph = traced(*inputs)
         for node in graph.graph.find_nodes(op="placeholder")[:weights]:
             graph.register_buffer(f"weight_{node.name}", inputs[0])
             inputs = inputs[1:]
@@ -95,7 +103,13 @@ class Compiler:
             held.meta.update(node.meta)
             node.replace_all_uses_with(held)
             graph.graph.erase_node(node)
-        source = str(fx.stateless_fx_import(graph, output_type="linalg-on-tensors"))
+        try:
+            source = str(fx.stateless_fx_import(graph, output_type="linalg-on-tensors"))
+        except TorchMlirCompilerError as error:
+            raise RuntimeError(
+                "torch-mlir does not lower a part of the graph: the operator that it names on "
+                "standard error belongs into what is left to the backend"
+            ) from error
         kept = self._cache / f"{hashlib.sha256(source.encode()).hexdigest()}.vmfb"
         counts["found" if kept.is_file() else "compiled"] += 1
         if not kept.is_file():
@@ -138,16 +152,33 @@ class Supported(OperatorSupport):
 
     def is_node_supported(self, submodules: Any, node: torch.fx.Node) -> bool:
         """Return whether a node may be in a part."""
-        one = isinstance(node.meta.get("val"), torch.Tensor)
-        return one and isinstance(node.target, torch._ops.OpOverload) and not self.lacks(node)
-
-    def lacks(self, node: torch.fx.Node) -> bool:
-        """Return whether a node is an operator that the compiler does not take."""
-        if not isinstance(node.target, torch._ops.OpOverload):
+        if node.target is operator.getitem:  # one of several results
+            return self.is_node_supported(submodules, node.all_input_nodes[0])
+        if not isinstance(node.target, torch._ops.OpOverload) or not tensors(node):
             return False
-        values = tree_leaves([each.meta.get("val") for each in (node, *node.all_input_nodes)])
-        types = {value.dtype for value in values if isinstance(value, torch.Tensor)}
-        return node.target._opname in self._left or not types <= TYPES
+        if node.target._schema.is_mutable:  # copies of new values to the graph's inputs
+            return False
+        types = {each.dtype for each in tensors(node, *node.all_input_nodes)}
+        return node.target._opname not in self._left and types <= TYPES and is_known(node.target)
+
+
+@functools.cache
+def is_known(operator: torch._ops.OpOverload) -> bool:
+    """Return whether torch-mlir has an operator, or makes it of others."""
+    from torch_mlir import ir
+    from torch_mlir.dialects import torch as dialect
+    from torch_mlir.extras.fx_decomp_util import get_decomposition_table
+
+    context = ir.Context()
+    dialect.register_dialect(context)
+    name = f"torch.{operator}".removesuffix(".default")
+    return operator in get_decomposition_table() or context.is_registered_operation(name)
+
+
+def tensors(*nodes: torch.fx.Node) -> list[torch.Tensor]:
+    """Return the tensors that nodes give."""
+    values = tree_leaves([node.meta.get("val") for node in nodes])
+    return [value for value in values if isinstance(value, torch.Tensor)]
 
 
 class Part(torch.nn.Module):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -84,11 +85,16 @@ assert len(seen) == 2 and "aten.sin.default" in seen[0], seen
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("fastest", "no compiler is named 'fastest'"), ("never", "cannot be used on this device")],
+    [
+        ("fastest", "no compiler is named 'fastest'"),
+        ("never", "cannot be used on this device"),
+        ("triton", "triton is not installed: install it, and its|Triton needs PyTorch"),
+    ],
 )
 def test_wrong_choices(name: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if "never" not in backend.compilers():
         backend.register_compiler(backend.Compiler("never", usable=lambda: False))
+    monkeypatch.setitem(sys.modules, "triton", None)  # as if it were not there
     monkeypatch.setenv(f"{ENV_PREFIX}_COMPILER", name)
     with pytest.raises(Exception, match=message):
         torch.compile(lambda x: x + 1)(torch.ones(2, device=DEVICE))
@@ -97,7 +103,7 @@ def test_wrong_choices(name: str, message: str, monkeypatch: pytest.MonkeyPatch)
 def test_names_are_unique() -> None:
     with pytest.raises(ValueError, match="choose another name"):
         backend.register_compiler(backend.Compiler("operators"))
-    assert backend.compilers()[-2:] == ["kernels", "operators"]
+    assert backend.compilers()[-3:] == ["kernels", "operators", "triton"]
 
 
 def test_reports_what_cannot_be_replayed() -> None:

@@ -80,14 +80,14 @@ def mlp() -> nn.Module:
     return nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 4))
 
 
-@pytest.mark.parametrize(
-    ("make", "inputs"),
-    [
-        (mlp, torch.linspace(-1, 1, 24).view(3, 8)),
-        (Residual, torch.linspace(-1, 1, 512).view(2, 4, 8, 8)),
-        (Block, torch.arange(10).view(2, 5)),
-    ],
-)
+MODELS = [
+    (mlp, torch.linspace(-1, 1, 24).view(3, 8)),
+    (Residual, torch.linspace(-1, 1, 512).view(2, 4, 8, 8)),
+    (Block, torch.arange(10).view(2, 5)),
+]
+
+
+@pytest.mark.parametrize(("make", "inputs"), MODELS)
 def test_models(make: Callable[[], nn.Module], inputs: Tensor, counts: Any) -> None:
     model = make().eval()
     with torch.no_grad():
@@ -95,7 +95,9 @@ def test_models(make: Callable[[], nn.Module], inputs: Tensor, counts: Any) -> N
         actual = torch.compile(model.to(DEVICE))(inputs.to(DEVICE))
     assert actual.device.type == DEVICE
     torch.testing.assert_close(actual.cpu(), expected, rtol=1e-4, atol=1e-5)
-    assert counts["called"] > 0
+    # The backend's own attention is an operator that other compilers do not know.
+    left = sum(count for name, count in counts.items() if "left" in name and "atten" not in name)
+    assert counts["called"] > 0 and left == 0, counts
 
 
 def test_it_is_the_first_choice_once_registered() -> None:
@@ -111,16 +113,17 @@ def test_it_is_the_first_choice_once_registered() -> None:
     )
 
 
-def test_training(counts: Any) -> None:
-    model, inputs = mlp(), torch.linspace(-1, 1, 24).view(3, 8)
+@pytest.mark.parametrize(("make", "inputs"), MODELS[:2])
+def test_training(make: Callable[[], nn.Module], inputs: Tensor, counts: Any) -> None:
+    model = make()
+    here = copy.deepcopy(model).to(DEVICE)
     model(inputs).square().sum().backward()
-    expected = [each.grad for each in model.parameters()]
-    model = copy.deepcopy(model).to(DEVICE)
-    model.zero_grad()
-    torch.compile(model)(inputs.to(DEVICE)).square().sum().backward()
-    for each, gradient in zip(model.parameters(), expected, strict=True):
+    torch.compile(lambda x: here(x).square().sum())(inputs.to(DEVICE)).backward()
+    for each, expected in zip(here.parameters(), model.parameters(), strict=True):
         assert each.grad is not None
-        torch.testing.assert_close(each.grad.cpu(), gradient, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(each.grad.cpu(), expected.grad, rtol=1e-4, atol=1e-5)
+    for each, expected in zip(here.buffers(), model.buffers(), strict=True):
+        torch.testing.assert_close(each.cpu(), expected, rtol=1e-4, atol=1e-5)
     assert counts["called"] > 1
 
 

@@ -14,7 +14,7 @@ from .._compat import release
 from ..devices import get_device_properties
 from ..kernels import kernel_format
 
-_OLDEST = (2, 13)
+OLDEST = (2, 13)
 """The first release whose Inductor the kernels are written by."""
 VARIABLE = f"{ENV_PREFIX}_COMPILER"
 """The environment variable that names the compiler to use."""
@@ -33,6 +33,8 @@ class Compiler:
     """What the environment variable calls it."""
     usable: Callable[[], bool] = field(default=lambda: True)
     """Whether the device and the machine have what it needs. Asked at each compilation."""
+    why_not: Callable[[], str] = field(default=lambda: "it cannot be used on this device")
+    """What is missing where it is not usable, for those who have named it."""
     target: Callable[[], str] = field(default=lambda: "")
     """What the code is good for, by which caches tell devices and drivers apart."""
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -49,9 +51,10 @@ class Compiler:
     """Returns the subclass of ``CppWrapperCpu`` that does so in C++, for ``cpp_wrapper`` and
     AOTInductor."""
     compile: Callable[..., Callable[..., Any] | None] | None = None
-    """Called with a ``torch.fx.GraphModule`` of ATen operators without mutation and the list of its
-    example inputs, which are fake tensors. Returns a function of those inputs that gives the list
-    of outputs, or None to leave the graph to Inductor."""
+    """Called with a ``torch.fx.GraphModule`` of ATen operators, without mutation but for the ``copy_``
+    of new values to inputs at its end, and the list of its example inputs, which are fake tensors.
+    Returns a function of those inputs that gives the list of outputs, or None to leave the graph to
+    Inductor."""
 
 
 _compilers: list[Compiler] = []
@@ -100,8 +103,7 @@ def current() -> Compiler:
     chosen = find_compiler(wanted)
     if not chosen.usable():
         raise RuntimeError(
-            f"{VARIABLE}={wanted}: this compiler cannot be used on this device; unset the variable, "
-            "and another one is chosen"
+            f"{VARIABLE}={wanted}: {chosen.why_not()}; unset the variable, and another one is chosen"
         )
     return chosen
 
@@ -126,9 +128,9 @@ def _device_takes_kernels() -> bool:
             return False
     except NotImplementedError:
         return False
-    if release() < _OLDEST:
+    if release() < OLDEST:
         _say_why_not()
-    return release() >= _OLDEST
+    return release() >= OLDEST
 
 
 @functools.cache
@@ -137,7 +139,7 @@ def _say_why_not() -> None:
         "torch.compile calls operators of %s: kernels in the device's language need PyTorch %s or "
         "later",
         NAME,
-        ".".join(map(str, _OLDEST)),
+        ".".join(map(str, OLDEST)),
     )
 
 
@@ -163,6 +165,31 @@ def _kernel_cpp_wrapper() -> type[Any]:
     from .kernels._cpp_wrapper import CppWrapper
 
     return CppWrapper
+
+
+def _triton_problem() -> str | None:
+    from ._triton import find_problem
+
+    return find_problem()
+
+
+def _triton_target() -> str:
+    from ._triton import identity
+
+    properties = get_device_properties()
+    return f"{identity()} {properties.name} {properties.architecture}"
+
+
+def _triton_scheduling() -> type[Any]:
+    from torch._inductor.codegen.triton import TritonScheduling
+
+    return TritonScheduling
+
+
+def _triton_wrapper() -> type[Any]:
+    from ._triton_wrapper import TritonWrapper
+
+    return TritonWrapper
 
 
 def _leave_operators(graph: Any) -> None:
@@ -211,4 +238,14 @@ KERNELS = Compiler(
     wrapper=_kernel_wrapper,
     cpp_wrapper=_kernel_cpp_wrapper,
 )
-_compilers.extend((KERNELS, OPERATORS))
+TRITON = Compiler(
+    "triton",
+    usable=lambda: _triton_problem() is None,
+    why_not=lambda: str(_triton_problem()),
+    target=_triton_target,
+    options={**_DRAWS, "size_asserts": False, "alignment_asserts": False},
+    scheduling=_triton_scheduling,
+    wrapper=_triton_wrapper,
+)
+# Any device can use operators, so what follows them is used by its name alone.
+_compilers.extend((KERNELS, OPERATORS, TRITON))

@@ -95,6 +95,20 @@ class Interface(DeviceInterface):
     def get_compute_capability(device: Any = None) -> str:
         return _C.device_properties(devices.device_index(device)).architecture
 
+    @staticmethod
+    def is_triton_capable(device: Any = None) -> bool:
+        from ._triton import find_problem
+
+        return find_problem() is None
+
+    @classmethod
+    def raise_if_triton_unavailable(cls, device: Any = None) -> None:
+        from ._triton import find_problem
+
+        problem = find_problem()
+        if problem is not None:
+            raise RuntimeError(f"no kernel in Triton runs on {NAME}: {problem}")
+
     @classmethod
     def is_dtype_supported(cls, dtype: torch.dtype, including_emulation: bool = False) -> bool:
         return devices.dtype_support(dtype) == "computed"

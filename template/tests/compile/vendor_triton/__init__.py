@@ -1,0 +1,1 @@
+"""A backend of Triton as a vendor would install it, which compiles as far as TTIR."""
