@@ -1,4 +1,4 @@
-"""The steps of a rendered workflow, run as GitHub runs them: by bash, in a checkout, with files for what they say."""
+"""The steps of a rendered workflow, run as GitHub runs them: by bash, in a checkout."""
 
 from __future__ import annotations
 

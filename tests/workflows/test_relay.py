@@ -1,4 +1,4 @@
-"""The rendered workflow `relay`: who may do what in it, what it cancels, and what it tells PyTorch."""
+"""The rendered workflow `relay`: who may do what in it, what it cancels, what PyTorch hears."""
 
 from __future__ import annotations
 
@@ -42,9 +42,7 @@ def test_no_shell_sees_an_expression_and_only_the_script_sees_what_was_sent(
     found = dict(texts(relay))
     scripts = [text for path, text in found.items() if path[-1] == "run" and "steps" in path]
     assert [script for script in scripts if "${{" in script] == []
-    sent = {
-        path for path, text in found.items() if re.search(r"client_payload|github\.event", text)
-    }
+    sent = {path for path, text in found.items() if "github.event" in text}
     assert sent == {("run-name",), ("concurrency", "group")}
     assert [text for text in found.values() if "secrets" in text or "github.token" in text] == []
     assert sum(".github/relay" in script for script in scripts) == 4

@@ -1,4 +1,4 @@
-"""What PyTorch's relay sends is replayed through the steps of the rendered workflow, lies and hostile texts too."""
+"""What PyTorch's relay sends, replayed through the steps; lies and hostile texts too."""
 
 from __future__ import annotations
 
@@ -198,7 +198,8 @@ def refused(checkout: Checkout, done: Any, *words: str) -> None:
     """Check that a step failed with one sentence, and that no job hears anything of it."""
     assert (done.status, done.out, done.err.count("\n")) == (2, "", 1), done
     assert done.err.startswith("relay: ")
-    assert done.err.isascii() and len(done.err) < 400
+    assert done.err.isascii()
+    assert len(done.err) < 400
     assert [word for word in words if word not in done.err] == []
     assert checkout.outputs == {}
     assert checkout.untouched()
