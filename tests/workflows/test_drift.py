@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from commanding import Ended, run, succeed
 from rendering import Renderer
@@ -301,8 +302,18 @@ def test_only_the_job_that_keeps_the_issue_may_write(nights: Nights) -> None:
     }
     assert allowed == {"drift-issue": {"contents": "read", "issues": "write"}}
     assert "pip" not in str(content["jobs"]["drift-issue"])
+
+
+def test_the_newest_release_is_compared_with_the_nightly_build(render: Renderer) -> None:
     newest = catalog.torch_window()["versions"][-1]
-    assert f'"torch=={newest}.*"' in str(content["jobs"]["drift"])
+    for provider, name in (
+        ("github", ".github/workflows/nightly.yml"),
+        ("gitlab", ".gitlab-ci.yml"),
+    ):
+        content = yaml.safe_load((render(ci_provider=provider) / name).read_text("utf-8"))
+        job = str(content.get("jobs", content)["drift"])
+        assert f"torch=={newest}.*" in job
+        assert "whl/nightly/cpu" in job
 
 
 def test_the_script_is_typed(nights: Nights, shared: Path) -> None:
