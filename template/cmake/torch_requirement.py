@@ -4,6 +4,7 @@ PyTorch's C++ interface changes with every minor release, so a wheel works with 
 `dynamic_metadata` while it writes the wheel's metadata.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,4 +21,6 @@ def dynamic_metadata(
         # CMake explains what is missing; metadata alone can do without.
         return [*requirements, "torch"]
     major, minor = found[1].split(".")[:2]
-    return [*requirements, f"torch>={major}.{minor},<{major}.{int(minor) + 1}"]
+    # A nightly build, or one from source, comes before the release whose number it has.
+    early = ".dev0" if re.match(r"[\d.]+?(a|b|rc|\.dev)\d", found[1]) else ""
+    return [*requirements, f"torch>={major}.{minor}{early},<{major}.{int(minor) + 1}"]

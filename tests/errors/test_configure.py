@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from commanding import BIN, run
 from rendering import Renderer
@@ -69,15 +70,49 @@ def test_no_torch(project: Path, tmp_path: Path) -> None:
     assert "pip install torch" in error
 
 
-@pytest.mark.parametrize("version", ["2.9.1", "2.16.0", "1.13.1", "3.0.0"])
-def test_a_torch_outside_the_window(version: str, project: Path, tmp_path: Path) -> None:
-    package = tmp_path / "site" / "torch"
+def pretended(version: str, folder: Path) -> str:
+    """Return a folder with a PyTorch that has nothing but a version."""
+    package = folder / "site" / "torch"
     package.mkdir(parents=True)
     (package / "__init__.py").touch()
     (package / "version.py").write_text(f"__version__ = '{version}'\n")
-    error = configure(project, tmp_path / "build", HERE, PYTHONPATH=str(package.parent))
+    return str(package.parent)
+
+
+@pytest.mark.parametrize("version", ["2.9.1", "2.16.0", "1.13.1", "3.0.0"])
+def test_a_torch_outside_the_window(version: str, project: Path, tmp_path: Path) -> None:
+    site = pretended(version, tmp_path)
+    error = configure(project, tmp_path / "build", HERE, PYTHONPATH=site)
     assert error.startswith(f"PyTorch {version} is installed, but this backend builds with")
     assert "2.10 to 2.15" in error
+
+
+def test_one_that_is_not_released_is_let_in_by_a_definition(project: Path, tmp_path: Path) -> None:
+    site = pretended("2.16.0.dev20261101+cpu", tmp_path)
+    options = (HERE, "-DTORCH_NEWEST=2.99", "-DFOO_DEVICE=acme")
+    error = configure(project, tmp_path / "build", *options, PYTHONPATH=site)
+    assert error.startswith("There is no device in ")  # which is looked for afterwards
+
+
+@pytest.mark.parametrize(
+    ("version", "others"),
+    [
+        ("2.13.0", ["2.13.1", "2.12.9", "2.14.0"]),
+        ("2.13.1+cpu", ["2.13.0", "2.12.9", "2.14.0"]),
+        ("2.16.0.dev20261101+cpu", ["2.16.0", "2.15.9", "2.17.0.dev20270101"]),
+        ("2.16.0a0+git1f00d", ["2.16.0rc1", "2.15.9", "2.17.0a0"]),
+    ],
+)
+def test_a_wheel_asks_for_the_minor_release_that_it_was_built_with(
+    version: str, others: list[str], project: Path, tmp_path: Path
+) -> None:
+    code = "from torch_requirement import dynamic_metadata as ask; print(*ask('dependencies', {}))"
+    path = os.pathsep.join([pretended(version, tmp_path), str(project / "cmake")])
+    done = run(sys.executable, "-B", "-c", code, PYTHONPATH=path).passed()
+    (asked,) = [Requirement(line) for line in done.out.splitlines()]
+    # pip takes an installed pre-release if the requirement names one.
+    accepted = [each for each in (version, *others) if asked.specifier.contains(each)]
+    assert accepted == [version, others[0]]
 
 
 def test_a_device_folder_without_a_runtime(project: Path, tmp_path: Path) -> None:

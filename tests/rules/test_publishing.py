@@ -64,7 +64,7 @@ def test_no_file_is_longer_than_it_must_be(project: Path) -> None:
     mine = [path for path in files(project) if feature.owns(path, "torch_foo")]
     lengths = {str(path): (project / path).read_text("utf-8").count("\n") for path in mine}
     assert len(lengths) >= 14
-    assert {path: count for path, count in lengths.items() if count > 120} == {}
+    assert {path: count for path, count in lengths.items() if count > 180} == {}
     prose = {path: count for path, count in lengths.items() if re.fullmatch(r"[A-Z_]+\.md", path)}
     assert prose.pop("AGENTS.md") <= 60
     assert len(prose) == 3

@@ -20,7 +20,7 @@ SCHEMAS = {"github": "github-workflows", "gitlab": "gitlab-ci"}
 NAMES = {
     ("ours", "github"): {"ci.yml", "nightly.yml", "release.yml"},
     ("ours", "gitlab"): {".gitlab-ci.yml"},
-    ("rendered", "github"): {"ci.yml", "nightly.yml", "release.yml", "update.yml"},
+    ("rendered", "github"): {"ci.yml", "nightly.yml", "relay.yml", "release.yml", "update.yml"},
     ("rendered", "gitlab"): {".gitlab-ci.yml", "release.yml", "update.yml"},
 }
 TESTED = ".".join(WINDOW["tested"].split(".")[:2])

@@ -1,0 +1,342 @@
+"""The rendered workflow `relay`: who may do what in it, what it cancels, what PyTorch hears."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commanding import succeed
+from rendering import Renderer
+from workflows.steps import Checkout, recorded, step, workflow
+
+COUNTS = {"passed": 3, "failed": 1, "skipped": 2}
+
+
+@pytest.fixture
+def relay(render: Renderer) -> dict[str, Any]:
+    """The rendered workflow."""
+    return workflow(render(features=["publishing"]), "relay.yml")
+
+
+def texts(node: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield every text of a workflow with the keys that lead to it."""
+    if isinstance(node, dict | list):
+        items = node.items() if isinstance(node, dict) else enumerate(node)
+        for key, value in items:
+            yield from texts(value, (*path, str(key)))
+    elif isinstance(node, str):
+        yield path, node
+
+
+def test_no_shell_sees_an_expression_and_only_the_script_sees_what_was_sent(
+    relay: dict[str, Any],
+) -> None:
+    found = dict(texts(relay))
+    scripts = [text for path, text in found.items() if path[-1] == "run" and "steps" in path]
+    assert [script for script in scripts if "${{" in script] == []
+    sent = {path for path, text in found.items() if "github.event" in text}
+    assert sent == {("run-name",), ("concurrency", "group")}
+    assert [text for text in found.values() if "secrets" in text or "github.token" in text] == []
+    assert sum(".github/relay" in script for script in scripts) == 4
+
+
+def test_the_job_that_runs_the_code_of_others_may_do_nothing_else(relay: dict[str, Any]) -> None:
+    jobs = relay["jobs"]
+    assert relay["permissions"] == jobs["gate"]["permissions"] == {"contents": "read"}
+    assert jobs["gate"]["timeout-minutes"] == 180
+    for name in ("plan", "report"):
+        assert jobs[name]["permissions"] == {"contents": "read", "id-token": "write"}
+        assert "pytorch/pytorch" not in str(jobs[name])
+        assert "pip" not in str([each.get("run") for each in jobs[name]["steps"]])
+    checkouts = [
+        each["with"]
+        for job in jobs.values()
+        for each in job["steps"]
+        if "actions/checkout@" in each.get("uses", "")
+    ]
+    assert [each["persist-credentials"] for each in checkouts] == [False] * 4
+    (pytorch,) = [each for each in checkouts if "repository" in each]
+    assert pytorch["ref"] == "${{ needs.plan.outputs.sha }}"
+
+
+def test_pull_requests_never_write_what_others_read(relay: dict[str, Any]) -> None:
+    steps = relay["jobs"]["gate"]["steps"]
+    uses = {each["uses"].partition("@")[0]: each for each in steps if "uses" in each}
+    assert "actions/cache" not in uses
+    assert "needs.plan.outputs.event == 'push'" in uses["actions/cache/save"]["if"]
+
+
+def test_jobs_run_only_for_what_is_to_be_tested(relay: dict[str, Any]) -> None:
+    jobs = relay["jobs"]
+    assert relay[True] == {"repository_dispatch": {"types": ["pull_request", "push"]}}
+    assert jobs["gate"]["if"] == "needs.plan.outputs.run == 'true'"
+    assert jobs["report"]["if"].startswith("always() && needs.plan.result == 'success' && ")
+    assert "needs.plan.outputs.run == 'true'" in jobs["report"]["if"]
+    assert set(jobs["plan"]["outputs"]) == {"run", "event", "sha", "level", "pytorch"}
+
+
+def group(relay: dict[str, Any], event: dict[str, Any]) -> str:
+    """Return the group of an event: `a || b` of GitHub's expressions, on the paths that it has."""
+    expression = re.search(r"\$\{\{ (.*) \}\}", relay["concurrency"]["group"])
+    assert expression
+    for path in expression[1].split(" || "):
+        value: Any = {"event": event}
+        for key in path.removeprefix("github.").split("."):
+            value = value.get(key) if isinstance(value, dict) else None
+        if value:
+            return str(value)
+    raise AssertionError(expression[1])
+
+
+def test_a_newer_commit_and_closing_stop_what_runs(relay: dict[str, Any]) -> None:
+    assert relay["concurrency"]["cancel-in-progress"] is True
+    names = ("opened", "synchronize", "closed", "push")
+    groups = {name: group(relay, recorded(name)) for name in names}
+    assert groups["opened"] == groups["synchronize"] == groups["closed"] == "191234"
+    assert groups["push"] == recorded("push")["client_payload"]["payload"]["after"]
+
+
+@pytest.fixture
+def gate(relay: dict[str, Any]) -> str:
+    """The script of the step that runs the tests."""
+    return str(step(relay["jobs"]["gate"], "relay gate")["run"]).replace("python ", "python3 ", 1)
+
+
+@pytest.fixture
+def small(render: Renderer, tmp_path: Path) -> Checkout:
+    """A checkout whose tests take seconds: two pass, one fails, one is skipped."""
+    checkout = Checkout.of(render, tmp_path)
+    for name in ("tests", "device/tests", "examples"):
+        succeed("rm", "-r", checkout.project / name)
+        (checkout.project / name).mkdir()
+    lines = {
+        "pyproject.toml": "[tool.pytest.ini_options]\n",
+        "examples/quickstart.py": "print('hello')\n",
+        "device/tests/test_device.py": "def test_device(): pass\n",
+        "tests/core/test_core.py": (
+            "import pytest\ndef test_good(): pass\ndef test_bad(): assert 0\n"
+            "def test_left(): pytest.skip('x')\n"
+        ),
+        "tests/amp/test_amp.py": "def test_amp(): pass\n",
+        "tests/pytorch/__main__.py": (
+            "import json, os, pathlib\nassert os.environ['PYTORCH_SOURCE'] == '/source'\n"
+            "file = pathlib.Path('build/pytorch/report.json')\n"
+            "file.parent.mkdir(parents=True)\n"
+            "file.write_text(json.dumps({'passed': 100, 'failed': 0, 'skipped': 20}))\n"
+        ),
+    }
+    for name, text in lines.items():
+        file = checkout.project / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text, "utf-8")
+    return checkout
+
+
+@pytest.mark.parametrize(
+    ("level", "counts"),
+    [("L1", (2, 1, 1)), ("L2", (4, 1, 1)), ("L3", (104, 1, 21)), ("L4", (104, 1, 21))],
+)
+def test_each_level_runs_more_and_a_failure_hides_no_other(
+    level: str, counts: tuple[int, int, int], gate: str, small: Checkout
+) -> None:
+    variables = {"RELAY_LEVEL": level, "RELAY_CALLBACK": "https://relay.invalid"}
+    done = small.run(gate, {}, PYTORCH_SOURCE="/source", **variables)
+    assert done.status == 1, done
+    results = small.project / "build" / "relay" / "results.json"
+    assert tuple(json.loads(results.read_text("utf-8")).values()) == counts
+
+
+def test_a_gate_that_passes_has_status_0(gate: str, small: Checkout) -> None:
+    (small.project / "tests" / "core" / "test_core.py").write_text("def test_it(): pass\n", "utf-8")
+    small.run(gate, {}).passed()
+
+
+@dataclass
+class Relay:
+    """GitHub, which gives tokens away, and the relay, which has answers ready."""
+
+    address: str
+    answers: list[int] = field(default_factory=list)
+    asked: list[tuple[str, str]] = field(default_factory=list)
+    told: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """What GitHub and the repository set."""
+        return {
+            "RELAY_LEVEL": "L2",
+            "RELAY_CALLBACK": f"{self.address}/github/callback/",
+            "ACTIONS_ID_TOKEN_REQUEST_URL": f"{self.address}/token?api-version=2.0",
+            "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "of the job",
+        }
+
+
+@pytest.fixture
+def server() -> Iterator[Relay]:
+    """Both of them, on this machine."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            told.asked.append((self.path, self.headers["Authorization"]))
+            self.answer(200, {"value": "of the repository"})
+
+        def do_POST(self) -> None:
+            told.asked.append((self.path, self.headers["Authorization"]))
+            told.told.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.answer(told.answers.pop(0) if told.answers else 200, {"detail": "::error::no\n"})
+
+        def answer(self, status: int, content: dict[str, str]) -> None:
+            self.send_response(status)
+            if status == 302:
+                self.send_header("Location", f"{told.address}/elsewhere")
+            self.end_headers()
+            self.wfile.write(json.dumps(content).encode())
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
+        told = Relay(f"http://127.0.0.1:{http.server_port}")
+        thread = threading.Thread(target=http.serve_forever)
+        thread.start()
+        yield told
+        http.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def start(relay: dict[str, Any]) -> str:
+    """The script of the step that tells that the gate begins."""
+    return str(step(relay["jobs"]["plan"], "relay start")["run"])
+
+
+@pytest.fixture
+def report(relay: dict[str, Any]) -> str:
+    """The script of the step that tells how it ended."""
+    return str(step(relay["jobs"]["report"], "relay report")["run"])
+
+
+def leave(checkout: Checkout, content: str | bytes) -> None:
+    """Leave what the gate's artifact brings."""
+    file = checkout.project / "build" / "relay" / "results.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+def test_pytorch_hears_of_the_begin_and_of_the_end(
+    start: str, report: str, checkout: Checkout, server: Relay
+) -> None:
+    event = recorded("opened")
+    checkout.run(start, event, **server.variables).passed()
+    leave(checkout, json.dumps(COUNTS))
+    checkout.run(report, event, RESULT="failure", **server.variables).passed()
+    first, second = server.told
+    for body in (first, second):
+        assert (body["workflow"]["run_id"], body["workflow"]["run_attempt"]) == ("9071", "2")
+        assert body["workflow"]["url"] == "https://github.com/acme/torch-foo/actions/runs/9071"
+        assert {**body, "workflow": {}} == {**event["client_payload"], "workflow": {}}
+    assert first["workflow"]["job_name"] == second["workflow"]["job_name"]
+    assert (first["workflow"]["status"], first["workflow"]["conclusion"]) == ("in_progress", None)
+    assert (second["workflow"]["status"], second["workflow"]["conclusion"]) == (
+        "completed", "failure",
+    )  # fmt: skip
+    assert second["workflow"]["test_results"] == {**COUNTS, "total": 6}
+    assert set(server.asked) == {
+        ("/token?api-version=2.0&audience=pytorch-cross-repo-ci-relay", "bearer of the job"),
+        ("/github/callback/", "Bearer of the repository"),
+    }
+    assert "**failure**" in checkout.summary
+    assert "3 passed, 1 failed, 2 skipped" in checkout.summary
+    assert "torch.equal" not in checkout.summary
+
+
+def test_at_l1_nothing_leaves(start: str, report: str, checkout: Checkout, server: Relay) -> None:
+    leave(checkout, json.dumps(COUNTS))
+    variables = {**server.variables, "RELAY_LEVEL": ""}
+    checkout.run(start, recorded("opened"), **variables).passed()
+    checkout.run(report, recorded("opened"), RESULT="success", **variables).passed()
+    assert (server.asked, server.told) == ([], [])
+    assert "**success**" in checkout.summary
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "[1, 2]",
+        '{"passed": -1, "failed": 0, "skipped": 0}',
+        '{"passed": 1e9, "failed": 0, "skipped": 0}',
+        '{"passed": true, "failed": 0, "skipped": 0}',
+        '{"passed": "1 **bold**", "failed": 0, "skipped": 0}',
+        '{"passed": 12345678901234567890, "failed": 0, "skipped": 0}',
+        "[" * 200_000,
+        b"\xff",
+        " " * (1 << 21),
+    ],
+    ids=["none", "list", "negative", "float", "true", "text", "large", "deep", "bytes", "huge"],
+)
+def test_what_the_gate_left_is_not_believed(
+    content: str | bytes, report: str, checkout: Checkout, server: Relay
+) -> None:
+    leave(checkout, content)
+    checkout.run(report, recorded("opened"), RESULT="success", **server.variables).passed()
+    (told,) = server.told
+    assert "test_results" not in told["workflow"]
+    assert told["workflow"]["conclusion"] == "success"
+    assert "no figures" in checkout.summary
+
+
+def test_more_than_figures_is_left_out(report: str, checkout: Checkout, server: Relay) -> None:
+    leave(checkout, json.dumps({**COUNTS, "conclusion": "success", "<b>": 1}))
+    checkout.run(report, recorded("opened"), RESULT="cancelled", **server.variables).passed()
+    assert server.told[0]["workflow"]["test_results"] == {**COUNTS, "total": 6}
+    assert server.told[0]["workflow"]["conclusion"] == "cancelled"
+
+
+def test_a_relay_that_is_busy_is_asked_again(start: str, checkout: Checkout, server: Relay) -> None:
+    server.answers = [429, 503]
+    checkout.run(start, recorded("opened"), **server.variables).passed()
+    assert len(server.told) == 3
+    assert server.told[0] == server.told[2]
+
+
+@pytest.mark.parametrize("status", [302, 400, 403])
+def test_a_refusal_is_one_sentence_and_no_token_goes_elsewhere(
+    status: int, start: str, checkout: Checkout, server: Relay
+) -> None:
+    server.answers = [status]
+    done = checkout.run(start, recorded("opened"), **server.variables)
+    assert (done.status, done.out, done.err.count("\n")) == (2, "", 1), done
+    assert f"answers {status}" in done.err
+    assert "of the repository" not in done.err
+    assert [path for path, _ in server.asked if "elsewhere" in path] == []
+    assert len(server.told) == 1
+
+
+def test_without_an_identity_nothing_is_sent(start: str, checkout: Checkout, server: Relay) -> None:
+    variables = {**server.variables, "ACTIONS_ID_TOKEN_REQUEST_URL": ""}
+    done = checkout.run(start, recorded("opened"), **variables)
+    assert (done.status, server.told) == (2, [])
+    assert "id-token" in done.err
+
+
+@pytest.mark.parametrize("result", ["", "skipped", "success\nx", "$(touch stolen)"])
+def test_an_end_that_github_has_no_word_for_is_refused(
+    result: str, report: str, checkout: Checkout, server: Relay
+) -> None:
+    done = checkout.run(report, recorded("opened"), RESULT=result, **server.variables)
+    assert (done.status, server.told, done.err.count("\n")) == (2, [], 1)
+
+
+def test_the_scripts_are_typed(render: Renderer, shared: Path) -> None:
+    project = render(features=["publishing"])
+    cache = f"--cache-dir={shared / 'mypy-scripts'}"
+    succeed("mypy", "--strict", cache, ".github/relay", cwd=project)
