@@ -47,7 +47,10 @@ class _Worker:
 
 
 class Interface(DeviceInterface):
-    """This device, by the names of PyTorch's interface."""
+    """This device, by the names of PyTorch's interface.
+
+    ``is_gpu()`` stays false: to Inductor it says that kernels are written in Triton.
+    """
 
     device = devices.device
     Event = streams.Event
