@@ -30,8 +30,23 @@ from torch.utils._pytree import tree_leaves
 logger = logging.getLogger(__name__)
 
 LEFT = frozenset(
-    "_fft_c2c _fft_r2c _linalg_det bernoulli kthvalue linalg_qr linalg_slogdet multinomial "
-    "native_dropout rand randn sort topk unique_consecutive unique_dim".split()
+    [
+        "_fft_c2c",
+        "_fft_r2c",
+        "_linalg_det",
+        "bernoulli",
+        "kthvalue",
+        "linalg_qr",
+        "linalg_slogdet",
+        "multinomial",
+        "native_dropout",
+        "rand",
+        "randn",
+        "sort",
+        "topk",
+        "unique_consecutive",
+        "unique_dim",
+    ]
 )
 """Operators that this compiler lacks, of those that it has a name for."""
 OPTIONS: dict[str, Any] = {

@@ -37,8 +37,10 @@ def test_models(chip: dict[str, str]) -> None:
     """A perceptron, a ResNet's block and a GPT's: the results and gradients are the CPU's."""
     tests = HERE / "test_graph_compiler.py"
     done = subprocess.run(
-        [*(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short")]
-        + ["-m", "full", "-k", "test_models or test_training", str(tests)],
+        [
+            *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short"),
+            *("-m", "full", "-k", "test_models or test_training", str(tests)),
+        ],
         capture_output=True,
         text=True,
         cwd=HERE.parents[1],
