@@ -16,7 +16,6 @@ from torchsmith import catalog
 from torchsmith.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[3]
-TESTED = ".".join(catalog.torch_window()["tested"].split(".")[:2])
 
 
 @contextmanager
@@ -27,18 +26,11 @@ def step(name: str) -> Iterator[None]:
     print(f"{name}: done in {time.monotonic() - begin:.0f} s", flush=True)
 
 
-def make_pages(project: Path, wheel: Path, folder: Path) -> None:
-    """Make a project's documentation, and the page of evidence from a few operators."""
+def make_documentation(project: Path, folder: Path) -> None:
+    """Make a project's documentation as its release does; the full tier of tests makes its evidence."""
     environment = make_environment(folder / "pages")
-    environment.install("mkdocs-material", f"{wheel}[test]")
+    environment.install("mkdocs-material")
     environment.run("mkdocs", "build", "--strict", cwd=project)
-    pytest = (environment.python, "-m", "pytest", "-q", "-p", "no:cacheprovider")
-    chosen = ("-m", "conformance_full", "-k", "test_forward_add_ or test_forward_sum_")
-    environment.run(*pytest, "tests/conformance", *chosen, cwd=project)
-    environment.run(environment.python, "tests/conformance/report.py", cwd=project)
-    page = project / "docs" / "operators.html"
-    if not page.is_file():
-        raise InputError(f"{page.name} was not made: see tests/conformance/report.py")
 
 
 def main() -> int:
@@ -62,13 +54,12 @@ def main() -> int:
     with step("tags"):
         template = tags.tag_template(ROOT, folder)
         project = tags.tag_project(template, folder)
+    with step("documentation"):
+        make_documentation(project, folder)
     for torch in options.torch or catalog.torch_window()["versions"]:
         with step(f"a wheel for PyTorch {torch}"):
             wheel = wheels.rehearse(project, torch, folder / f"torch-{torch}")
         print(f"  {wheel.name}", flush=True)
-        if torch == TESTED:
-            with step("documentation and evidence"):
-                make_pages(project, wheel, folder)
     return 0
 
 

@@ -42,14 +42,17 @@ class _Draw:
     dtype: torch.dtype
     """Of what is made of the numbers."""
 
+    def number(self, index: Sequence[Any]) -> sympy.Expr:
+        """Return which element it is, in row-major order."""
+        steps = ir.FlexibleLayout.contiguous_strides(self.size)
+        return sum((i * step for i, step in zip(index, steps, strict=True)), sympy.Integer(0))
+
     def lanes(self, index: Sequence[Any], *which: str) -> list[Any]:
         """Return an element's number (``own``), or those of a pair of neighbours (``even``, ``odd``)."""
         load = self.state.make_loader()
-        steps = ir.FlexibleLayout.contiguous_strides(self.size)
-        number = sum((i * step for i, step in zip(index, steps, strict=True)), sympy.Integer(0))
         place = ops.add(
             ops.mul(load([sympy.Integer(1)]), ops.constant(4, torch.int64)),
-            ops.index_expr(number + self.first, torch.int64),
+            ops.index_expr(self.number(index) + self.first, torch.int64),
         )
         one = ops.constant(1, torch.int64)
         places = {
@@ -113,8 +116,6 @@ def _uniform(draw: _Draw, *_: Any, **__: Any) -> Any:
 
 
 def _normal(draw: _Draw, *_: Any, **__: Any) -> Any:
-    steps = ir.FlexibleLayout.contiguous_strides(draw.size)
-
     def unit(lane: Any) -> Any:
         number = ops.to_dtype(lane, torch.float32)
         whole = ops.mul(number, ops.constant(2.0**-32, torch.float32))
@@ -124,11 +125,9 @@ def _normal(draw: _Draw, *_: Any, **__: Any) -> Any:
         even, odd = map(unit, draw.lanes(index, "even", "odd"))
         radius = ops.sqrt(ops.mul(ops.constant(-2.0, torch.float32), ops.log(even)))
         angle = ops.mul(ops.constant(2 * math.pi, torch.float32), odd)
-        number = sum((i * step for i, step in zip(index, steps, strict=True)), sympy.Integer(0))
-        is_odd = ops.ne(
-            ops.bitwise_and(ops.index_expr(number, torch.int64), ops.constant(1, torch.int64)),
-            ops.constant(0, torch.int64),
-        )
+        number = ops.index_expr(draw.number(index), torch.int64)
+        last_bit = ops.bitwise_and(number, ops.constant(1, torch.int64))
+        is_odd = ops.ne(last_bit, ops.constant(0, torch.int64))
         turned = ops.where(is_odd, ops.sin(angle), ops.cos(angle))
         return ops.to_dtype(ops.mul(radius, turned), draw.dtype)
 
