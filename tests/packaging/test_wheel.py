@@ -82,7 +82,7 @@ def test_it_has_the_command_and_the_template_and_no_file_besides(wheel: Path) ->
     package = {name.removeprefix("generator/") for name in listed("generator/torchsmith")}
     assert names == package | {f"torchsmith/_template/{name}" for name in listed(*TEMPLATE)}
     tools = {path.stem for path in (ROOT / "generator" / "maintenance").iterdir()} - {"__init__"}
-    assert {"compat", "pages", "site", "smoke"} <= tools
+    assert {"compat", "pages", "release", "site", "smoke"} <= tools
     modules = {name.split("/")[1].removesuffix(".py") for name in package}
     assert not modules & tools, "a tool of the template's maintainers"
     assert not [

@@ -27,7 +27,7 @@ def step(name: str) -> Iterator[None]:
 
 
 def make_documentation(project: Path, folder: Path) -> None:
-    """Make a project's documentation as its release does; the full tier of tests makes its evidence."""
+    """Make a project's documentation as its release does."""
     environment = make_environment(folder / "pages")
     environment.install("mkdocs-material")
     environment.run("mkdocs", "build", "--strict", cwd=project)

@@ -1,0 +1,38 @@
+"""The rehearsal of a release, as far as it goes without a network and without a compiler."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from maintenance.release import channels, running, tags, wheels
+from rendering import ROOT, git
+from torchsmith import __version__
+from torchsmith.errors import InputError
+
+
+def test_tags_are_of_copies(tmp_path: Path) -> None:
+    before = git(ROOT, "tag")
+    template = tags.tag_template(ROOT, tmp_path)
+    assert f"v{__version__}" in git(template, "tag").split()
+    project = tags.tag_project(template, tmp_path)
+    assert git(project, "describe", "--tags").strip() == "v0.1.0"
+    assert not git(project, "status", "--porcelain")
+    assert git(ROOT, "tag") == before
+    recipe = wheels.read_recipe(project)
+    assert "torch==$TORCH" in recipe.before_build
+    assert "examples/quickstart.py" in recipe.test
+
+
+def test_another_version_than_the_one_that_was_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(channels.CHANNELS, "pip", lambda *_: "torchsmith 0.0.1\n")
+    with pytest.raises(InputError, match=f"pip runs another torchsmith than {__version__}"):
+        channels.rehearse("pip", tmp_path, tmp_path)
+
+
+def test_a_step_that_fails_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"this failed: sh -c 'echo why; exit 3'\nwhy$"):
+        running.run("sh", "-c", "echo why; exit 3", cwd=tmp_path)
