@@ -111,8 +111,9 @@ def changed(
     holder: Any = event
     for key in place[:-1]:
         holder = holder[key]
-    assert isinstance(holder, list) or place[-1] in holder
-    holder[place[-1]] = value
+    last: Any = place[-1]
+    assert isinstance(holder, list) or last in holder
+    holder[last] = value
     return event
 
 
