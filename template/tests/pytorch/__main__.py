@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import sys
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -148,8 +149,6 @@ def gated(given: argparse.Namespace) -> int:
 
 def oldest_release() -> tuple[int, int]:
     """Return the oldest PyTorch that this project is for, as pyproject.toml has it."""
-    import re
-
     text = (ROOT / "pyproject.toml").read_text("utf-8")
     found = re.search(r'"torch>=(\d+)\.(\d+)', text)
     return (int(found[1]), int(found[2])) if found else (0, 0)
