@@ -25,8 +25,11 @@ COLLECTING = 10
 """How much longer than one test a file may take before its first test."""
 
 FATAL = "Fatal Python error: "
-FOREIGN = ("CI", "IN_CI", "DISABLED_TESTS_FILE", "SLOW_TESTS_FILE", "TORCH_TEST_DEVICES")
-"""Variables that PyTorch's own CI sets, and that choose other tests."""
+FOREIGN = (
+    *("CI", "IN_CI", "DISABLED_TESTS_FILE", "SLOW_TESTS_FILE", "TORCH_TEST_DEVICES"),
+    *(f"PYTORCH_TESTING_DEVICE_{name}" for name in ("ONLY_FOR", "EXCEPT_FOR", "FOR_CUSTOM")),
+)
+"""Variables that make PyTorch choose other tests or devices, some of which its CI and others set."""
 
 
 @dataclass(frozen=True)
