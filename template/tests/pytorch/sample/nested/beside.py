@@ -1,0 +1,3 @@
+"""Imported by its neighbour."""
+
+VALUE = 3

@@ -1,0 +1,326 @@
+"""The gate of PyTorch's own tests, on a few files of their form in ``sample``."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from backend import DEVICE
+from pytorch import draft, gate, report, source
+from pytorch.expectations import Mistake, read
+
+HERE = Path(__file__).parent
+SAMPLE = HERE / "sample"
+RELEASE = ".".join(torch.__version__.split(".")[:2])
+
+KNOWN = """
+[[xfail]]
+files = ["verdicts.py"]
+tests = ["test_fails"]
+reason = "one is not two"
+
+[[xfail]]
+files = ["verdicts.py"]
+tests = ["test_fails_for_*"]
+reason = "only one of its dtypes fails"
+
+[[tolerance]]
+files = ["verdicts.py"]
+classes = ["TestVerdicts"]
+tests = ["test_is_off*"]
+dtypes = ["float32"]
+absolute = 0.01
+reason = "a thousandth"
+
+[[skip]]
+files = ["generic.py"]
+operators = ["linalg.det"]
+tests = ["test_operator"]
+reason = "no determinants"
+
+[[skip]]
+files = ["unimportable.py", "nested/*"]
+tests = ["test_nobody_has_this"]
+reason = "not judged, as one of its files cannot be imported"
+
+[[skip]]
+files = ["verdicts.py"]
+operators = ["sin"]
+reason = "there is no operator in this file"
+"""
+
+
+def checkout(folder: Path, version: str = f"{RELEASE}.0a0") -> Path:
+    """Lay the sample out as PyTorch's tree."""
+    shutil.copytree(SAMPLE, folder / "test")
+    (folder / "version.txt").write_text(version, "utf-8")
+    return folder
+
+
+def run(named: Path | None, work: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the gate in a process, with its logs and results in ``work``."""
+    environment = {key: value for key, value in os.environ.items() if key != source.VARIABLE}
+    if named is not None:
+        environment[source.VARIABLE] = str(named)
+    command = [sys.executable, str(HERE), "--logs", str(work / "logs"), *arguments]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What a run of all sample files saw, and how it ended."""
+    folder = tmp_path_factory.mktemp("gate")
+    (folder / "known.toml").write_text(KNOWN, "utf-8")
+    done = run(
+        checkout(folder / "pytorch"),
+        folder,
+        *("--known", str(folder / "known.toml"), "--out", str(folder / "out.json")),
+        *("--jobs", "2", "--timeout", "20"),
+    )
+    assert (folder / "out.json").is_file(), done.stdout + done.stderr
+    document: dict[str, Any] = json.loads((folder / "out.json").read_text("utf-8"))
+    return document | {"status": done.returncode, "printed": done.stdout}
+
+
+def verdicts(seen: dict[str, Any], file: str) -> dict[str, str]:
+    """Return the verdict of each test of a file by its name."""
+    tests = seen["files"][file]["tests"]
+    return {name.partition("::")[2]: cell["verdict"] for name, cell in tests.items()}
+
+
+def test_each_form_of_test_runs_on_the_device_and_no_other(seen: dict[str, Any]) -> None:
+    assert verdicts(seen, "generic.py") == {
+        f"test_plain_{DEVICE}": "pass",
+        f"test_dtype_{DEVICE}_float32": "pass",
+        f"test_dtype_{DEVICE}_int64": "pass",
+        f"test_size_size_0_{DEVICE}": "pass",
+        f"test_size_size_3_{DEVICE}": "pass",
+        f"test_operator_sin_{DEVICE}_float32": "pass",
+        f"test_operator_linalg_det_{DEVICE}_float32": "skip",
+        f"test_native_{DEVICE}": "pass",
+        f"test_of_the_cpu_{DEVICE}": "skip",
+        f"test_devices_{DEVICE}": "pass",
+        f"test_left_out_{DEVICE}": "skip",
+        f"test_unheard_of_{DEVICE}": "skip",
+    }
+    assert verdicts(seen, "nested/folder.py") == {f"test_imports_{DEVICE}": "pass"}
+    assert set(seen["files"]) == {path.as_posix() for path in sample_files()}
+
+
+def sample_files() -> list[Path]:
+    """Return the sample files that make tests of devices, as their docs say."""
+    helpers = {"neighbour.py", "beside.py"}
+    return [path.relative_to(SAMPLE) for path in SAMPLE.rglob("*.py") if path.name not in helpers]
+
+
+def test_reasons_are_those_of_who_left_a_test_out(seen: dict[str, Any]) -> None:
+    tests = seen["files"]["generic.py"]["tests"]
+    reasons = {name.partition("::")[2]: cell.get("reason", "") for name, cell in tests.items()}
+    assert reasons[f"test_left_out_{DEVICE}"] == "left out by its own file"
+    assert reasons[f"test_unheard_of_{DEVICE}"] == "generated without bits8"
+    assert reasons[f"test_operator_linalg_det_{DEVICE}_float32"] == "declared: no determinants"
+    assert "cpu" in reasons[f"test_of_the_cpu_{DEVICE}"]
+
+
+def test_declared_failures_and_tolerances(seen: dict[str, Any]) -> None:
+    assert verdicts(seen, "verdicts.py") == {
+        f"test_passes_{DEVICE}": "pass",
+        f"test_fails_{DEVICE}": "xfail",
+        f"test_fails_for_floats_{DEVICE}_float32": "xfail",
+        f"test_fails_for_floats_{DEVICE}_int64": "stale",
+        f"test_expected_{DEVICE}": "expected",
+        f"test_is_off_by_a_thousandth_{DEVICE}_float32": "pass",
+        f"test_is_set_up_{DEVICE}": "pass",
+    }
+
+
+def test_a_test_that_dies_or_hangs_costs_itself_only(seen: dict[str, Any]) -> None:
+    assert verdicts(seen, "dying.py") == {
+        f"test_a_runs_{DEVICE}": "pass",
+        f"test_b_dies_{DEVICE}": "crash",
+        f"test_c_runs_{DEVICE}": "pass",
+        f"test_d_hangs_{DEVICE}": "timeout",
+        f"test_e_leaves_{DEVICE}": "crash",
+        f"test_f_runs_{DEVICE}": "pass",
+    }
+    died = seen["files"]["dying.py"]["tests"][f"TestDying::test_b_dies_{DEVICE}"]
+    assert died["reason"] == "Fatal Python error: Aborted"
+
+
+def test_a_file_that_cannot_be_imported_is_named(seen: dict[str, Any]) -> None:
+    assert "a_module_that_nobody_has" in seen["files"]["unimportable.py"]["broken"]
+
+
+def test_what_other_devices_have_to_themselves_does_not_run(seen: dict[str, Any]) -> None:
+    assert verdicts(seen, "restricted.py") == {f"test_says_cuda_{DEVICE}": "skip"}
+
+
+def test_the_gate_is_shut_for_these_reasons_and_no_others(seen: dict[str, Any]) -> None:
+    assert seen["status"] == 1
+    wanted = {
+        f"dying.py::TestDying::test_b_dies_{DEVICE}: crash",
+        f"dying.py::TestDying::test_d_hangs_{DEVICE}: timeout",
+        f"dying.py::TestDying::test_e_leaves_{DEVICE}: crash",
+        "unimportable.py: cannot be imported",
+        f"verdicts.py::TestVerdicts::test_fails_for_floats_{DEVICE}_int64: passes",
+        "known.toml, [[skip]] number 3: 'sin' of 'operators' fits no test",
+    }
+    found = [sentence for sentence in seen["problems"] if "of the tests that ran" not in sentence]
+    assert len(found) == len(wanted), found
+    for beginning in wanted:
+        assert any(sentence.startswith(beginning) for sentence in found), beginning
+
+
+def test_share_counts_what_ran(seen: dict[str, Any]) -> None:
+    passed, others = 8 + 1 + 4 + 3, 2 + 3
+    assert seen["totals"]["pass"] + seen["totals"]["stale"] == passed
+    assert seen["share"] == pytest.approx(passed / (passed + others))
+    assert any("L3 asks for more than 90%" in sentence for sentence in seen["problems"])
+
+
+def test_pages_show_every_file_and_verdict(seen: dict[str, Any], tmp_path: Path) -> None:
+    text = report.markdown(seen)
+    assert f"PyTorch {RELEASE}.0a0" in text
+    assert "more than 90%, does not hold" in text
+    assert "one is not two (1 tests)" in text
+    page = report.page(seen)
+    rows = json.loads(page.partition("const data = ")[2].partition(";\n")[0])["rows"]
+    assert {row[0] for row in rows} == set(seen["files"])
+    assert "@" not in page.partition("<script>")[0].partition("</style>")[2]
+    wheel = report.markdown(seen | {"source": ""})
+    assert "L3's rule is not evaluated" in wheel
+
+
+def test_drafted_entries_declare_each_failure_and_nothing_else(
+    seen: dict[str, Any], tmp_path: Path
+) -> None:
+    file = tmp_path / "drafted.toml"
+    file.write_text(draft.drafted(seen), "utf-8")
+    entries = read([file])
+    assert {(one.table, one.files, one.tests) for one in entries} == {
+        ("skip", ("dying.py",), (f"test_b_dies_{DEVICE}",)),
+        ("skip", ("dying.py",), (f"test_d_hangs_{DEVICE}",)),
+        ("skip", ("dying.py",), (f"test_e_leaves_{DEVICE}",)),
+    }
+    both = {"verdict": "fail", "reason": 'said "3" \\ and more\nbelow'}
+    tests = {"T::test_b": both, "T::test_a": both, "T::test_c": {"verdict": "pass"}}
+    file.write_text(draft.drafted({"files": {"a.py": {"tests": tests}}}), "utf-8")
+    (only,) = read([file])
+    assert (only.table, only.tests) == ("xfail", ("test_a", "test_b"))
+    assert only.reason == 'to be looked into: said "N" \\ and more'
+
+
+def test_bypass_runs_what_is_of_other_devices(tmp_path: Path) -> None:
+    known = tmp_path / "known.toml"
+    known.write_text(
+        '[[bypass]]\nfiles = ["restricted.py"]\nreason = "works anywhere"\n', encoding="utf-8"
+    )
+    out = tmp_path / "out.json"
+    arguments = ("restricted.py", "--known", str(known), "--out", str(out))
+    done = run(checkout(tmp_path / "pytorch"), tmp_path, *arguments)
+    assert done.returncode == 0, done.stdout + done.stderr
+    expected = {f"test_works_anywhere_{DEVICE}": "pass"}
+    if hasattr(torch_base(), "bypass_device_restrictions"):
+        expected[f"test_says_cuda_{DEVICE}"] = "pass"
+    else:
+        expected[f"test_says_cuda_{DEVICE}"] = "skip"
+    assert verdicts(json.loads(out.read_text("utf-8")), "restricted.py") == expected
+
+
+def torch_base() -> Any:
+    """Return the base of PyTorch's device tests."""
+    from torch.testing._internal.common_device_type import DeviceTypeTestBase
+
+    return DeviceTypeTestBase
+
+
+def test_mistakes_on_the_command_line_write_nothing(tmp_path: Path) -> None:
+    other = checkout(tmp_path / "old", "1.0.0a0")
+    done = run(other, tmp_path, "--out", str(tmp_path / "out.json"))
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: ")
+    assert "names PyTorch 1.0.0a0" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "out.json").exists()
+
+
+def test_sources_that_are_none_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(Mistake, match="does not exist"):
+        source.find(str(tmp_path / "absent"), "2.13.0", tmp_path)
+    with pytest.raises(Mistake, match="no folder 'test'"):
+        source.find(str(tmp_path), "2.13.0", tmp_path)
+    (tmp_path / "file").write_text("text", "utf-8")
+    with pytest.raises(Mistake, match="neither a folder nor a tar archive"):
+        source.find(str(tmp_path / "file"), "2.13.0", tmp_path)
+
+
+def test_source_package_is_as_good_as_a_checkout(tmp_path: Path) -> None:
+    tree = checkout(tmp_path / "pytorch-v2.13.0", "2.13.0a0")
+    (tree / "torch").mkdir()
+    (tree / "torch" / "version.py").write_text("", "utf-8")
+    package = tmp_path / "pytorch-v2.13.0.tar.gz"
+    with tarfile.open(package, "w:gz") as archive:
+        archive.add(tree, "pytorch-v2.13.0")
+    unpacked = source.find(str(package), "2.13.1+cpu", tmp_path / "build")
+    assert unpacked.version == "2.13.0a0"
+    assert sorted(unpacked.files()) == sorted(path.as_posix() for path in sample_files())
+    assert not (unpacked.folder.parent / "torch").exists()
+
+
+def test_without_sources_the_files_of_this_project_are_listed(tmp_path: Path) -> None:
+    done = run(None, tmp_path, "--list")
+    assert done.returncode == 0, done.stderr
+    listed = set(done.stdout.split())
+    assert listed == {f"wheel/{path.name}" for path in (HERE / "wheel").glob("*.py")}
+
+
+@pytest.mark.full
+def test_what_the_wheel_has_passes(tmp_path: Path) -> None:
+    done = run(None, tmp_path, "--out", str(tmp_path / "out.json"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{source.VARIABLE} is not set" in done.stdout
+
+
+def test_files_of_the_installed_release_are_fetched(tmp_path: Path) -> None:
+    """From a repository in a folder, with a tag of that release and a newer one."""
+    origin = checkout(tmp_path / "origin")
+    (origin / "torch").mkdir()
+    (origin / "torch" / "large.py").write_text("", "utf-8")
+    tag = f"v{torch.__version__.partition('+')[0]}"
+    git = ["git", "-C", str(origin), "-c", "user.name=a", "-c", "user.email=a@example.com"]
+    for command in (
+        ("init", "--quiet"),
+        ("add", "."),
+        ("commit", "--quiet", "-m", "release"),
+        ("tag", tag),
+        ("rm", "--quiet", "-r", "test"),
+        ("commit", "--quiet", "-m", "newer"),
+    ):
+        subprocess.run([*git, *command], check=True)
+    fetch = [sys.executable, str(HERE / "fetch.py"), str(tmp_path / "fetched")]
+    done = subprocess.run([*fetch, "--repository", origin.as_uri()], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "fetched" / "test" / "generic.py").is_file()
+    assert not (tmp_path / "fetched" / "torch").exists()
+    again = subprocess.run(fetch, capture_output=True, text=True)
+    assert again.returncode == 2
+    assert (
+        again.stderr == f"error: {tmp_path / 'fetched'} exists: name a new folder, or remove it\n"
+    )
+
+
+def test_rule_is_more_than_nine_tenths() -> None:
+    assert gate.share(Counter({"pass": 9, "fail": 1})) == pytest.approx(gate.L3)
+    told = {"files": {}, "stale": [], "share": 0.9}
+    assert gate.problems(told, rule=True)
+    assert not gate.problems(told | {"share": 0.91}, rule=True)
+    assert not gate.problems(told, rule=False)
