@@ -128,9 +128,8 @@ def small(render: Renderer, tmp_path: Path) -> Checkout:
         "tests/amp/test_amp.py": "def test_amp(): pass\n",
         "tests/pytorch/__main__.py": (
             "import json, os, pathlib\nassert os.environ['PYTORCH_SOURCE'] == '/source'\n"
-            "file = pathlib.Path('build/pytorch/report.json')\n"
-            "file.parent.mkdir(parents=True)\n"
-            "file.write_text(json.dumps({'passed': 100, 'failed': 0, 'skipped': 20}))\n"
+            "totals = {'pass': 100, 'xfail': 5, 'skip': 15}\n"
+            "pathlib.Path('pytorch-tests.json').write_text(json.dumps({'totals': totals}))\n"
         ),
     }
     for name, text in lines.items():
