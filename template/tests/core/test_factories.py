@@ -31,6 +31,17 @@ def test_filled_tensors(dtype: torch.dtype) -> None:
 
 
 @needs(torch.float64)
+@pytest.mark.parametrize("name", ["linspace", "logspace"])
+def test_sequences_in_outputs_of_several_dimensions(name: str) -> None:
+    function = getattr(torch, name)
+    for size, turned in (((3, 2, 2), False), ((4, 3), True), ((1, 12, 1), False)):
+        outs = [torch.empty(size, device=device) for device in ("cpu", DEVICE)]
+        outs = [out.t() if turned else out for out in outs]
+        for out in outs:
+            function(-1, 2.5, 12, out=out)
+        torch.testing.assert_close(outs[1].cpu(), outs[0])
+
+
 def test_the_last_number_of_linspace_is_the_end() -> None:
     # 49 * (1 / 49) is less than 1.
     assert torch.linspace(0, 1, 50, dtype=torch.float64, device=DEVICE)[-1].item() == 1
