@@ -312,7 +312,8 @@ def test_the_newest_release_is_compared_with_the_nightly_build(render: Renderer)
     ):
         content = yaml.safe_load((render(ci_provider=provider) / name).read_text("utf-8"))
         job = str(content.get("jobs", content)["drift"])
-        assert "torch==$NEWEST.*" in job and f"'NEWEST': '{newest}'" in job
+        assert "torch==$NEWEST.*" in job
+        assert f"'NEWEST': '{newest}'" in job
         assert "whl/nightly/cpu" in job
 
 
