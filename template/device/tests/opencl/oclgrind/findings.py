@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+MOST = 4000
+"""Characters of what was found for one test that are shown."""
+
 
 class Findings:
     """The file that Oclgrind writes to, and how much of it has been read."""
@@ -27,6 +30,18 @@ class Findings:
         return text.strip()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """An option for a sample of the tests."""
+    parser.addoption("--one-in", type=int, default=1, metavar="N", help="run each N-th test")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out what does not belong to the sample."""
+    step = config.getoption("--one-in")
+    config.hook.pytest_deselected(items=[item for at, item in enumerate(items) if at % step])
+    items[:] = items[::step]
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Gives each worker a file of its own, before Oclgrind opens it."""
     log = Path(os.environ["OCLGRIND_LOG"]).with_suffix(f".{os.getpid()}")
@@ -41,11 +56,11 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
     try:
         result = yield
     except Exception:
-        pyfuncitem.add_report_section("call", "Oclgrind", findings.take())
+        pyfuncitem.add_report_section("call", "Oclgrind", findings.take()[:MOST])
         raise
     found = findings.take()
     if found:
-        pytest.fail(found, pytrace=False)
+        pytest.fail(found[:MOST], pytrace=False)
     return result
 
 
