@@ -69,4 +69,6 @@ for device in range(2):
         f"{api.ENV_PREFIX}_OPENCL_SUB_DEVICES": "2",
     }
     done = run_child(code, **environment)
+    if "the driver does not share out" in done.stderr:
+        pytest.skip("the driver makes no sub-devices")
     assert done.returncode == 0, done.stderr
