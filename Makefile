@@ -25,7 +25,7 @@ PACKAGES := $(if $(filter opencl,$(DEVICE)),pocl-opencl-icd ocl-icd-opencl-dev o
 export PATH := $(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 
-.PHONY: help venv packages demo test test-all faults lint format docs recording bench reserved compat site conformance fuzz sanitize release-check clean
+.PHONY: help venv packages demo test test-all faults lint format docs recording bench reserved compat site conformance fuzz sanitize oclgrind release-check clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*  ## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*  ## (.*)/  make \1\t\2/' | expand -t 22
@@ -105,6 +105,12 @@ fuzz: demo  ## a million steps of random programs on a fresh foo, against the CP
 sanitize: demo  ## a fresh foo under AddressSanitizer with UBSan, then under ThreadSanitizer
 	cd $(DEMO) && for sanitizer in address thread; do \
 	  $(BIN)/python tests/sanitizers $$sanitizer || status=1; done; exit $${status:-0}
+
+oclgrind: $(READY)  ## the kernels of a fresh foo's OpenCL device under Oclgrind: races, accesses out of bounds
+	$(MAKE) packages PACKAGES="oclgrind ocl-icd-opencl-dev opencl-headers"
+	rm -rf $(DEMO)
+	$(BIN)/copier copy --quiet --defaults --data preset=full --vcs-ref HEAD $(CURDIR) $(DEMO)
+	cd $(DEMO) && $(BIN)/python device/tests/opencl/oclgrind
 
 site: $(READY)  ## the page to choose a backend on, into build/page
 	$(BIN)/python -m maintenance.site.build $(if $(SOURCE),--source $(SOURCE))
