@@ -198,7 +198,8 @@ class Kernel(SIMDKernel[CSEVariable]):
         computed = upcast_compute_type(src_dtype if kind.startswith("arg") else dtype)
         how = reduction_of(kind, computed, self.dialect)
         with self.once_a_row():
-            results = [self.cse.newvar(dtype=how.types[part], shape=()) for part in how.results]
+            types = [torch.bool if how.as_bool else how.types[part] for part in how.results]
+            results = [self.cse.newvar(dtype=each, shape=()) for each in types]
         names = [f"{results[0]}_{part}" for part in range(len(how.types))]
         parts = list(zip(names, how.types, how.first, strict=True))
         own = {f"a{part}": name for part, name in enumerate(names)}

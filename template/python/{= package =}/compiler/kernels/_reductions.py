@@ -21,6 +21,8 @@ class Reduction:
     """A statement that takes in what another one has kept, in ``{b0}``, ``{b1}`` …"""
     results: tuple[int, ...] = (0,)
     """Which of the variables are asked for."""
+    as_bool: bool = False
+    """Whether the result is a bool, of a variable that is none."""
 
 
 def reduction_of(kind: str, dtype: torch.dtype, dialect: Dialect) -> Reduction:
@@ -30,10 +32,12 @@ def reduction_of(kind: str, dtype: torch.dtype, dialect: Dialect) -> Reduction:
         NotImplementedError: there is none.
     """
     type_ = dialect.types[dtype]
-    if kind in ("sum", "prod", "xor_sum", "any"):
-        sign, first = {"sum": ("+", 0), "prod": ("*", 1), "xor_sum": ("^", 0), "any": ("|", 0)}[
-            kind
-        ]
+    if kind == "any":
+        # As wide as most of what it is beside, since narrower ones keep a loop from being vectorized.
+        taken = "{a0} = {v0} ? 1 : {a0};"
+        return Reduction((torch.int32,), ("0",), taken, taken.replace("v0", "b0"), as_bool=True)
+    if kind in ("sum", "prod", "xor_sum"):
+        sign, first = {"sum": ("+", 0), "prod": ("*", 1), "xor_sum": ("^", 0)}[kind]
         taken = f"{{a0}} = {dialect.wrapped('{a0}', sign, '{v0}', dtype)};"
         return Reduction(
             (dtype,), (dialect.constant(first, dtype),), taken, taken.replace("v0", "b0")
