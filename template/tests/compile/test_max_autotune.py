@@ -115,6 +115,21 @@ def test_epilogues(
             torch.testing.assert_close(result.cpu(), expected, rtol=tolerance, atol=tolerance)
 
 
+def test_epilogues_of_calls_in_cpp(monkeypatch: pytest.MonkeyPatch) -> None:
+    epilogues: Any = pytest.importorskip(f"{PACKAGE}.compiler.kernels._epilogues")
+    monkeypatch.setattr(epilogues, "is_faster", lambda _: True)
+    torch._dynamo.reset()
+    block, x = Block(functional.gelu, torch.float32), torch.randn(2, 5, 24)
+    with torch.no_grad(), config.patch(force_disable_caches=True):
+        expected = block(x)
+        options = {"max_autotune": True, "cpp_wrapper": True}
+        result, codes = run_and_get_code(
+            torch.compile(block.to(DEVICE), options=options), x.to(DEVICE)
+        )
+    assert any("matmul_epilogue" in code for code in codes)
+    torch.testing.assert_close(result.cpu(), expected, rtol=1e-5, atol=1e-5)
+
+
 def test_a_value_that_others_ask_for_stays() -> None:
     torch._dynamo.reset()
     layer = nn.Linear(8, 8, device=DEVICE)

@@ -216,10 +216,22 @@ def page(document: dict[str, Any]) -> str:
         "@REASONS@": f"<ul>{why}</ul>" if why else "<p>Nothing.</p>",
         "@DATA@": json.dumps(data, separators=(",", ":")).replace("</", "<\\/"),
     }
-    text = Path(__file__).with_name("page.html").read_text("utf-8")
+    return filled(Path(__file__).with_name("page.html"), replacements)
+
+
+def filled(page: Path, replacements: dict[str, str]) -> str:
+    """Return a page with its marks replaced."""
+    text = page.read_text("utf-8")
     for name, value in replacements.items():
         text = text.replace(name, value)
     return text
+
+
+def write(folder: Path, files: dict[str, str]) -> None:
+    """Write files, and print where they are."""
+    for name, text in files.items():
+        (folder / name).write_text(text, "utf-8")
+        print(folder / name)
 
 
 def main() -> None:
@@ -228,9 +240,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=PROJECT / "docs", help="folder to write to")
     options = parser.parse_args()
     document = json.loads(options.evidence.read_text("utf-8"))
-    for name, text in (("operators.md", markdown(document)), ("operators.html", page(document))):
-        (options.out / name).write_text(text, "utf-8")
-        print(options.out / name)
+    write(options.out, {"operators.md": markdown(document), "operators.html": page(document)})
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from typing import Any
 PROJECT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(PROJECT / "tests"))
 
+from conformance.report import filled, write  # noqa: E402
 from pytorch.gate import FAILED, L3, RAN, VERDICTS, share  # noqa: E402
 
 MEANING = {
@@ -149,10 +150,7 @@ def page(document: dict[str, Any]) -> str:
         "@REASONS@": f"<ul>{why}</ul>" if why else "<p>Nothing.</p>",
         "@DATA@": json.dumps(data, separators=(",", ":")).replace("</", "<\\/"),
     }
-    text = Path(__file__).with_name("page.html").read_text("utf-8")
-    for name, value in replacements.items():
-        text = text.replace(name, value)
-    return text
+    return filled(Path(__file__).with_name("page.html"), replacements)
 
 
 def main() -> None:
@@ -163,12 +161,8 @@ def main() -> None:
     if not options.seen.is_file():
         parser.error(f"{options.seen} does not exist: `python tests/pytorch` writes it")
     document = json.loads(options.seen.read_text("utf-8"))
-    for name, text in (
-        ("pytorch-tests.md", markdown(document)),
-        ("pytorch-tests.html", page(document)),
-    ):
-        (options.out / name).write_text(text, "utf-8")
-        print(options.out / name)
+    pages = {"pytorch-tests.md": markdown(document), "pytorch-tests.html": page(document)}
+    write(options.out, pages)
 
 
 if __name__ == "__main__":

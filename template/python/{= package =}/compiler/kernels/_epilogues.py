@@ -9,7 +9,6 @@ to memory and back; on others the kernel that Inductor writes is faster. So both
 from __future__ import annotations
 
 import functools
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +19,7 @@ from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.nn import functional
 
 from ..._build import NAME
-from ...devices import synchronize
+from ._tuning import best_seconds
 
 _aten = torch.ops.aten
 _VIEWS = frozenset({_aten.view.default, _aten.reshape.default, _aten._unsafe_view.default})
@@ -32,7 +31,6 @@ _ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "gelu_tanh": functools.partial(functional.gelu, approximate="tanh"),
     "silu": functional.silu,
 }
-_RUNS = 5
 
 
 @dataclass(frozen=True)
@@ -167,7 +165,7 @@ def _measured(factors: tuple[Any, Any, Any], activation: str, is_added: bool) ->
     def together() -> None:
         _operator()(a, b, bias, activation, addend)
 
-    return _seconds(together, a.device) < _seconds(apart, a.device)
+    return best_seconds(together, a.device) < best_seconds(apart, a.device)
 
 
 def _example(described: Any) -> Any:
@@ -175,17 +173,6 @@ def _example(described: Any) -> Any:
         return None
     size, strides, dtype, device = described
     return torch.empty_strided(size, strides, dtype=dtype, device=device).zero_()
-
-
-def _seconds(call: Callable[[], None], device: torch.device) -> float:
-    best = float("inf")
-    for _ in range(_RUNS + 1):  # the first finds nothing in caches, and is never the best
-        synchronize(device)
-        begin = time.perf_counter()
-        call()
-        synchronize(device)
-        best = min(best, time.perf_counter() - begin)
-    return best
 
 
 def _operator() -> Any:

@@ -47,22 +47,17 @@ class _Draw:
         steps = ir.FlexibleLayout.contiguous_strides(self.size)
         return sum((i * step for i, step in zip(index, steps, strict=True)), sympy.Integer(0))
 
-    def lanes(self, index: Sequence[Any], *which: str) -> list[Any]:
-        """Return an element's number (``own``), or those of a pair of neighbours (``even``, ``odd``)."""
-        load = self.state.make_loader()
-        place = ops.add(
-            ops.mul(load([sympy.Integer(1)]), ops.constant(4, torch.int64)),
-            ops.index_expr(self.number(index) + self.first, torch.int64),
-        )
-        one = ops.constant(1, torch.int64)
-        places = {
-            "own": lambda: place,
-            "even": lambda: ops.bitwise_and(place, ops.constant(-2, torch.int64)),
-            "odd": lambda: ops.bitwise_or(place, one),
-        }
+    def place(self, index: Sequence[Any]) -> Any:
+        """Return the place of an element's number in the generator's sequence."""
+        first = self.state.make_loader()([sympy.Integer(1)])
+        own = ops.index_expr(self.number(index) + self.first, torch.int64)
+        return ops.add(ops.mul(first, ops.constant(4, torch.int64)), own)
+
+    def lane(self, place: Any) -> Any:
+        """Return the number at a place."""
+        seed = self.state.make_loader()([sympy.Integer(0)])
         low, high = ops.constant(0, torch.int64), ops.constant(2**32, torch.int64)
-        seed = load([sympy.Integer(0)])
-        return [ops.randint64(seed, places[each](), low, high) for each in which]
+        return ops.randint64(seed, place, low, high)
 
     def filled(self, value: Callable[[Sequence[Any]], Any], dtype: torch.dtype) -> Any:
         """Return a tensor of a value for each element, which is computed once."""
@@ -78,7 +73,7 @@ class _Draw:
         limit = math.ceil(probability * 2**32)
 
         def value(index: Sequence[Any]) -> Any:
-            (lane,) = self.lanes(index, "own")
+            lane = self.lane(self.place(index))
             return ops.to_dtype(ops.lt(lane, ops.constant(limit, torch.int64)), dtype)
 
         return self.filled(value, dtype)
@@ -107,7 +102,7 @@ def _uniform(draw: _Draw, *_: Any, **__: Any) -> Any:
     bits = _BITS[draw.dtype]
 
     def value(index: Sequence[Any]) -> Any:
-        (lane,) = draw.lanes(index, "own")
+        lane = draw.lane(draw.place(index))
         high = ops.bitwise_right_shift(lane, ops.constant(32 - bits, torch.int64))
         number = ops.to_dtype(ops.to_dtype(high, torch.int32), torch.float32)
         return ops.to_dtype(ops.mul(number, ops.constant(2.0**-bits, torch.float32)), draw.dtype)
@@ -122,7 +117,10 @@ def _normal(draw: _Draw, *_: Any, **__: Any) -> Any:
         return ops.add(whole, ops.constant(2.0**-33, torch.float32))
 
     def value(index: Sequence[Any]) -> Any:
-        even, odd = map(unit, draw.lanes(index, "even", "odd"))
+        # Two neighbours are made of their two numbers.
+        place = draw.place(index)
+        even = unit(draw.lane(ops.bitwise_and(place, ops.constant(-2, torch.int64))))
+        odd = unit(draw.lane(ops.bitwise_or(place, ops.constant(1, torch.int64))))
         radius = ops.sqrt(ops.mul(ops.constant(-2.0, torch.float32), ops.log(even)))
         angle = ops.mul(ops.constant(2 * math.pi, torch.float32), odd)
         number = ops.index_expr(draw.number(index), torch.int64)

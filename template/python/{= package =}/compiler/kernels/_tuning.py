@@ -17,7 +17,7 @@ import torch
 
 from ... import _C
 from ..._host_kernels import keep
-from ...devices import get_device_properties, synchronize
+from ...devices import DeviceLike, get_device_properties, synchronize
 from ._launch import define_kernel, kernel_cache
 
 _RUNS = 5
@@ -52,22 +52,45 @@ def define_tuned_kernel(
     return _Tuned(name, device, kinds, [Shape(*each) for each in shapes])
 
 
+def best_seconds(
+    call: Callable[[], object], device: DeviceLike, before: Callable[[], object] | None = None
+) -> float:
+    """Return how long a call and its work on the device take, of several runs the best.
+
+    Args:
+        call: what is measured.
+        device: where its work is.
+        before: is done before each run, and not measured.
+    """
+    best = float("inf")
+    for _ in range(_RUNS):
+        if before is not None:
+            before()
+        synchronize(device)
+        begin = time.perf_counter()
+        call()
+        synchronize(device)
+        best = min(best, time.perf_counter() - begin)
+    return best
+
+
 class _Tuned:
     def __init__(
         self, name: str, device: int, kinds: Sequence[str], shapes: Sequence[Shape]
     ) -> None:
         self._device, self._kinds, self._shapes = device, kinds, shapes
-        self._launches = [
-            define_kernel(name, device, kinds, each.items, each.source) for each in shapes
-        ]
-        self._chosen: int | None = None
+        self._chosen = self._known()
+        # What is known not to be the fastest is not loaded.
+        self._launches = {
+            place: define_kernel(name, device, kinds, each.items, each.source)
+            for place, each in enumerate(shapes)
+            if self._chosen in (None, place)
+        }
 
     def __call__(self, rows: int, *arguments: Any) -> None:
         # Nothing can be waited for within a capture.
         if self._chosen is None and not _C.is_current_stream_capturing():
-            self._chosen = self._known()
-            if self._chosen is None:
-                self._chosen = self._measured(rows, arguments)
+            self._chosen = self._measured(rows, arguments)
         self._launch(self._chosen or 0, rows, arguments)
 
     def _launch(self, place: int, rows: int, arguments: Sequence[Any]) -> None:
@@ -100,22 +123,18 @@ class _Tuned:
         return place
 
     def _time(self, place: int, rows: int, arguments: Sequence[Any], trial: Sequence[Any]) -> float:
-        """Return the seconds that the kernel takes, of several runs from the same values the best."""
-        best = float("inf")
-        for _ in range(_RUNS):
+        """Return the seconds that the kernel takes, each time from the same values."""
+
+        def restore() -> None:
             for kind, value, copy in zip(self._kinds, arguments, trial, strict=True):
                 if kind == "written":
                     copy.copy_(value)
-            synchronize(self._device)
-            begin = time.perf_counter()
-            try:
-                self._launch(place, rows, trial)
-                synchronize(self._device)
-            except torch.OutOfMemoryError:
+
+        try:
+            return best_seconds(lambda: self._launch(place, rows, trial), self._device, restore)
+        except torch.OutOfMemoryError:
+            raise
+        except RuntimeError:
+            if place == 0:
                 raise
-            except RuntimeError:
-                if place == 0:
-                    raise
-                return float("inf")  # larger groups than the device has
-            best = min(best, time.perf_counter() - begin)
-        return best
+            return float("inf")  # larger groups than the device has
