@@ -62,6 +62,8 @@ def test_a_dimension_without_elements_has_no_index(name: str, device: str) -> No
 def test_what_the_host_can_see_is_refused_at_once() -> None:
     values = torch.ones(5, 3, device=DEVICE)
     index = torch.tensor([0, 1], device=DEVICE)
+    with pytest.raises(IndexError, match="at least one index"):
+        torch.ops.aten.index(values, [])
     with pytest.raises(IndexError, match="too many indices"):
         torch.ops.aten.index(values, [index, index, index])
     with pytest.raises(IndexError, match="could not be broadcast"):
@@ -74,12 +76,23 @@ def test_what_the_host_can_see_is_refused_at_once() -> None:
         values[0, 0].index_put_((torch.tensor(True, device=DEVICE),), values[0, 0])
     with pytest.raises(RuntimeError, match="shape mismatch"):
         values.index_put_((index,), torch.ones(4, device=DEVICE))
-    with pytest.raises(IndexError, match="dtypes match"):
+    with pytest.raises(RuntimeError, match="dtypes match"):
         values.index_put_((index,), torch.ones(2, 3, device=DEVICE, dtype=torch.int64))
     with pytest.raises(RuntimeError, match="Number of elements of source < number of ones"):
         values.masked_scatter_(values > 0, values[0])
     with pytest.raises(RuntimeError, match="boolean masks"):
         values.masked_fill_(values, 1.0)
+    with pytest.raises(RuntimeError, match="Empty tensor not supported"):
+        torch.ops.aten._local_scalar_dense(values[:0])
+    mask = torch.zeros(6, dtype=torch.bool, device=DEVICE)
+    with pytest.raises(RuntimeError, match="unsupported operation"):
+        mask[1:].masked_fill_(mask[:-1], True)
+
+
+def test_what_indexes_the_cpu_is_on_the_cpu() -> None:
+    index = torch.tensor([0], device=DEVICE)
+    with pytest.raises(RuntimeError, match=r"indices should be either on cpu or .* \(cpu\)"):
+        torch.ones(5)[index]
 
 
 @pytest.mark.parametrize("name", ["index_select", "gather", "take", "scatter", "index_add"])

@@ -89,6 +89,8 @@ def test_wrong_arguments_are_refused() -> None:
         functional.nll_loss(values, torch.zeros(4, dtype=torch.int64))
     with pytest.raises((RuntimeError, ValueError), match="size"):
         functional.nll_loss(values, torch.zeros(3, dtype=torch.int64, device=DEVICE))
+    with pytest.raises(ValueError, match="1D target must have size 1"):
+        functional.nll_loss(values[0], torch.zeros(3, dtype=torch.int64, device=DEVICE))
     with pytest.raises(RuntimeError, match="weight tensor should be defined"):
         labels = torch.zeros(4, dtype=torch.int64, device=DEVICE)
         functional.nll_loss(values, labels, torch.ones(3, device=DEVICE))

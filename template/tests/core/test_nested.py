@@ -105,6 +105,17 @@ def test_jagged(name: str) -> None:
     compare({**SHARED, **JAGGED}[name], jagged)
 
 
+@pytest.mark.parametrize("padding", [float("-inf"), float("inf"), -1.0, 3.0])
+@pytest.mark.parametrize("dtype", supported(torch.int16, torch.int64, torch.float16))
+def test_padding_that_a_type_does_not_hold_is_its_limit(dtype: torch.dtype, padding: float) -> None:
+    def padded(rows: torch.Tensor) -> Any:
+        offsets = torch.tensor([0, 1, 3], device=rows.device)
+        return torch.ops.aten._jagged_to_padded_dense_forward(rows, [offsets], [2], padding)
+
+    rows = torch.ones(3, 2, dtype=dtype)
+    torch.testing.assert_close(padded(rows.to(DEVICE)).cpu(), padded(rows))
+
+
 @pytest.mark.parametrize(
     "name", ["softmax", "linear", "layer_norm", "mean of lengths", "to_padded_tensor"]
 )

@@ -120,6 +120,8 @@ def test_other_types(dtype: torch.dtype) -> None:
     for name in ("coalesce", "add"):
         check(SUMS[name], made)
     check(SHAPES["to_dense"], made)
+    nowhere = torch.zeros(0, 3, dtype=torch.int64)
+    check(SHAPES["to_dense"], torch.sparse_coo_tensor(nowhere, torch.ones(3, 2).to(dtype), (2,)))
     if dtype is not torch.bool:
         result = made.to(DEVICE) @ TALL.to(DEVICE, dtype)
         expected = made.to(torch.float32) @ TALL.to(dtype).float()
@@ -189,6 +191,14 @@ def test_wrong_indices_are_refused() -> None:
         torch.sparse_coo_tensor(
             outside, torch.ones(2), (ROWS,), device=DEVICE, check_invariants=True
         )
+    unsorted = torch.tensor([[1, 0]], device=DEVICE)
+    checked = {"check_invariants": True, "is_coalesced": True}
+    with pytest.raises(RuntimeError, match="uncoalesced"):
+        torch.sparse_coo_tensor(unsorted, torch.ones(2), (2,), device=DEVICE, **checked)
+    sorted_ = torch.sparse_coo_tensor(
+        unsorted.flip(1), torch.ones(2), (2,), device=DEVICE, **checked
+    )
+    assert sorted_.is_coalesced()
     with pytest.raises(RuntimeError, match="col_indices"):
         torch.sparse_csr_tensor(
             torch.tensor([0, 1]),

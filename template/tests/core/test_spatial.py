@@ -117,6 +117,14 @@ def test_padding_that_is_too_wide_is_refused() -> None:
         F.pad(sample(2, 3, 5).to(DEVICE), (5, 0), mode="reflect")
 
 
+def test_windows_that_do_not_advance_are_refused() -> None:
+    grad = sample(2, 3).to(DEVICE)
+    with pytest.raises(ValueError, match="step is 0 but must be > 0"):
+        torch.ops.aten.unfold_backward(grad, [6], 0, 3, 0)
+    with pytest.raises(RuntimeError, match="size is -1 but must be >= 0"):
+        torch.ops.aten.unfold_backward(grad, [6], 0, -1, 1)
+
+
 def test_windows_are_put_together_again() -> None:
     fold = partial(F.fold, output_size=(5, 6), kernel_size=(2, 3), padding=1, stride=2)
     compare(fold, sample(2, 18, 9))

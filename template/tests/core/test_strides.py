@@ -48,6 +48,10 @@ CALLS: dict[str, tuple[Callable[..., torch.Tensor], tuple[torch.Tensor, ...]]] =
         (torch.randn(2, 6), torch.tensor([[3, 0, 2], [1, 5, 4]]).mT),
     ),
     "max_pool3d": (lambda x: functional.max_pool3d(x, 2), (channels_last(2, 3, 4, 4, 4),)),
+    "max_pool3d of one": (
+        lambda x: functional.max_pool3d(x, 2, return_indices=True)[1],
+        (channels_last(2, 3, 4, 4, 4)[0],),
+    ),
     "nll_loss of images": (
         lambda x, classes: functional.nll_loss(x, classes, reduction="none"),
         (torch.randn(2, 3, 4, 5), torch.zeros(2, 5, 4, dtype=torch.int64).mT),

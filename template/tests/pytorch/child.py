@@ -135,7 +135,8 @@ def main() -> int:
     device.install(job["file"], known, job["bypass"])
     with Path(job["events"]).open("a", encoding="utf-8") as file:
         recorder = Recorder(file, known, set(job["done"]))
-        sys.path.append(job["folder"])  # some files import from the folder above theirs
+        # Some files import from the folder above theirs, others from their own even if it is a package.
+        sys.path += [job["folder"], str(Path(job["folder"], job["file"]).parent)]
         arguments = [
             *(str(Path(job["folder"], job["file"])), "--rootdir", job["folder"], "-c", os.devnull),
             *("--noconftest", "-p", "no:cacheprovider", "-p", "no:warnings", "-p", "no:xdist"),

@@ -118,7 +118,7 @@ def test_each_form_of_test_runs_on_the_device_and_no_other(seen: dict[str, Any])
 
 def sample_files() -> list[Path]:
     """Return the sample files that make tests of devices, as their docs say."""
-    helpers = {"neighbour.py", "beside.py"}
+    helpers = {"neighbour.py", "beside.py", "__init__.py"}
     return [path.relative_to(SAMPLE) for path in SAMPLE.rglob("*.py") if path.name not in helpers]
 
 

@@ -69,6 +69,19 @@ class TestContinuous:
         values = drawn(draw, dtype, 4000)
         assert stats.kstest(values, distribution.cdf).pvalue > UNLIKELY
 
+    @pytest.mark.parametrize("dtype", [d for d in FLOATS if d.itemsize == 2])
+    def test_uniform_reaches_what_a_narrow_type_tells_apart(self, dtype: torch.dtype) -> None:
+        """Drawn with the bits of the type's fraction alone, a wide range would have few values."""
+        mine, theirs = (
+            torch.empty(10_000, dtype=dtype, device=device).uniform_(-100, 100).unique().numel()
+            for device in (DEVICE, "cpu")
+        )
+        assert mine > 0.9 * theirs
+
+    @pytest.mark.parametrize("dtype", FLOATS)
+    def test_exponential_of_an_infinite_rate_is_0(self, dtype: torch.dtype) -> None:
+        assert (drawn(lambda t: t.exponential_(float("inf")), dtype) == 0).all()
+
     @pytest.mark.parametrize("dtype", FLOATS)
     def test_uniform_between_equal_bounds_is_constant(self, dtype: torch.dtype) -> None:
         assert (drawn(lambda t: t.uniform_(1.5, 1.5), dtype) == 1.5).all()

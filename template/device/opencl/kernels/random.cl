@@ -22,17 +22,15 @@ typedef uint BITS;
 #else
 #define CENTRE(x) ((float)x * 0x1p-32f + 0x1p-33f)
 #define INTERIOR(x) (((float)(x >> 9) + 0.5f) * 0x1p-23f)
+#define UNIT(x) ((float)(x >> 8) * 0x1p-24f)
 #define PI M_PI_F
 #if defined(OUT_float16)
-#define UNIT(x) ((float)(x >> 21) * 0x1p-11f)
 #define SMALLEST 0x1p-14f
 #define LARGEST 65504.0f
 #elif defined(OUT_bfloat16)
-#define UNIT(x) ((float)(x >> 24) * 0x1p-8f)
 #define SMALLEST FLT_MIN
 #define LARGEST 0x1.fep+127f
 #else
-#define UNIT(x) ((float)(x >> 8) * 0x1p-24f)
 #define SMALLEST FLT_MIN
 #define LARGEST FLT_MAX
 #endif

@@ -89,8 +89,13 @@ def unit(dtype: str, count: int) -> NDArray[Any]:
     """The uniform numbers in [0, 1) behind `count` elements."""
     if dtype == "float64":
         return (lanes64(count) >> np.uint64(11)) * 2.0**-53
-    bits = {"float16": 11, "bfloat16": 8, "float32": 24}[dtype]
-    return (lanes32(count) >> np.uint64(32 - bits)) * 2.0**-bits
+    return (lanes32(count) >> np.uint64(8)) * 2.0**-24
+
+
+def uniform(dtype: str, count: int, a: float, b: float) -> NDArray[Any]:
+    """The numbers in [a, b), as they are rounded to `dtype`."""
+    numbers = (a + unit(dtype, count) * (b - a)).astype(DTYPES[dtype]).astype(np.float64)
+    return np.where(numbers >= b, a, numbers)
 
 
 def test_the_test_has_the_published_generator() -> None:
@@ -114,7 +119,7 @@ def test_bits(philox_device: Device, count: int) -> None:
 def test_uniform_between_0_and_1(philox_device: Device, dtype: str, count: int) -> None:
     out = philox_device.array(dtype, (count,))
     case = draw(philox_device, "uniform", out, a=0.0, b=1.0)
-    as_philox(philox_device.assert_exact, case, out, unit(dtype, count))
+    as_philox(philox_device.assert_exact, case, out, uniform(dtype, count, 0.0, 1.0))
 
 
 @pytest.mark.parametrize("dtype", FLOATING)
@@ -124,8 +129,7 @@ def test_uniform_between_other_bounds(
 ) -> None:
     out = philox_device.array(dtype, (4099,))
     case = draw(philox_device, "uniform", out, a=a, b=b)
-    expected = (a + unit(dtype, 4099) * (b - a)).astype(DTYPES[dtype]).astype(np.float64)
-    expected = np.where(expected >= b, a, expected)
+    expected = uniform(dtype, 4099, a, b)
     as_philox(philox_device.assert_close, case, out, expected, scale=abs(a) + abs(b))
 
 

@@ -26,8 +26,8 @@ from . import dialect_of
 
 _MOST_DIMENSIONS = 16
 """With more, operators draw on the CPU."""
-_BITS = {torch.float32: 24, torch.float16: 11, torch.bfloat16: 8}
-"""Of a uniform number, by its type."""
+_DIGITS = {torch.float32: 24, torch.float16: 11, torch.bfloat16: 8}
+"""Of a number's fraction, by the types that kernels draw."""
 
 
 @dataclass(frozen=True)
@@ -99,13 +99,17 @@ def _bernoulli(draw: _Draw, x: Any, p: float = 0.5, generator: None = None) -> A
 
 
 def _uniform(draw: _Draw, *_: Any, **__: Any) -> Any:
-    bits = _BITS[draw.dtype]
+    rounds_to_one = 1 - 2.0 ** -(_DIGITS[draw.dtype] + 1)
 
     def value(index: Sequence[Any]) -> Any:
         lane = draw.lane(draw.place(index))
-        high = ops.bitwise_right_shift(lane, ops.constant(32 - bits, torch.int64))
-        number = ops.to_dtype(ops.to_dtype(high, torch.int32), torch.float32)
-        return ops.to_dtype(ops.mul(number, ops.constant(2.0**-bits, torch.float32)), draw.dtype)
+        high = ops.bitwise_right_shift(lane, ops.constant(8, torch.int64))
+        whole = ops.to_dtype(ops.to_dtype(high, torch.int32), torch.float32)
+        number = ops.mul(whole, ops.constant(2.0**-24, torch.float32))
+        if draw.dtype is not torch.float32:
+            is_less = ops.lt(number, ops.constant(rounds_to_one, torch.float32))
+            number = ops.where(is_less, number, ops.constant(0.0, torch.float32))
+        return ops.to_dtype(number, draw.dtype)
 
     return draw.filled(value, draw.dtype)
 
@@ -204,7 +208,7 @@ def _is_known(node: torch.fx.Node, first: torch.fx.Node) -> bool:
     if node.target is _aten.native_dropout.default and node.args[2] is False:
         return False
     is_left = node.meta.get("should_fallback", False)
-    return value.dtype in _BITS and dtype_support(value.dtype) == "computed" and not is_left
+    return value.dtype in _DIGITS and dtype_support(value.dtype) == "computed" and not is_left
 
 
 def _result(node: torch.fx.Node) -> Any:
