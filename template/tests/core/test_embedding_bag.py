@@ -106,11 +106,3 @@ def test_rows_whose_norm_is_too_large_are_scaled(dtype: torch.dtype) -> None:
         return embedding_bag(indices.to(dtype), table, max_norm=1.0), table
 
     compare(bags, sample(10, 3), torch.tensor([[1, 4], [4, 9]]))
-
-
-def test_indices_may_be_a_matrix() -> None:
-    def bags(table: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
-        offsets = torch.tensor([0, 3], device=indices.device)
-        return torch.embedding_bag(table, indices, offsets)[0]
-
-    compare(bags, sample(10, 3), torch.tensor([[1, 4], [4, 9]]))

@@ -94,5 +94,7 @@ def test_wrong_arguments_are_refused() -> None:
     with pytest.raises(RuntimeError, match="weight tensor should be defined"):
         labels = torch.zeros(4, dtype=torch.int64, device=DEVICE)
         functional.nll_loss(values, labels, torch.ones(3, device=DEVICE))
+    with pytest.raises(RuntimeError, match="expected scalar type Float but found"):
+        functional.nll_loss(values[:0], labels[:0], torch.ones(5, device=DEVICE).to(torch.uint8))
     with pytest.raises(RuntimeError, match="negative values for beta"):
         torch.ops.aten.smooth_l1_loss(values, values, 1, -1.0)
