@@ -278,3 +278,34 @@ def test_equality_of_tensors() -> None:
     assert not one.is_set_to(one.clone())
     with pytest.raises(RuntimeError, match="different devices"):
         torch.equal(one, one.cpu())
+
+
+BOOLEAN: dict[str, Callable[[torch.Tensor], Any]] = {
+    "eq": lambda b: b == torch.tensor([False, True, True, True], device=b.device),
+    "and": lambda b: b & b.flip(0),
+    "not": lambda b: ~b,
+    "all": lambda b: b[1:].all(),
+    "any": lambda b: b.any(),
+    "sum": lambda b: b.sum(),
+    "sort": lambda b: b.sort(stable=True),
+    "where": lambda b: torch.where(b, 1, 2),
+    "cummax": lambda b: b.cummax(0),
+    "unique": lambda b: b.unique(),
+    "nonzero": lambda b: b.nonzero(),
+    "masked_fill": lambda b: torch.zeros(4, device=b.device).masked_fill(b, 2.0),
+    "mask": lambda b: torch.arange(4, device=b.device)[b],
+    "float": lambda b: b.to(torch.float32),
+}
+
+
+@needs(torch.float32, torch.uint8, torch.int64, torch.bool)
+@pytest.mark.parametrize("name", BOOLEAN)
+def test_any_byte_but_0_is_true(name: str) -> None:
+    """A view of bytes as bool may have others than 0 and 1."""
+    bytes_ = torch.tensor([0, 2, 137, 1], dtype=torch.uint8)
+    expected = BOOLEAN[name](bytes_.bool())
+    actual = BOOLEAN[name](bytes_.to(DEVICE).view(torch.bool))
+    torch.testing.assert_close(
+        [x.cpu().to(x.dtype) for x in (actual if isinstance(actual, tuple) else (actual,))],
+        list(expected) if isinstance(expected, tuple) else [expected],
+    )

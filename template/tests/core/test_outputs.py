@@ -212,6 +212,22 @@ def test_out_on_another_device(name: str) -> None:
         function(*moved(arguments), out=torch.empty(0, device=f"{DEVICE}:1"))
 
 
+INTO: dict[str, Callable[[torch.Tensor, torch.Tensor], Any]] = {
+    "logsumexp": lambda x, out: torch.logsumexp(x, 0, out=out),
+    "std": lambda x, out: torch.std(x, 0, out=out),
+    "fft": lambda x, out: torch.fft.fftn(x, out=out.to(torch.complex64)),
+    "ldexp": lambda x, out: torch.ldexp(x, x, out=out),
+    "i0, which has no kernel": lambda x, out: torch.i0(x, out=out),
+}
+
+
+@pytest.mark.parametrize("shape", [(3,), ()])
+@pytest.mark.parametrize("name", INTO)
+def test_out_on_the_cpu(name: str, shape: tuple[int, ...]) -> None:
+    with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
+        INTO[name](torch.ones(shape, device=DEVICE), torch.ones(shape))
+
+
 @pytest.mark.parametrize("name", ["addmm", "baddbmm", "bmm", "gather", "index_add", "mm"])
 def test_arguments_on_another_device(name: str) -> None:
     function, arguments = WITH_OUT[name]

@@ -32,10 +32,13 @@ SHOWN = 300
 class Recorder:
     """Leaves out what is no test of a device, and writes down what becomes of the others."""
 
-    def __init__(self, file: TextIO, known: Expectations, done: set[str]) -> None:
+    def __init__(
+        self, file: TextIO, known: Expectations, done: set[str], part: tuple[int, int]
+    ) -> None:
         self.file = file
         self.known = known
         self.done = done
+        self.part = part
         self.lacking = ""
 
     def write(self, **event: Any) -> None:
@@ -46,11 +49,11 @@ class Recorder:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Keep the tests of the device that have not run yet; skip what is declared or impossible."""
+        number, parts = self.part
+        mine = [item for item in items if hasattr(getattr(item, "obj", None), device.MARK)]
         kept = []
-        for item in items:
-            test: Case | None = getattr(getattr(item, "obj", None), device.MARK, None)
-            if test is None:
-                continue
+        for item in mine[number::parts]:
+            test: Case = getattr(item.obj, device.MARK)  # type: ignore[attr-defined]
             self.write(
                 event="test",
                 id=test.id,
@@ -134,7 +137,7 @@ def main() -> int:
     known = Expectations(read(map(Path, job["known"])), release_of(torch.__version__))
     device.install(job["file"], known, job["bypass"])
     with Path(job["events"]).open("a", encoding="utf-8") as file:
-        recorder = Recorder(file, known, set(job["done"]))
+        recorder = Recorder(file, known, set(job["done"]), tuple(job["part"]))
         # Some files import from the folder above theirs, others from their own even if it is a package.
         sys.path += [job["folder"], str(Path(job["folder"], job["file"]).parent)]
         arguments = [

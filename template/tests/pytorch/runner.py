@@ -9,10 +9,11 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,9 @@ PATIENCE = 20
 """How many tests of a file may end their process before the others are given up."""
 COLLECTING = 10
 """How much longer than one test a file may take before its first test."""
+
+OF_OPERATORS = b"@ops("
+"""What stands before a test that is made for each operator of a list."""
 
 FATAL = "Fatal Python error: "
 FOREIGN = (
@@ -44,6 +48,8 @@ class Settings:
     jobs: int = 1
     choose: str = ""
     bypass: bool = False
+    part: tuple[int, int] = (0, 1)
+    """Which of how many equal parts of a file's tests are run."""
 
 
 @dataclass
@@ -92,6 +98,13 @@ class FileResult:
             self.broken = f"cannot be imported: {event['reason']}"
         elif kind == "collected":
             self.collected = True
+
+    def add(self, other: FileResult) -> None:
+        """Take in another part of the same file."""
+        self.tests |= other.tests
+        self.results |= other.results
+        self.broken = self.broken or other.broken
+        self.seconds = round(self.seconds + other.seconds, 1)
 
 
 class Events:
@@ -145,7 +158,8 @@ def run_file(file: str, settings: Settings) -> FileResult:
     """Run one file to its end, whatever its tests do to the processes that run them."""
     started = time.monotonic()
     result = FileResult(file)
-    place = settings.build / file.replace("/", ".")
+    number, parts = settings.part
+    place = settings.build / file.replace("/", ".") / ("" if parts == 1 else f"part-{number}")
     place.mkdir(parents=True, exist_ok=True)
     events = Events(place / "events.jsonl")
     events.path.unlink(missing_ok=True)
@@ -162,6 +176,7 @@ def run_file(file: str, settings: Settings) -> FileResult:
             "done": sorted(result.results),
             "choose": settings.choose,
             "bypass": settings.bypass,
+            "part": settings.part,
         }
         (place / "job.json").write_text(json.dumps(job), "utf-8")
         result.collected = False
@@ -194,12 +209,31 @@ def run_file(file: str, settings: Settings) -> FileResult:
 def run(
     files: Iterable[str], settings: Settings, say: Callable[[FileResult], None]
 ) -> list[FileResult]:
-    """Run files side by side, and tell of each when it is done; the order of results is that of files."""
+    """Run files side by side, and tell of each when it is done; the order of results is that of files.
 
-    def one(file: str) -> FileResult:
-        result = run_file(file, settings)
-        say(result)
-        return result
+    Those with tests of all operators, which take hours, are run in as many parts as there are jobs.
+    """
+    waiting: dict[str, int] = {}
+    whole: dict[str, FileResult] = {}
+    lock = threading.Lock()
+
+    def one(file: str, part: tuple[int, int]) -> None:
+        result = run_file(file, replace(settings, part=part))
+        with lock:
+            whole.setdefault(file, FileResult(file)).add(result)
+            waiting[file] -= 1
+            if waiting[file] == 0:
+                say(whole[file])
 
     with ThreadPoolExecutor(settings.jobs) as pool:
-        return list(pool.map(one, files))
+        for file in files:
+            source = (settings.folder / file).read_bytes()
+            waiting[file] = settings.jobs if OF_OPERATORS in source else 1
+        tasks = [
+            pool.submit(one, file, (number, parts))
+            for file, parts in list(waiting.items())
+            for number in range(parts)
+        ]
+    for task in tasks:
+        task.result()
+    return [whole[file] for file in waiting]
