@@ -70,7 +70,32 @@ def test_the_slow_tests_of_full_pass(tests: str, install: Callable[..., Installe
     assert run_tests(install("full", **PROJECTS["full"]), tests, "-m", "full") > 10
 
 
+# Of the core's tests, which `full` passes under its own name, those that see the name and the features that are off.
+NAMED = [
+    f"tests/core/test_{part}.py"
+    for part in (
+        *("absent_functions", "autograd", "copies", "device_module", "device_names", "discovery"),
+        *(
+            "doctor",
+            "elementwise",
+            "factories",
+            "fallback",
+            "features_left_out",
+            "generated_methods",
+        ),
+        *("import", "memory", "models", "multiprocessing", "registration", "serialization"),
+        *("streams_and_events", "training", "views"),
+    )
+]
+
+
 @FEWER
+def test_minimal_passes_what_sees_its_name(install: Callable[..., Installed]) -> None:
+    assert run_tests(install("minimal", **PROJECTS["minimal"]), *NAMED) >= 500
+
+
+@FEWER
+@pytest.mark.nightly
 def test_the_tests_of_minimal_pass(install: Callable[..., Installed]) -> None:
     assert run_tests(install("minimal", **PROJECTS["minimal"]), "tests") >= 1500
 

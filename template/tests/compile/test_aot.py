@@ -205,6 +205,7 @@ def test_compiler_without_kernels_says_so() -> None:
     )
 
 
+@pytest.mark.full
 def test_operators_that_are_compiled_one_by_one(tmp_path: Path) -> None:
     """As ``Library._impl_with_aoti_compile`` does it, with a cache that the next process finds."""
     code = f"""
@@ -230,6 +231,7 @@ def test_calls_in_cpp(function: Callable[..., Any]) -> None:
     assert_equal(compiled(x.to(DEVICE), y.to(DEVICE)), function(x, y))
 
 
+@pytest.mark.full
 def test_training_in_cpp() -> None:
     torch._dynamo.reset()
     models = network(), network().to(DEVICE)

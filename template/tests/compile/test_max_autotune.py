@@ -57,6 +57,7 @@ def test_shapes_are_measured_once(tmp_path: Path) -> None:
     assert measured_by(environment) == 2
 
 
+@pytest.mark.full
 def test_every_shape_computes_the_same(tmp_path: Path) -> None:
     environment = {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path)}
     measured_by(environment)
