@@ -70,7 +70,8 @@ def test_the_slow_tests_of_full_pass(tests: str, install: Callable[..., Installe
     assert run_tests(install("full", **PROJECTS["full"]), tests, "-m", "full") > 10
 
 
-# Of the core's tests, which `full` passes under its own name, those that see the name and the features that are off.
+# Of the core's tests, which `full` passes under its own name, those that see the name and the
+# features that are off.
 NAMED = [
     f"tests/core/test_{part}.py"
     for part in (
