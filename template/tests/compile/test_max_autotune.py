@@ -44,6 +44,7 @@ def measured_by(environment: dict[str, str]) -> int:
     return int(run_python(_TUNE, environment).stdout.split()[-1])
 
 
+@pytest.mark.full
 def test_shapes_are_measured_once(tmp_path: Path) -> None:
     environment = {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path)}
     first = measured_by(environment)
