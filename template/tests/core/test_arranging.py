@@ -163,3 +163,12 @@ def test_along_an_empty_dimension(call: Callable[[torch.Tensor], Any]) -> None:
     with pytest.raises(IndexError) as actual:
         call(torch.zeros(2, 0, device=DEVICE))
     assert str(actual.value).partition("\n")[0] == str(expected.value).partition("\n")[0]
+
+
+@pytest.mark.parametrize(("diagonal", "upper_is_left"), [(2**63 - 1, False), (-(2**63), True)])
+def test_diagonals_far_from_a_matrix(diagonal: int, upper_is_left: bool) -> None:
+    matrix = sample(3, 4)
+    whole, nothing = matrix, torch.zeros_like(matrix)
+    upper, lower = (whole, nothing) if upper_is_left else (nothing, whole)
+    assert_same(torch.triu(matrix.to(DEVICE), diagonal), upper)
+    assert_same(torch.tril(matrix.to(DEVICE), diagonal), lower)

@@ -280,16 +280,18 @@ def test_equality_of_tensors() -> None:
         torch.equal(one, one.cpu())
 
 
-BOOLEAN: dict[str, Callable[[torch.Tensor], Any]] = {
+BOOLEAN: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "eq": lambda b: b == torch.tensor([False, True, True, True], device=b.device),
     "and": lambda b: b & b.flip(0),
     "not": lambda b: ~b,
     "all": lambda b: b[1:].all(),
     "any": lambda b: b.any(),
     "sum": lambda b: b.sum(),
-    "sort": lambda b: b.sort(stable=True),
+    "sort": lambda b: b.sort(stable=True)[0],
+    "argsort": lambda b: b.argsort(stable=True),
     "where": lambda b: torch.where(b, 1, 2),
-    "cummax": lambda b: b.cummax(0),
+    "cummax": lambda b: b.cummax(0)[0],
+    "cummax's places": lambda b: b.cummax(0)[1],
     "unique": lambda b: b.unique(),
     "nonzero": lambda b: b.nonzero(),
     "masked_fill": lambda b: torch.zeros(4, device=b.device).masked_fill(b, 2.0),
@@ -305,7 +307,13 @@ def test_any_byte_but_0_is_true(name: str) -> None:
     bytes_ = torch.tensor([0, 2, 137, 1], dtype=torch.uint8)
     expected = BOOLEAN[name](bytes_.bool())
     actual = BOOLEAN[name](bytes_.to(DEVICE).view(torch.bool))
-    torch.testing.assert_close(
-        [x.cpu().to(x.dtype) for x in (actual if isinstance(actual, tuple) else (actual,))],
-        list(expected) if isinstance(expected, tuple) else [expected],
-    )
+    assert_same(actual, expected)
+
+
+@needs(torch.float16, torch.int64)
+def test_ldexp_where_the_power_alone_is_out_of_range() -> None:
+    numbers = torch.tensor([-2.0, 2.0**-10], dtype=torch.float16)
+    exponents = torch.tensor([-25, 20])
+    expected = torch.ldexp(numbers, exponents)
+    assert_same(torch.ldexp(numbers.to(DEVICE), exponents.to(DEVICE)), expected)
+    assert_same(numbers.to(DEVICE).ldexp_(exponents.to(DEVICE)), expected)

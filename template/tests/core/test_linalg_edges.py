@@ -100,6 +100,7 @@ ERRORS: dict[str, Function] = {
     "integers": lambda x: linalg.inv(x.to(torch.int64)),
     "shapes": lambda x: linalg.solve(x, x[:, :2]),
     "a driver": lambda x: linalg.lstsq(x, x, driver="gelsz"),
+    "rows of a batch": lambda x: linalg.lstsq(x[:1, :1, :1], x[0, :, :1]),
     "UPLO": lambda x: linalg.eigh(x, UPLO="X"),
     "a mode": lambda x: linalg.qr(x, "whole"),
 }
@@ -195,3 +196,20 @@ def test_factors_are_taken_on_the_stream_of_the_call() -> None:
         assert factor.cpu().equal(torch.eye(64) * 2)
         """
     )
+
+
+@pytest.mark.parametrize(("of", "other"), [((1, 0), (1, 0)), ((3, 0), (3, 2)), ((0, 3), (0, 2))])
+@pytest.mark.parametrize("driver", ["gels", "gelsd"])
+def test_least_squares_of_nothing(driver: str, of: tuple[int, int], other: tuple[int, int]) -> None:
+    def solve(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        result: torch.Tensor = linalg.lstsq(a, b, driver=driver).solution
+        return result
+
+    compare(solve, torch.ones(of), torch.ones(other))
+
+
+def test_a_product_into_one_of_its_vectors_is_refused() -> None:
+    one, other = (sample(4, 3, seed=seed).to(DEVICE) for seed in range(2))
+    for arguments in ((one, other), (other, one)):
+        with pytest.raises(RuntimeError, match="refer to a single memory location"):
+            linalg.cross(*arguments, out=one)

@@ -221,6 +221,7 @@ INTO: dict[str, Callable[[torch.Tensor, torch.Tensor], Any]] = {
 }
 
 
+@needs(torch.float32, torch.complex64)
 @pytest.mark.parametrize("shape", [(3,), ()])
 @pytest.mark.parametrize("name", INTO)
 def test_out_on_the_cpu(name: str, shape: tuple[int, ...]) -> None:

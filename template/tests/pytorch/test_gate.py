@@ -75,10 +75,6 @@ def run(named: Path | None, work: Path, *arguments: str) -> subprocess.Completed
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
 
 
-SLOW = pytest.mark.full
-"""Starts processes that import PyTorch and a table of its operators, one by one."""
-
-
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What a run of all sample files saw, and how it ended."""
@@ -101,7 +97,7 @@ def verdicts(seen: dict[str, Any], file: str) -> dict[str, str]:
     return {name.partition("::")[2]: cell["verdict"] for name, cell in tests.items()}
 
 
-@SLOW
+@pytest.mark.full
 def test_each_form_of_test_runs_on_the_device_and_no_other(seen: dict[str, Any]) -> None:
     assert verdicts(seen, "generic.py") == {
         f"test_plain_{DEVICE}": "pass",
@@ -127,7 +123,7 @@ def sample_files() -> list[Path]:
     return [path.relative_to(SAMPLE) for path in SAMPLE.rglob("*.py") if path.name not in helpers]
 
 
-@SLOW
+@pytest.mark.full
 def test_reasons_are_those_of_who_left_a_test_out(seen: dict[str, Any]) -> None:
     tests = seen["files"]["generic.py"]["tests"]
     reasons = {name.partition("::")[2]: cell.get("reason", "") for name, cell in tests.items()}
@@ -137,7 +133,7 @@ def test_reasons_are_those_of_who_left_a_test_out(seen: dict[str, Any]) -> None:
     assert "cpu" in reasons[f"test_of_the_cpu_{DEVICE}"]
 
 
-@SLOW
+@pytest.mark.full
 def test_declared_failures_and_tolerances(seen: dict[str, Any]) -> None:
     assert verdicts(seen, "verdicts.py") == {
         f"test_passes_{DEVICE}": "pass",
@@ -150,7 +146,7 @@ def test_declared_failures_and_tolerances(seen: dict[str, Any]) -> None:
     }
 
 
-@SLOW
+@pytest.mark.full
 def test_a_test_that_dies_or_hangs_costs_itself_only(seen: dict[str, Any]) -> None:
     assert verdicts(seen, "dying.py") == {
         f"test_a_runs_{DEVICE}": "pass",
@@ -164,17 +160,17 @@ def test_a_test_that_dies_or_hangs_costs_itself_only(seen: dict[str, Any]) -> No
     assert died["reason"] == "Fatal Python error: Aborted"
 
 
-@SLOW
+@pytest.mark.full
 def test_a_file_that_cannot_be_imported_is_named(seen: dict[str, Any]) -> None:
     assert "a_module_that_nobody_has" in seen["files"]["unimportable.py"]["broken"]
 
 
-@SLOW
+@pytest.mark.full
 def test_what_other_devices_have_to_themselves_does_not_run(seen: dict[str, Any]) -> None:
     assert verdicts(seen, "restricted.py") == {f"test_says_cuda_{DEVICE}": "skip"}
 
 
-@SLOW
+@pytest.mark.full
 def test_the_gate_is_shut_for_these_reasons_and_no_others(seen: dict[str, Any]) -> None:
     assert seen["status"] == 1
     wanted = {
@@ -191,7 +187,7 @@ def test_the_gate_is_shut_for_these_reasons_and_no_others(seen: dict[str, Any]) 
         assert any(sentence.startswith(beginning) for sentence in found), beginning
 
 
-@SLOW
+@pytest.mark.full
 def test_share_counts_what_ran(seen: dict[str, Any]) -> None:
     passed, others = 8 + 1 + 4 + 3, 2 + 3
     assert seen["totals"]["pass"] + seen["totals"]["stale"] == passed
@@ -199,7 +195,7 @@ def test_share_counts_what_ran(seen: dict[str, Any]) -> None:
     assert any("L3 asks for more than 90%" in sentence for sentence in seen["problems"])
 
 
-@SLOW
+@pytest.mark.full
 def test_pages_show_every_file_and_verdict(seen: dict[str, Any], tmp_path: Path) -> None:
     text = report.markdown(seen)
     assert f"PyTorch {RELEASE}.0a0" in text
@@ -213,7 +209,7 @@ def test_pages_show_every_file_and_verdict(seen: dict[str, Any], tmp_path: Path)
     assert "L3's rule is not evaluated" in wheel
 
 
-@SLOW
+@pytest.mark.full
 def test_drafted_entries_declare_each_failure_and_nothing_else(
     seen: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -233,7 +229,7 @@ def test_drafted_entries_declare_each_failure_and_nothing_else(
     assert only.reason == 'to be looked into: said "N" \\ and more'
 
 
-@SLOW
+@pytest.mark.full
 def test_bypass_runs_what_is_of_other_devices(tmp_path: Path) -> None:
     known = tmp_path / "known.toml"
     known.write_text(
@@ -298,7 +294,7 @@ def test_without_sources_the_files_of_this_project_are_listed(tmp_path: Path) ->
     assert listed == {f"wheel/{path.name}" for path in (HERE / "wheel").glob("*.py")}
 
 
-@SLOW
+@pytest.mark.full
 def test_what_the_wheel_has_passes(tmp_path: Path) -> None:
     done = run(None, tmp_path, "--out", str(tmp_path / "out.json"))
     assert done.returncode == 0, done.stdout + done.stderr
