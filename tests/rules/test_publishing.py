@@ -85,6 +85,16 @@ def test_what_agents_are_told_of_is_there(render: Renderer) -> None:
     assert sorted(missing) == ["ATen/ATen.h", "ATen/ops/add.h", "torch/extension.h"]
 
 
+def test_sources_include_single_operators_as_agents_are_told(render: Renderer) -> None:
+    project = render(preset="full")
+    sources = [path for path in (project / "csrc").rglob("*") if path.suffix in (".cpp", ".h")]
+    assert len(sources) > 100
+    whole = re.compile(
+        r"#include <(ATen/(ATen|Functions|NativeFunctions)|torch/(extension|torch|all))\.h>"
+    )
+    assert [str(path) for path in sources if whole.search(path.read_text("utf-8"))] == []
+
+
 def rows(project: Path, provider: str) -> list[dict[str, str]]:
     """Each job that builds wheels: its PyTorch, its runner, what it skips."""
     if provider == "github":
