@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from backend import backend
-from conformance import compare, layouts, refusals, values
+from conformance import compare, layouts, refusals, strides, values
 from conformance.routes import UNSUPPORTED, route
 from conformance.run import NotApplicable, Outcome, Run, left_out
 from conformance.samples import Sample, errors, samples, spread
@@ -24,6 +24,8 @@ ASPECTS: dict[str, Callable[[Run, Sample], None]] = {
     "autocast": values.autocast,
     "layout": layouts.layout,
     "views": layouts.views,
+    "strides": strides.strides,
+    "strides_backward": strides.strides_backward,
     "ranks": layouts.ranks,
     "repeated": layouts.repeated,
     "expanded_input": refusals.expanded_input,
@@ -48,6 +50,10 @@ OF_FEW_DTYPES = (
 )
 
 
+OF_STRIDES = (torch.float32, torch.bfloat16, torch.int64, torch.complex64)
+"""Those for "strides": one of each way in which kernels read elements."""
+
+
 def applies(aspect: str, op: Any, dtype: torch.dtype) -> bool:
     """Whether the operator has this aspect for a dtype, as far as PyTorch's own table says."""
     if aspect in OF_FEW_DTYPES and dtype not in FEW_DTYPES:
@@ -58,7 +64,9 @@ def applies(aspect: str, op: Any, dtype: torch.dtype) -> bool:
         return bool(op.supports_out)
     if aspect in ("in_place", "expanded_input"):
         return op.get_inplace() is not None
-    if aspect == "backward":
+    if aspect.startswith("strides") and dtype not in OF_STRIDES:
+        return False
+    if aspect.endswith("backward"):
         return dtype in op.supported_backward_dtypes("cpu")
     if aspect == "autocast":
         offered = getattr(backend, "get_amp_supported_dtype", list)()
@@ -98,7 +106,7 @@ def explore(
         if aspect == "errors":
             inputs, limit = errors(op), None
         else:
-            inputs = samples(op, dtype, gradients=aspect == "backward")
+            inputs = samples(op, dtype, gradients=aspect.endswith("backward"))
         for index, sample in enumerate(inputs if limit is None else spread(inputs, limit)):
             try:
                 ASPECTS[aspect](run, sample)
@@ -122,5 +130,5 @@ def explore(
     if run.recorder is None:
         outcome.route = UNSUPPORTED if outcome.compared else ""
     else:
-        outcome.route = route(run.recorder, outcome.fallbacks, several=aspect == "backward")
+        outcome.route = route(run.recorder, outcome.fallbacks, several=aspect.endswith("backward"))
     return outcome

@@ -24,6 +24,8 @@ ASPECTS = {
     "autocast": "autocast",
     "layout": "layout",
     "views": "views",
+    "strides": "strides",
+    "strides_backward": "backward of strides",
     "ranks": "ranks",
     "repeated": "repeated",
     "expanded_input": "expanded in-place",

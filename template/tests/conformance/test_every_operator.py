@@ -27,12 +27,15 @@ def having(aspect: str) -> ops:
     chosen = [op for op in op_db if any(aspects.applies(aspect, op, dtype) for dtype in op.dtypes)]
     dtypes: Any = {
         "backward": OpDTypes.supported_backward,
+        "strides_backward": OpDTypes.supported_backward,
         "autocast": (torch.float32,),
         "errors": OpDTypes.any_one,
     }.get(aspect, OpDTypes.supported)
     allowed = supported_dtypes()
     if aspect in aspects.OF_FEW_DTYPES:
         allowed = tuple(dtype for dtype in allowed if dtype in aspects.FEW_DTYPES)
+    if aspect.startswith("strides"):
+        allowed = tuple(dtype for dtype in allowed if dtype in aspects.OF_STRIDES)
     return ops(chosen, dtypes=dtypes, allowed_dtypes=allowed)
 
 
@@ -95,6 +98,14 @@ class TestConformance(TestCase):
     @having("views")
     def test_views(self, device: str, dtype: torch.dtype, op: Any) -> None:
         self.compare("views", op, dtype)
+
+    @having("strides")
+    def test_strides(self, device: str, dtype: torch.dtype, op: Any) -> None:
+        self.compare("strides", op, dtype)
+
+    @having("strides_backward")
+    def test_strides_backward(self, device: str, dtype: torch.dtype, op: Any) -> None:
+        self.compare("strides_backward", op, dtype)
 
     @having("ranks")
     def test_ranks(self, device: str, dtype: torch.dtype, op: Any) -> None:
