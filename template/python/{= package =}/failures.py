@@ -18,7 +18,8 @@ __all__ = ["acknowledge_failure", "last_failure", "reset_device"]
 def acknowledge_failure(stream: torch.Stream | None = None) -> None:
     """Forget the failures that ``stream`` has met so far, or those of all streams of all devices.
 
-    No thread is told of them. A thread that was told needs no acknowledgement: its later calls work.
+    No thread raises them after that. Where one was raised, the later calls of that thread work
+    without an acknowledgement.
     What failed work was to write is undefined. A stream that has waited for ``stream`` keeps its
     failures, and a lost device stays lost until :func:`reset_device`.
 

@@ -1,4 +1,4 @@
-"""Work that fails after its operator has returned: which threads are told, and in which words."""
+"""Work that fails after its operator has returned: on which threads it is raised, and in which words."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def in_another_thread(function: Callable[[], Any]) -> RuntimeError | None:
 
 
 @pytest.mark.parametrize("wait", WAITS)
-def test_each_thread_is_told_once(wait: str, failure: Failure) -> None:
+def test_a_failure_is_raised_once_on_each_thread(wait: str, failure: Failure) -> None:
     stream = backend.Stream()
     result = failure.on(stream)
     pattern = failure.message + ".*" + failure.origin(stream)
@@ -99,7 +99,8 @@ def test_a_backward_pass_raises_for_its_caller(failure: Failure) -> None:
         values.cpu()
     with torch.autograd.detect_anomaly(check_nan=True):
         values.sum().backward()
-    assert values.grad is not None and values.grad.tolist() == [1, 1]
+    assert values.grad is not None
+    assert values.grad.tolist() == [1, 1]
 
 
 @pytest.mark.parametrize("monitor", WAITS)
@@ -164,7 +165,7 @@ def test_a_lost_device_comes_back_by_a_reset(failure: Failure) -> None:
 
 
 @pytest.mark.parametrize("wait", WAITS)
-def test_who_waits_behind_an_event_is_told(wait: str, failure: Failure) -> None:
+def test_a_stream_that_waits_for_an_event_has_the_failure(wait: str, failure: Failure) -> None:
     failing, waiting = backend.Stream(), backend.Stream()
     result = failure.on(failing)
     waiting.wait_stream(failing)
@@ -176,7 +177,7 @@ def test_who_waits_behind_an_event_is_told(wait: str, failure: Failure) -> None:
     failing.synchronize()
 
 
-def test_a_stream_that_waits_after_a_monitor_was_told_has_failed_too(failure: Failure) -> None:
+def test_a_stream_that_waits_after_a_monitor_has_seen_it_has_failed_too(failure: Failure) -> None:
     failing, waiting = backend.Stream(), backend.Stream()
     failure.on(failing)
     assert in_another_thread(failing.synchronize) is not None
@@ -196,7 +197,7 @@ def test_who_has_waited_keeps_a_failure_that_is_acknowledged(failure: Failure) -
         waiting.synchronize()
 
 
-def test_who_waits_for_other_work_is_not_told(failure: Failure) -> None:
+def test_waits_for_other_work_do_not_raise(failure: Failure) -> None:
     failing, other = backend.Stream(), backend.Stream()
     before = other.record_event()
     failure.on(failing)
@@ -264,7 +265,7 @@ def test_an_integer_division_by_zero_names_its_operator(
         result.cpu()
 
 
-def test_each_of_two_streams_is_told_of_its_failure(failure: Failure) -> None:
+def test_each_of_two_streams_has_its_failure(failure: Failure) -> None:
     streams = [backend.Stream(), backend.Stream()]
     for stream in streams:
         failure.on(stream)
@@ -276,7 +277,7 @@ def test_each_of_two_streams_is_told_of_its_failure(failure: Failure) -> None:
 def fail_and_leave(
     failure: Failure, and_then: str, *, check: bool = False
 ) -> subprocess.CompletedProcess[str]:
-    """Run a process whose work fails without anybody waiting for it, and ``and_then`` after that."""
+    """Run a process whose work fails and that does not wait for it, with ``and_then`` after that."""
     code = f"""
 import torch
 backend = torch.{DEVICE}
@@ -315,7 +316,7 @@ def test_a_failure_that_was_raised_does_not_end_the_process(failure: Failure) ->
     assert fail_and_leave(failure, CAUGHT, check=True).stderr == ""
 
 
-def test_what_only_a_monitor_was_told_is_named_at_the_end(failure: Failure) -> None:
+def test_what_only_a_monitor_has_seen_is_named_at_the_end(failure: Failure) -> None:
     caught = "def caught():\n" + textwrap.indent(CAUGHT, "    ") + IN_A_THREAD
     ended = fail_and_leave(failure, caught)
     assert ended.returncode == 1
