@@ -42,8 +42,8 @@ def overlapping(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.reshape(-1).as_strided(tensor.shape, (1,) * tensor.dim())
 
 
-def layouts_of(tensor: torch.Tensor, *, is_written: bool) -> Iterator[tuple[str, torch.Tensor]]:
-    """Return tensors of the same shape in other layouts. What is written to has memory for each element."""
+def layouts_of(tensor: torch.Tensor, *, repeats: bool) -> Iterator[tuple[str, torch.Tensor]]:
+    """Return tensors of the same shape in other layouts, of which some repeat elements."""
     if (
         tensor.layout is not torch.strided
         or tensor.dim() == 0
@@ -55,7 +55,7 @@ def layouts_of(tensor: torch.Tensor, *, is_written: bool) -> Iterator[tuple[str,
         changed = change(tensor)
         if changed.stride() != tensor.stride() or change is offset:
             yield change.__name__, changed
-    if is_written or tensor.numel() == 0:
+    if not repeats or tensor.numel() == 0:
         return
     for dim, size in enumerate(tensor.shape):
         if size > 1:
@@ -70,7 +70,8 @@ def arguments_of(run: Run, sample: Sample) -> Iterator[tuple[str, Arguments]]:
     run.reference(lambda: called.call(run.op))
     for place, (tensor, after) in enumerate(zip(plain.tensors(), called.tensors(), strict=True)):
         is_written = tensor.layout is torch.strided and not compare.same(tensor, after)
-        for name, changed in layouts_of(tensor.detach(), is_written=is_written):
+        repeats = run.compared.get("expanded", True) and not is_written
+        for name, changed in layouts_of(tensor.detach(), repeats=repeats):
             new = changed.requires_grad_(tensor.requires_grad)
 
             def replace(leaf: Any, old: Any = tensor, new: Any = new) -> Any:
