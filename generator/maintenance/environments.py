@@ -1,6 +1,6 @@
-"""Runs a command as it would run elsewhere: with another CPU's instructions, threads, language or limits.
+"""Runs a command as on another machine: with an older CPU, other threads, signals or a language.
 
-`python -m maintenance.environments terminal -- make test`; without a name in the one whose day it is.
+`python -m maintenance.environments terminal -- make test`; without a name, today's environment.
 """
 
 from __future__ import annotations
