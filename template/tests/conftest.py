@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import re
+import resource
 import signal
 from collections.abc import Generator, Iterator
 
@@ -21,6 +22,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Evidence(config))
     # A job in the background has Ctrl-C ignored, and so would the processes that tests interrupt.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Tests let processes die: each would leave a core of hundreds of MB.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     # An editable install tells of each build, and tests read all that a process prints.
     os.environ.setdefault("SKBUILD_EDITABLE_VERBOSE", "0")
     allowed = may_fall_back()
