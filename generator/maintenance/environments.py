@@ -45,9 +45,9 @@ ENVIRONMENTS = {
     "background": Environment(ignored=(signal.SIGINT, signal.SIGHUP), umask=0o077),
     "terminal": Environment(
         {
-            **{"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
-            **{"TZ": "Pacific/Kiritimati", "PYTHONHASHSEED": "1", "PAGER": "false"},
-            **{"COLUMNS": "40", "NO_COLOR": "1", "TERM": "dumb"},
+            # Python still reads UTF-8 then, without which PyTorch's compilers cannot be imported.
+            **{"LC_ALL": "C", "TZ": "Pacific/Kiritimati", "PYTHONHASHSEED": "1"},
+            **{"COLUMNS": "40", "NO_COLOR": "1", "TERM": "dumb", "PAGER": "false"},
         }
     ),
 }
