@@ -120,7 +120,7 @@ def _compile(command: Sequence[str], text: str, name: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         stem = name[:64]  # a file cannot have any name
         source, result = Path(folder, f"{stem}.cpp"), Path(folder, f"{stem}.so")
-        source.write_text(text)
+        source.write_text(text, "utf-8")
         done = subprocess.run(
             [*command, str(source), "-o", str(result)], capture_output=True, text=True, check=False
         )
@@ -140,5 +140,5 @@ def _compiler(command: str) -> str:
 def _processor() -> str:
     """What code that was compiled for this very processor is good for."""
     described = Path("/proc/cpuinfo")
-    lines = described.read_text().splitlines() if described.is_file() else []
+    lines = described.read_text("utf-8").splitlines() if described.is_file() else []
     return platform.machine() + next((each for each in lines if each.startswith("flags")), "")
