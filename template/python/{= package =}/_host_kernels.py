@@ -13,6 +13,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from ._private import keep, read_private
+
 # Of the ABI that the simulator's modules.h describes.
 _BEGIN = """\
 #include <cstddef>
@@ -78,7 +80,7 @@ def compile_source(
         source: with the function.
         name: of the function.
         options: for the compiler.
-        cache: a folder where objects are kept and looked for; processes may share it.
+        cache: a private folder where objects are kept and looked for; processes may share it.
 
     Raises:
         RuntimeError: it does not compile, with what the compiler says; or there is no compiler.
@@ -98,18 +100,14 @@ def compile_source(
     if cache is None:
         return _compile(command, text, name)
     known = repr((command, text, _compiler(command[0]), _processor()))
-    kept = cache / f"{hashlib.sha256(known.encode()).hexdigest()}.so"
-    if not kept.is_file():
-        keep(kept, _compile(command, text, name))
-    return kept.read_bytes()
-
-
-def keep(path: Path, code: bytes) -> None:
-    """Write a file whole or not at all, whoever else writes it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as part:
-        part.write(code)
-    Path(part.name).replace(path)
+    kept = cache / f"{hashlib.sha256(known.encode()).hexdigest()}.kernel"
+    # The digest of the code, and the code: a full disk may have cut it off.
+    contents = read_private(kept) or b""
+    digest, code = contents[:32], contents[32:]
+    if hashlib.sha256(code).digest() != digest:
+        code = _compile(command, text, name)
+        keep(kept, hashlib.sha256(code).digest() + code)
+    return code
 
 
 def _command() -> list[str]:
