@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from backend import backend
-from conformance import compare, layouts, refusals, values
+from conformance import compare, layouts, memory, nonfinite, refusals, values
 from conformance.routes import UNSUPPORTED, route
 from conformance.run import NotApplicable, Outcome, Run, left_out
 from conformance.samples import Sample, errors, samples, spread
@@ -26,6 +26,8 @@ ASPECTS: dict[str, Callable[[Run, Sample], None]] = {
     "views": layouts.views,
     "ranks": layouts.ranks,
     "repeated": layouts.repeated,
+    "nonfinite": nonfinite.nonfinite,
+    "memory": memory.memory,
     "expanded_input": refusals.expanded_input,
     "expanded_output": refusals.expanded_output,
     "other_output": refusals.other_output,
@@ -42,6 +44,7 @@ OF_FEW_DTYPES = (
     "views",
     "ranks",
     "repeated",
+    "nonfinite",
     "expanded_input",
     "expanded_output",
     "other_output",
@@ -58,6 +61,10 @@ def applies(aspect: str, op: Any, dtype: torch.dtype) -> bool:
         return bool(op.supports_out)
     if aspect in ("in_place", "expanded_input"):
         return op.get_inplace() is not None
+    if aspect == "nonfinite":
+        return dtype.is_floating_point and nonfinite.is_concerned(op.name)
+    if aspect == "memory":
+        return dtype in (first_dtype(op), values.LOW_PRECISION)
     if aspect == "backward":
         return dtype in op.supported_backward_dtypes("cpu")
     if aspect == "autocast":
@@ -118,6 +125,7 @@ def explore(
             finally:
                 run.finish_sample()
             outcome.compared += 1
+    outcome.extra = run.extra
     outcome.fallbacks = sorted(run.fallbacks)
     if run.recorder is None:
         outcome.route = UNSUPPORTED if outcome.compared else ""
