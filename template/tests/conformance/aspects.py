@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from backend import backend
-from conformance import compare, layouts, refusals, strides, values
+from conformance import compare, layouts, memory, nonfinite, refusals, strides, values
 from conformance.routes import UNSUPPORTED, route
 from conformance.run import NotApplicable, Outcome, Run, left_out
 from conformance.samples import Sample, errors, samples, spread
@@ -28,6 +28,8 @@ ASPECTS: dict[str, Callable[[Run, Sample], None]] = {
     "strides_backward": strides.strides_backward,
     "ranks": layouts.ranks,
     "repeated": layouts.repeated,
+    "nonfinite": nonfinite.nonfinite,
+    "memory": memory.memory,
     "expanded_input": refusals.expanded_input,
     "expanded_output": refusals.expanded_output,
     "other_output": refusals.other_output,
@@ -44,6 +46,7 @@ OF_FEW_DTYPES = (
     "views",
     "ranks",
     "repeated",
+    "nonfinite",
     "expanded_input",
     "expanded_output",
     "other_output",
@@ -66,6 +69,10 @@ def applies(aspect: str, op: Any, dtype: torch.dtype) -> bool:
         return op.get_inplace() is not None
     if aspect.startswith("strides") and dtype not in OF_STRIDES:
         return False
+    if aspect == "nonfinite":
+        return dtype.is_floating_point and nonfinite.is_concerned(op.name)
+    if aspect == "memory":
+        return dtype in (first_dtype(op), values.LOW_PRECISION)
     if aspect.endswith("backward"):
         return dtype in op.supported_backward_dtypes("cpu")
     if aspect == "autocast":
@@ -126,6 +133,7 @@ def explore(
             finally:
                 run.finish_sample()
             outcome.compared += 1
+    outcome.extra = run.extra
     outcome.fallbacks = sorted(run.fallbacks)
     if run.recorder is None:
         outcome.route = UNSUPPORTED if outcome.compared else ""

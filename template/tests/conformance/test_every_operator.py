@@ -57,6 +57,7 @@ class TestConformance(TestCase):
             failed=len(outcome.problems),
             reason=failure.get("reason", outcome.skipped if outcome.kind == "skip" else ""),
             category=failure.get("category", ""),
+            **({} if outcome.extra is None else {"extra": round(outcome.extra, 1)}),
         )
         if outcome.kind == "skip":
             self.skipTest(outcome.skipped)
@@ -114,6 +115,14 @@ class TestConformance(TestCase):
     @having("repeated")
     def test_repeated(self, device: str, dtype: torch.dtype, op: Any) -> None:
         self.compare("repeated", op, dtype)
+
+    @having("nonfinite")
+    def test_nonfinite(self, device: str, dtype: torch.dtype, op: Any) -> None:
+        self.compare("nonfinite", op, dtype)
+
+    @having("memory")
+    def test_memory(self, device: str, dtype: torch.dtype, op: Any) -> None:
+        self.compare("memory", op, dtype)
 
     @having("expanded_input")
     def test_expanded_input(self, device: str, dtype: torch.dtype, op: Any) -> None:
