@@ -71,6 +71,12 @@ def _rotary_embedding(
     is_neox: bool,
 ) -> None:
     table = cos_sin_cache[positions.reshape(-1)]
+    for tensor in (query, key):
+        if tensor is not None and tensor.shape[: positions.dim()] != positions.shape:
+            raise ValueError(
+                f"query and key are of sizes {tuple(positions.shape)}, ... as the positions, but one"
+                f" is of sizes {tuple(tensor.shape)}"
+            )
     _turn(query, head_size, table, is_neox)
     if key is not None:
         _turn(key, head_size, table, is_neox)

@@ -87,7 +87,7 @@ def gelu_tanh_and_mul(input: Tensor, out: Tensor | None = None) -> Tensor:
 
 def _gate(name: str, input: Tensor, out: Tensor | None) -> Tensor:
     if out is None:
-        out = input.new_empty((*input.shape[:-1], input.shape[-1] // 2))
+        out = input.new_empty((*input.shape[:-1], *(size // 2 for size in input.shape[-1:])))
     getattr(_ops(), name)(out, input)
     return out
 
@@ -120,7 +120,7 @@ def attention_with_cache(
     ``(heads, tokens)``, with which partial results can be merged.
     """
     if out is None:
-        out = query.new_empty((*query.shape[:2], value_cache.shape[3]))
+        out = query.new_empty((*query.shape[:2], *value_cache.shape[3:]))
     logsumexp = _ops().attention_with_cache(
         *(out, query, key_cache, value_cache, cu_seqlens_q, seqused_k, block_table),
         *(max_seqlen_q, max_seqlen_k, scale, causal, window[0], window[1], softcap),

@@ -129,6 +129,40 @@ def test_memory_that_belongs_to_others_is_not_resized() -> None:
     assert imported.resize_(2).tolist() == [0, 1]
 
 
+USES: dict[str, Callable[[torch.Tensor], Any]] = {
+    "an operator": lambda tensor: tensor + 1,
+    "in place": torch.Tensor.zero_,
+    "a reduction": torch.sum,
+    "rows": lambda tensor: torch.layer_norm(tensor, (3,)),
+    "the fallback": torch.special.i0e,
+    "to the host": torch.Tensor.cpu,
+    "to the device": lambda tensor: tensor.to(DEVICE),
+    "from the other": lambda tensor: torch.empty(3, 3, device=DEVICE).copy_(tensor),
+    "to the other": lambda tensor: tensor.copy_(torch.ones(3, 3)),
+    "part by part": lambda tensor: torch._foreach_copy_([tensor], [torch.ones(3, 3)]),
+}
+
+
+@pytest.mark.parametrize("bytes", [0, 36])
+@pytest.mark.parametrize("use", USES.values(), ids=USES)
+def test_a_tensor_beyond_its_storage_is_refused(use: Callable[[Any], Any], bytes: int) -> None:
+    """As one is whose storage was resized, which FSDP does to its parameters."""
+    tensor = torch.ones(4, 4, device="cpu" if use is USES["to the device"] else DEVICE)[1:, 1:]
+    tensor.untyped_storage().resize_(bytes)
+    with pytest.raises(RuntimeError, match=f"needs 64 bytes, but its storage has {bytes}: resize"):
+        use(tensor)
+    tensor.untyped_storage().resize_(64)
+    tensor.fill_(2)
+    assert tensor.cpu().eq(2).all()
+
+
+def test_elements_that_are_left_in_a_resized_storage() -> None:
+    tensor = torch.ones(4, 4, device=DEVICE)
+    tensor.untyped_storage().resize_(16)
+    assert (tensor[0] + 1).cpu().eq(2).all()
+    assert tensor[4:].add(1).shape == (0, 4)
+
+
 @needs_two_devices
 def test_a_storage_of_another_device_is_refused() -> None:
     other = torch.ones(4, device=f"{DEVICE}:1")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE, backend
-from support import FLOATING, needs, reports_errors, sample, supported
+from support import FLOATING, needs, needs_two_devices, reports_errors, sample, supported
 
 serving: Any = importlib.import_module(f"{backend.__name__}.serving")
 
@@ -159,6 +159,30 @@ def test_turning_leaves_the_lengths_of_points() -> None:
     torch.testing.assert_close(turned, query)
 
 
+@pytest.mark.parametrize("device", ["cpu", DEVICE])
+def test_a_key_of_other_tokens(device: str) -> None:
+    """Also where the number of its elements would do."""
+    positions = torch.arange(2, device=device)
+    query, key = torch.ones(2, 16, device=device), torch.ones(3, 16, device=device)
+    numbers = table(torch.float32, 8).to(device)
+    with pytest.raises((RuntimeError, ValueError), match="query and key"):
+        serving.rotary_embedding(positions, query, key, 8, numbers)
+    with pytest.raises((RuntimeError, ValueError), match="query and key"):
+        serving.rotary_embedding(positions, key, None, 8, numbers)
+    assert query.eq(1).all()
+
+
+def test_mistakes_of_positions() -> None:
+    positions, query = torch.arange(2, device=DEVICE), torch.ones(2, 16, device=DEVICE)
+    numbers = table(torch.float32, 8).to(DEVICE)
+    with pytest.raises(RuntimeError, match="whole heads of 4611686018427387904 for each"):
+        serving.rotary_embedding(positions, query, None, 2**62, numbers)
+    with pytest.raises(RuntimeError, match="query and key of one dtype"):
+        serving.rotary_embedding(positions, query, query.half(), 8, numbers)
+    with pytest.raises(RuntimeError, match="expected int64 positions"):
+        serving.rotary_embedding(positions.int(), query, None, 8, numbers)
+
+
 @pytest.mark.native
 @reports_errors
 def test_a_position_beyond_the_table() -> None:
@@ -243,6 +267,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "soft cap": {"softcap": 2.0},
     "slopes": {"alibi_slopes": torch.tensor([0.5, 0.25, 0.125, 0.0625])},
     "sinks": {"sinks": torch.tensor([0.5, -1.0, 2.0, 0.0])},
+    "one sink": {"sinks": torch.tensor([0.5])},
     "scales": {"k_scale": torch.tensor([0.5, 2.0]), "v_scale": torch.tensor(0.25)},
     "all": {
         "window": (4, 0),
@@ -310,12 +335,40 @@ def test_a_cache_of_another_type_is_attended_to_by_the_cpu() -> None:
 def test_mistakes_of_attention() -> None:
     given = cached(torch.float32)
     for name, wrong, says in (
-        ("seqused_k", given["seqused_k"].long(), "of dtype int32, but got Long"),
-        ("block_table", given["block_table"][:2], "of different numbers of sequences"),
+        ("seqused_k", given["seqused_k"].long(), "to be int32 of sizes .any., but got int64"),
+        ("block_table", given["block_table"][:2], "block_table to be int32 of sizes .4, any., but"),
         ("query", given["query"][..., :4], "does not fit the caches"),
+        ("key_cache", given["key_cache"][:, :, :0], "does not fit the caches"),
+        ("sinks", torch.ones(3), "expected sinks to be float32 of sizes .4."),
+        ("alibi_slopes", torch.ones(3, 4), "expected alibi_slopes to be float32 of sizes .4, 4."),
+        ("k_scale", torch.ones(2).cfloat(), "expected k_scale to be float32 of sizes .4, 2."),
+        ("v_scale", torch.ones(3), "expected v_scale to be float32 of sizes .4, 2."),
+        ("softcap", -1.0, "softcap of 0 or more"),
     ):
         with pytest.raises(RuntimeError, match=says):
             attend(given | {name: wrong}, DEVICE)
+
+
+@pytest.mark.parametrize("name", ["sinks", "alibi_slopes", "k_scale", "v_scale"])
+@pytest.mark.parametrize("place", ["cpu", pytest.param(f"{DEVICE}:1", marks=needs_two_devices)])
+def test_arguments_of_another_device(place: str, name: str) -> None:
+    given = {key: tensor.to(DEVICE) for key, tensor in cached(torch.float32).items()}
+    elsewhere = {name: torch.ones(1, device=place)}
+    with pytest.raises(RuntimeError, match=f"on the same device, but got {name} is on {place}"):
+        serving.attention_with_cache(**given, **elsewhere, max_seqlen_q=5, max_seqlen_k=9)
+    if name.endswith("scale"):
+        with pytest.raises(RuntimeError, match=f"on the same device, but got {name} is on {place}"):
+            serving.reshape_and_cache(
+                *on_device(*tokens(torch.float32)), SLOTS.to(DEVICE), **elsewhere
+            )
+
+
+def test_a_cache_without_heads() -> None:
+    """No number is divided by that of its heads."""
+    given = cached(torch.float32)
+    caches = {name: given[name][:, :, :0] for name in ("key_cache", "value_cache")}
+    with pytest.raises(RuntimeError, match="does not fit the caches"):
+        attend(given | caches, DEVICE)
 
 
 @pytest.mark.native
@@ -362,6 +415,21 @@ def test_what_may_be_drawn(device: str, name: str) -> None:
         {1, 3, 4, 5} if count == 3 else set(PROBABILITIES.argsort(descending=True)[:count].tolist())
     )
     assert set(drawn.cpu().tolist()) == most
+
+
+@pytest.mark.parametrize("device", ["cpu", DEVICE])
+def test_more_than_a_narrow_integer_has(device: str) -> None:
+    logits = PROBABILITIES.log().repeat(300, 1).to(device)
+    for count in (2**32 + 1, 1 - 2**32):
+        top_k = torch.full((300,), count, device=device)
+        assert len(set(serving.top_k_top_p_sample(logits, top_k).tolist())) == 8
+
+
+def test_restrictions_of_other_sizes() -> None:
+    logits = torch.zeros(3, 8, device=DEVICE)
+    for name, wrong in (("top_k", column(3)), ("top_p", column(0.5)), ("min_p", column(0.5)[:2])):
+        with pytest.raises(RuntimeError, match=f"expected {name} to be"):
+            serving.top_k_top_p_sample(logits, **{name: wrong.to(DEVICE)})
 
 
 @native

@@ -139,14 +139,45 @@ def test_mistakes() -> None:
     query, key, value = (tensor.to(DEVICE) for tensor in make(torch.float32))
     bounds = [starts(counts).to(DEVICE) for counts in LENGTHS]
     more = (9, 9, 0.0, False, False)
-    with pytest.raises(RuntimeError, match="of dtype int32, but got Long"):
+    with pytest.raises(
+        RuntimeError, match="expected cum_seq_q to be int32 of sizes .any., but got int64"
+    ):
         forward(query, key, value, bounds[0].long(), bounds[1], *more)
-    with pytest.raises(RuntimeError, match="of different numbers of sequences"):
+    with pytest.raises(RuntimeError, match="expected cum_seq_k to be int32 of sizes .3., but got"):
         forward(query, key, value, bounds[0][:3], bounds[1], *more)
+    with pytest.raises(RuntimeError, match="cum_seq_q is empty"):
+        forward(query, key, value, bounds[0][:0], bounds[1][:0], *more)
     with pytest.raises(RuntimeError, match="do not fit together"):
         forward(query, key[..., :4], value, *bounds, *more)
+    with pytest.raises(RuntimeError, match="do not fit together"):
+        forward(query[None].expand(2, -1, -1, -1), key[None], value[None], None, None, *more)
+    for slopes in (torch.ones(3), torch.ones(5, 4)):
+        with pytest.raises(
+            RuntimeError, match="expected alibi_slopes to be float32 of sizes .4, 4."
+        ):
+            forward(query, key, value, *bounds, *more, alibi_slopes=slopes.to(DEVICE))
+    with pytest.raises(RuntimeError, match="alibi_slopes is on cpu"):
+        forward(query, key, value, *bounds, *more, alibi_slopes=torch.ones(4))
+    for name, number in (("window_size_left", -2), ("window_size_right", -2)):
+        with pytest.raises(RuntimeError, match="windows of -1"):
+            forward(query, key, value, *bounds, *more, **{name: number})
     with pytest.raises(RuntimeError, match="on the same device"):
         forward(query, key.cpu(), value, *bounds, *more)
+
+
+def test_what_the_forward_pass_did_not_return() -> None:
+    """The backward pass reads the result, its gradient and the logsumexp by the sizes of the query."""
+    query, key, value = (tensor.to(DEVICE) for tensor in make(torch.float32))
+    bounds = [starts(counts).to(DEVICE) for counts in LENGTHS]
+    out, logsumexp, *state = forward(query, key, value, *bounds, 9, 9, 0.0, False, False)[:4]
+    right = {"grad_out": out, "out": out, "logsumexp": logsumexp}
+    for name in right:
+        given = right | {name: right[name][:-1]}
+        with pytest.raises(RuntimeError, match=f"expected {name} to be float32 of sizes"):
+            torch.ops.aten._flash_attention_backward(
+                *(given["grad_out"], query, key, value, given["out"], given["logsumexp"]),
+                *(*bounds, 9, 9, 0.0, False, *state),
+            )
 
 
 @reports_errors
