@@ -118,7 +118,8 @@ def repair_rebuilding() -> None:
     def _reduce_ex_internal(self: torch.Tensor, protocol: int) -> Any:
         if self.device.type != NAME or self.requires_grad:
             return reduce(self, protocol)
-        size, parts = self.size(), ()
+        size = self.size()
+        parts: tuple[Any, ...] = ()
         if self.layout is torch.sparse_coo:
             parts = (self._indices(), self._values(), size, self.is_coalesced())
         elif self.layout in (torch.sparse_csr, torch.sparse_bsr):

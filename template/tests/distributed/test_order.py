@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from backend import DEVICE, ENV_PREFIX, PACKAGE
-from distributed import behaviour
+from distributed import behaviour, messages
 from distributed.conftest import started
 from distributed.ranks import Ranks
 from support import is_simulator, needs_two_devices, run_python, since
@@ -35,14 +35,14 @@ def test_futures_go_on_in_stream_order(pair: Ranks) -> None:
 
 
 def test_messages_by_tag_from_any_rank_and_in_a_batch(pair: Ranks) -> None:
-    zero, one = pair.call(behaviour.messages)
+    zero, one = pair.call(messages.in_several_orders)
     assert zero == [[0.0] * 2, [0.0] * 5, [7.0] * 3, [1.0] * 4, 1]
     assert one == [[1.0] * 2, [2.0] * 5, [0.0] * 3, [0.0] * 4, None]
 
 
 @pytest.mark.skipif(not is_simulator(), reason="threads of another device are not its streams")
 def test_tags_do_not_take_a_stream_each_for_ever(pair: Ranks) -> None:
-    for came, threads in pair.call(behaviour.many_tags):
+    for came, threads in pair.call(messages.many_tags):
         assert came == [float(tag) for tag in range(60)]
         assert threads < 10
 
@@ -52,12 +52,12 @@ def test_tags_on_a_device_of_few_streams(tmp_path: Path, monkeypatch: pytest.Mon
     """A send does not stand behind a receive."""
     monkeypatch.setenv(f"{ENV_PREFIX}_SIMULATOR_STREAMS", "4")
     with started("device", 2, tmp_path, None) as processes:
-        answers = processes.call(behaviour.tags_both_ways)
+        answers = processes.call(messages.tags_both_ways)
     assert answers == [[10.0 * (1 - rank) + tag for tag in range(6)] for rank in range(2)]
 
 
 def test_messages_of_a_rank_to_itself(pair: Ranks) -> None:
-    assert pair.call(behaviour.messages_to_itself) == [
+    assert pair.call(messages.to_itself) == [
         [[0.0] * 2, [0.25] * 2, [0.5] * 2],
         [[1.0] * 2, [1.25] * 2, [1.5] * 2],
     ]
