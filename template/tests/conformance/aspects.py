@@ -51,6 +51,10 @@ OF_FEW_DTYPES = (
 )
 
 
+LIMITS = {"nonfinite": 6, "memory": 3}
+"""Of aspects for which more samples of an operator would tell nothing new, how many are taken."""
+
+
 def applies(aspect: str, op: Any, dtype: torch.dtype) -> bool:
     """Whether the operator has this aspect for a dtype, as far as PyTorch's own table says."""
     if aspect in OF_FEW_DTYPES and dtype not in FEW_DTYPES:
@@ -102,6 +106,8 @@ def explore(
     outcome = Outcome()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        if aspect in LIMITS:
+            limit = min(limit or LIMITS[aspect], LIMITS[aspect])
         if aspect == "errors":
             inputs, limit = errors(op), None
         else:

@@ -77,5 +77,6 @@ def planted(sample: Sample, number: int, value: float) -> Arguments:
     mine = Arguments.of(sample).map(
         lambda leaf: leaf.detach().clone() if isinstance(leaf, torch.Tensor) else leaf
     )
-    mine.tensors()[number].view(-1)[mine.tensors()[number].numel() // 2] = value
+    tensor = mine.tensors()[number]
+    tensor[tuple(size // 2 for size in tensor.shape)] = value
     return mine
