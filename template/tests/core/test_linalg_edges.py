@@ -130,6 +130,14 @@ def test_infinity_has_no_singular_values(of: Function) -> None:
             of(values.to(device))
 
 
+def test_what_is_not_finite_has_eigenvalues_that_are_no_numbers() -> None:
+    values = hermitian(2, 4, 4)
+    values[1, 2, 2] = torch.nan
+    found = linalg.eigvals(values.to(DEVICE)).cpu()
+    assert_same(found[0].sum(), linalg.eigvals(values[0]).sum(), **CLOSE)
+    assert found[1].isnan().any()
+
+
 def test_what_fails_without_an_exception_says_so() -> None:
     values = torch.stack([hermitian(4, 4), -hermitian(4, 4), hermitian(4, 4)])
     for device in ("cpu", DEVICE):
