@@ -56,6 +56,9 @@ OF_FEW_DTYPES = (
 OF_STRIDES = (torch.float32, torch.bfloat16, torch.int64, torch.complex64)
 """Those for "strides": one of each way in which kernels read elements."""
 
+LIMITS = {"nonfinite": 6, "memory": 3}
+"""Of aspects for which more samples of an operator would tell nothing new, how many are taken."""
+
 
 def applies(aspect: str, op: Any, dtype: torch.dtype) -> bool:
     """Whether the operator has this aspect for a dtype, as far as PyTorch's own table says."""
@@ -110,6 +113,8 @@ def explore(
     outcome = Outcome()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        if aspect in LIMITS:
+            limit = min(limit or LIMITS[aspect], LIMITS[aspect])
         if aspect == "errors":
             inputs, limit = errors(op), None
         else:

@@ -21,7 +21,7 @@ from conformance.aspects import ASPECTS
 
 KNOWN = tomllib.loads(Path(__file__).with_name("known.toml").read_text("utf-8"))
 
-OPTIONS = ("values", "any_dtype", "input_only", "picks", "expanded")
+OPTIONS = ("values", "any_dtype", "input_only", "picks", "expanded", "infinity", "spared")
 """What a comparison may declare beside tolerances."""
 
 

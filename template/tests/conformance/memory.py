@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 import torch
 from backend import backend
 from conformance.compare import WrongResult
-from conformance.run import NotApplicable, Run
+from conformance.run import Function, NotApplicable, Run
 from conformance.samples import Arguments, Sample
 from conformance.values import default_device
 
@@ -26,32 +24,38 @@ def memory(run: Run, sample: Sample) -> None:
     factor = 1
     while found is None or found[1] < ENOUGH:
         try:
-            found = measured(run, mine, factor)
+            found = measured(run.op, mine.map(lambda leaf: enlarged(leaf, factor)))
         except Exception as error:  # not every call can grow
             if found is None:
                 raise NotApplicable from error
             break
-        if factor > ENOUGH or not mine.tensors():
+        if factor > ENOUGH or not any(tensor.numel() for tensor in mine.tensors()):
             break
         factor *= 2
+    route = run.on_device(mine)
+    run.device(lambda: route.call(run.op))
     extra, given = found
     run.extra = max(run.extra or 0.0, extra / max(given, SMALL))
-    if extra > MOST * given + SMALL:
+    if is_much(extra, given):
         raise WrongResult(f"{extra} bytes above the {given} of arguments and results")
 
 
-def measured(run: Run, mine: Arguments, factor: int) -> tuple[int, int]:
+def is_much(extra: int, given: int) -> bool:
+    """Whether so many bytes are more than an operator may need on the way."""
+    return extra > MOST * given + SMALL
+
+
+def measured(function: Function, mine: Arguments) -> tuple[int, int]:
     """Return the peak above arguments and results, and what these take themselves."""
     backend.synchronize()
     without = backend.memory_allocated()
-    theirs = run.on_device(mine.map(lambda leaf: enlarged(leaf, factor)))
+    theirs = mine.on_device()
     backend.reset_peak_memory_stats()
     with default_device(mine):
-        result = run.device(lambda: theirs.call(run.op))
+        result = theirs.call(function)
     peak, after = backend.max_memory_allocated(), backend.memory_allocated()
-    with suppress(Exception):
-        backend.synchronize()
     del result
+    backend.synchronize()
     return peak - after, max(after - without, 0)
 
 

@@ -47,9 +47,9 @@ def nonfinite(run: Run, sample: Sample) -> None:
     """The plain call with NaN or an infinity in one argument: values, `info` and errors are the CPU's."""
     tried = False
     for number, tensor in enumerate(Arguments.of(sample).tensors()):
-        if not is_floating(tensor):
+        if not is_floating(tensor) or number == run.compared.get("spared"):
             continue
-        for value in VALUES:
+        for value in VALUES if run.compared.get("infinity", True) else VALUES[:1]:
             mine = planted(sample, number, value)
             theirs = run.on_device(mine)
             with default_device(mine):
@@ -77,5 +77,6 @@ def planted(sample: Sample, number: int, value: float) -> Arguments:
     mine = Arguments.of(sample).map(
         lambda leaf: leaf.detach().clone() if isinstance(leaf, torch.Tensor) else leaf
     )
-    mine.tensors()[number].view(-1)[mine.tensors()[number].numel() // 2] = value
+    tensor = mine.tensors()[number]
+    tensor[tuple(size // 2 for size in tensor.shape)] = value
     return mine

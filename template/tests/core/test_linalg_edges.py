@@ -96,6 +96,7 @@ ERRORS: dict[str, Function] = {
     "cholesky_inverse": lambda x: torch.cholesky_inverse(x * 0),
     "lu without pivots": lambda x: linalg.lu_factor(x, pivot=False),
     "svd of NaN": lambda x: linalg.svdvals(x * torch.nan),
+    "eigh of NaN": lambda x: linalg.eigh(x * torch.nan),
     "eig of infinity": lambda x: linalg.eig(x / 0),
     "not square": lambda x: linalg.inv(x[:, :2]),
     "integers": lambda x: linalg.inv(x.to(torch.int64)),
@@ -118,6 +119,23 @@ def test_errors_are_the_cpus(name: str) -> None:
     assert type(errors[0]) is type(errors[1])
     if isinstance(errors[0], torch.linalg.LinAlgError):
         assert str(errors[0]) == str(errors[1])
+
+
+@pytest.mark.parametrize("of", [linalg.svd, linalg.svdvals, linalg.pinv, linalg.cond])
+def test_infinity_has_no_singular_values(of: Function) -> None:
+    values = hermitian(3, 3)
+    values[1, 2] = torch.inf
+    for device in ("cpu", DEVICE):
+        with pytest.raises(linalg.LinAlgError, match="failed to converge"):
+            of(values.to(device))
+
+
+def test_what_is_not_finite_has_eigenvalues_that_are_no_numbers() -> None:
+    values = hermitian(2, 4, 4)
+    values[1, 2, 2] = torch.nan
+    found = linalg.eigvals(values.to(DEVICE)).cpu()
+    assert_same(found[0].sum(), linalg.eigvals(values[0]).sum(), **CLOSE)
+    assert found[1].isnan().any()
 
 
 def test_what_fails_without_an_exception_says_so() -> None:

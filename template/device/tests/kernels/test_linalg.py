@@ -113,12 +113,13 @@ def test_cholesky(
     assert (info.read() == 0).all()
 
 
+@pytest.mark.parametrize("pivot", [-1, np.nan])
 @pytest.mark.parametrize("dtype", TYPES)
 def test_a_matrix_without_cholesky_factor_says_so_and_leaves_the_others_alone(
-    device: Device, dtype: str
+    device: Device, dtype: str, pivot: float
 ) -> None:
     matrices = hermitian(dtype, 5)
-    matrices[1, 2, 2] = -1
+    matrices[1, 2, 2] = pivot
     source, out = in_and_out(device, dtype, matrices, layouts.contiguous, in_place=False)
     info = info_of(device)
     case = case_of("cholesky", dtype, layouts.contiguous)
@@ -126,24 +127,6 @@ def test_a_matrix_without_cholesky_factor_says_so_and_leaves_the_others_alone(
     assert info.read().tolist() == [0, 3, 0]
     factor = wide(out)[[0, 2]]
     assert_near(case, factor @ adjoint(factor), matrices[[0, 2]])
-
-
-@pytest.mark.parametrize("upper", [False, True])
-@pytest.mark.parametrize("dtype", TYPES)
-def test_cholesky_stops_at_a_pivot_that_is_no_number(
-    device: Device, dtype: str, upper: bool
-) -> None:
-    size = 70
-    matrices = hermitian(dtype, size)
-    matrices[0, 3, 3] = np.nan
-    matrices[1, 1, 1] = np.inf  # a pivot like others, but inf / inf is none
-    matrices[1, 40, 40] = -1
-    matrices[2, 66, 65] = matrices[2, 65, 66] = np.nan
-    source, out = in_and_out(device, dtype, matrices, layouts.contiguous, in_place=False)
-    info = info_of(device)
-    case = case_of("cholesky", dtype, layouts.contiguous, "upper" if upper else "lower")
-    device.run(case, [out, info], upper, out, info, source)
-    assert info.read().tolist() == [4, 41, 67]
 
 
 @pytest.mark.parametrize("in_place", [False, True])
@@ -393,3 +376,22 @@ def test_svd(
     again = info_of(device)
     device.run(case, [None, alone, None, again], None, alone, None, again, source)
     assert_near(case, alone.read()[:, None], values[:, None])
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("dtype", TYPES)
+def test_singular_values_of_what_is_not_finite(device: Device, dtype: str, value: float) -> None:
+    """Says so, rather than to look for them for ever, and leaves the other matrices alone."""
+    matrices = random_matrices(dtype, BATCH, 5, 3)
+    finite = device.array(dtype, matrices.shape, values=matrices)
+    matrices[1, 2, 1] = value
+    source = device.array(dtype, matrices.shape, values=matrices)
+    case = case_of("svd", dtype, layouts.contiguous)
+    found = []
+    for given in (source, finite):
+        s, info = device.array(REAL[dtype], (BATCH, 3)), info_of(device)
+        device.run(case, [None, s, None, info], None, s, None, info, given)
+        found.append((s.read(), info.read()))
+    assert found[0][1][1] != 0
+    assert (found[0][1][[0, 2]] == 0).all()
+    assert (found[0][0][[0, 2]] == found[1][0][[0, 2]]).all()
