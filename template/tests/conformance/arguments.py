@@ -1,0 +1,392 @@
+"""Wrong arguments, one at a time: what the device makes of them beside what the CPU does.
+
+``python -m conformance.arguments abs add`` tries the overloads that the samples of these operators
+reach, without names all of them, and ``--others`` those of the programs. Calls run in a process of
+their own, one after the other, so that one which ends its process is named, and the rest goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import resource
+import select
+import signal
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from backend import DEVICE, backend
+from conformance import compare
+from conformance.argument_calls import Call, every_operator, record, run
+from conformance.samples import map_values, tensors_of
+
+DTYPES = ("int64", "bool", "complex64", "float16", "float8_e4m3fn")
+PLACES = {"on the CPU": "cpu", "on another device": f"{DEVICE}:1", "on meta": "meta"}
+WHOLE = (-1, 0, 2**31, 2**62, -(2**62))
+REAL = (-1.0, 0.0, float("nan"), float("inf"), -float("inf"), 2.0**62)
+ABSENT: dict[str, tuple[Any, ...]] = {
+    "int": (-1, 2**62),
+    "SymInt": (-1, 2**62),
+    "float": (float("nan"), -1.0),
+    "number": (float("nan"), -1),
+    "ScalarType": (torch.int32, torch.bool, torch.float8_e4m3fn),
+}
+"""What is given where nothing was, by the type in the schema."""
+TIMES = 20
+"""Seconds that one call may take."""
+MEMORY = 1 << 32
+"""Bytes of addresses that a process may take beyond what it has when calls begin."""
+
+BROKEN = re.compile(r"contract of |is not an address of|\(0\): ")
+"""What a device says that was given what nobody may give it."""
+
+
+@dataclass(frozen=True)
+class Variation:
+    """What is done to one argument of a call; of a list, to one of its members."""
+
+    argument: str
+    index: int | None
+    what: str
+    value: Any = None
+
+    def __str__(self) -> str:
+        place = self.argument if self.index is None else f"{self.argument}[{self.index}]"
+        return f"{place} {self.what}"
+
+    def apply(self, arguments: dict[str, Any], place: str) -> dict[str, Any]:
+        """Return the arguments of ``place`` with this one changed."""
+        changed = dict(arguments)
+        given = changed[self.argument]
+        old = given if self.index is None else given[self.index]
+        new = self.change(old, place) if isinstance(old, torch.Tensor) else self.value
+        if self.index is not None:
+            new = [*given[: self.index], new, *given[self.index + 1 :]]
+        changed[self.argument] = new
+        return changed
+
+    def change(self, old: torch.Tensor, place: str) -> Any:
+        if self.what in PLACES:
+            return old.to(PLACES[self.what])
+        if self.what.startswith("of dtype"):
+            return old.cpu().to(self.value).to(place)
+        if self.what == "of a storage without memory":
+            old.untyped_storage().resize_(0)
+            return old
+        return (
+            SIZES[self.what](old).clone(memory_format=torch.contiguous_format)
+            if self.what in SIZES
+            else None
+        )
+
+    @property
+    def is_about_places(self) -> bool:
+        return self.what in PLACES or self.what == "of a storage without memory"
+
+
+SIZES = {
+    "of one element": lambda tensor: tensor.flatten()[:1],
+    "without elements": lambda tensor: tensor.flatten()[:0] if tensor.dim() < 2 else tensor[:0],
+    "shorter": lambda tensor: tensor.narrow(0, 0, tensor.size(0) - 1),
+    "longer": lambda tensor: torch.cat([tensor, tensor[:1]]),
+    "narrower": lambda tensor: tensor.narrow(-1, 0, tensor.size(-1) - 1),
+    "wider": lambda tensor: torch.cat([tensor, tensor[..., :1]], -1),
+    "of a dimension less": lambda tensor: tensor.select(0, 0),
+    "of a dimension more": lambda tensor: torch.stack([tensor, tensor]),
+}
+
+
+def of_tensor(tensor: torch.Tensor) -> Iterator[tuple[str, Any]]:
+    """Yield what is done to a tensor."""
+    for what in (*PLACES, "of a storage without memory", "None"):
+        yield what, None
+    for name in DTYPES:
+        if (dtype := getattr(torch, name)) is not tensor.dtype:
+            yield f"of dtype {name}", dtype
+    for what, change in SIZES.items():
+        with suppress(Exception):
+            if change(tensor).shape != tensor.shape:
+                yield what, None
+
+
+def of_number(number: Any) -> Iterator[tuple[str, Any]]:
+    """Yield other numbers, dtypes and words in the place of one."""
+    others: tuple[Any, ...] = ()
+    if isinstance(number, bool):
+        others = (not number,)
+    elif isinstance(number, int):
+        others = WHOLE
+    elif isinstance(number, (float, complex)):
+        others = REAL
+    elif isinstance(number, torch.dtype):
+        others = (torch.int32, torch.bool, torch.complex64, torch.float8_e4m3fn, torch.float64)
+    elif isinstance(number, str):
+        others = ("nonsense",)
+    for other in others:
+        if other != number:
+            yield f"= {other}", other
+
+
+def variations(call: Call) -> Iterator[Variation]:
+    """Yield everything that is done to the arguments of a call, one after the other."""
+    for item in call.overload._schema.arguments:
+        value = call.arguments.get(item.name)
+        if isinstance(value, (list, tuple)):
+            members = sorted({0, len(value) - 1}) if value else []
+            for index in members:
+                of = of_tensor if isinstance(value[index], torch.Tensor) else of_number
+                for what, other in of(value[index]):
+                    yield Variation(item.name, index, what, other)
+            yield Variation(item.name, None, "empty", [])
+            yield Variation(item.name, None, "twice", [*value, *value])
+        elif isinstance(value, torch.Tensor):
+            for what, other in of_tensor(value):
+                yield Variation(item.name, None, what, other)
+        elif value is None:
+            for other in ABSENT.get(
+                str(item.real_type).removeprefix("Optional[").removesuffix("]"), ()
+            ):
+                yield Variation(item.name, None, f"= {other}", other)
+        else:
+            for what, other in of_number(value):
+                yield Variation(item.name, None, what, other)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a call gave, with what it wrote, on the CPU; or what it raised."""
+
+    value: Any = None
+    error: Exception | None = None
+
+
+def outcome(call: Call, place: str, variation: Variation | None) -> Outcome:
+    """Call on the CPU or the device."""
+    torch.manual_seed(0)
+    arguments = call.on(place)
+    try:
+        if variation is not None:
+            arguments = variation.apply(arguments, place)
+    except Exception as error:
+        return Outcome(error=error)
+    try:
+        result = run(call.overload, arguments)
+        written = [
+            arguments[item.name] for item in call.overload._schema.arguments if item.is_write
+        ]
+        value = map_values(
+            (result, written), lambda leaf: leaf.cpu() if isinstance(leaf, torch.Tensor) else leaf
+        )
+        backend.synchronize()
+        return Outcome(value)
+    except Exception as error:
+        return Outcome(error=error)
+    finally:
+        with suppress(AttributeError):  # a device may have no way to forget
+            backend.acknowledge_failure()
+
+
+def same(call: Call, mine: Any, expected: Any) -> str:
+    """Return what differs between two results, of the host both."""
+    one, other = compare.leaves(mine), compare.leaves(expected)
+    if len(one) != len(other):
+        return f"{len(one)} results, expected {len(other)}"
+    for mine, expected in zip(one, other, strict=True):
+        if not isinstance(mine, torch.Tensor) or not isinstance(expected, torch.Tensor):
+            if isinstance(mine, (int, bool)) and mine != expected:
+                return f"{mine}, expected {expected}"
+            continue
+        if mine.shape != expected.shape or mine.dtype != expected.dtype:
+            return f"{mine.dtype} of {tuple(mine.shape)}, expected {expected.dtype} of {tuple(expected.shape)}"
+        if (
+            torch.Tag.nondeterministic_seeded in call.overload.tags
+            or mine.layout is not torch.strided
+        ):
+            continue
+        try:
+            compare.check_values(mine, expected, None, False)
+        except compare.WrongResult as error:
+            return str(error)[:160]
+    return ""
+
+
+def words(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+
+
+ACCIDENTS = re.compile(r"INTERNAL ASSERT|TensorAccessor expected|create a primitive|MKL FFT error")
+"""What the CPU says of arguments that it does not look at."""
+
+
+def problem(call: Call, variation: Variation, cpu: Outcome | None, device: Outcome) -> str:
+    """Return what is wrong with what the device did."""
+    said = device.error
+    if said is not None:
+        internal = "INTERNAL ASSERT" in str(said) and not (
+            cpu and cpu.error and "INTERNAL ASSERT" in str(cpu.error)
+        )
+        if (
+            BROKEN.search(str(said))
+            or internal
+            or not str(said).strip()
+            or isinstance(said, SystemError)
+        ):
+            return f"raises {words(said)}"
+        return ""
+    if cpu is None:
+        return ""
+    if cpu.error is None:
+        return same(call, device.value, cpu.value)
+    if (
+        variation.what.startswith("of dtype")
+        or isinstance(cpu.error, NotImplementedError)
+        or re.search(f"not implemented for|{ACCIDENTS.pattern}", str(cpu.error))
+    ):
+        return ""
+    return f"takes what the CPU refuses: {words(cpu.error)}"
+
+
+def judge(call: Call, tried: list[Variation], start: int, undefined: set[int], told: int) -> None:
+    """Try the variations from the ``start``-th on, and tell each step before it is made."""
+
+    def tell(*line: object) -> None:
+        os.write(told, ("\t".join(map(str, line)) + "\n").encode())
+
+    base: Outcome | None = None
+    for index in range(start, len(tried)):
+        variation = tried[index]
+        cpu: Outcome | None = None
+        if not variation.is_about_places and index not in undefined:
+            tell(index, "cpu")
+            cpu = outcome(call, "cpu", variation)
+        tell(index, "device")
+        device = outcome(call, DEVICE, variation)
+        if variation.what in PLACES:
+            base = base or outcome(call, DEVICE, None)
+            cpu = base
+        found = problem(call, variation, cpu, device)
+        tell(index, "found", found) if found else None
+    tell(len(tried), "end")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A call and what is wrong with it."""
+
+    overload: str
+    variation: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.overload}\t{self.variation}\t{self.what}"
+
+
+def judged(call: Call) -> Iterator[Finding]:
+    """Yield what is wrong, from processes of which each goes on where the one before it ended.
+
+    What ends a process on the CPU is undefined, and the device alone is tried.
+    """
+    tried = list(variations(call))
+    start, undefined = 0, set()
+    while start < len(tried):
+        told, writes = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(told)
+            quiet()
+            judge(call, tried, start, undefined, writes)
+            os._exit(0)
+        os.close(writes)
+        where = "device"
+        for line in lines(told):
+            if line is None:
+                os.kill(child, signal.SIGKILL)
+                break
+            number, where, *rest = line.split("\t", 2)
+            start = int(number)
+            if where == "found":
+                yield Finding(call.name, str(tried[start]), rest[0])
+        os.close(told)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        # What the CPU writes beyond a tensor may end the process later.
+        if where == "cpu" or (where == "device" and start not in undefined):
+            undefined.add(start)
+        elif where != "end":
+            what = "takes too long" if status == -signal.SIGKILL else f"ends the process: {status}"
+            yield Finding(call.name, str(tried[start]), what)
+            start += 1
+
+
+def quiet() -> None:
+    """In a process of its own: nothing on standard error, bounds for memory."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    warnings.simplefilter("ignore")
+    backend.synchronize()  # the device has its addresses then
+    used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, resource.RLIM_INFINITY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def lines(told: int) -> Iterator[str | None]:
+    """Yield the lines of a pipe; None where the next one does not come in time."""
+    rest = b""
+    while True:
+        if not select.select([told], [], [], TIMES)[0]:
+            yield None
+            return
+        part = os.read(told, 1 << 16)
+        if not part:
+            return
+        *whole, rest = (rest + part).split(b"\n")
+        yield from (line.decode() for line in whole)
+
+
+def recorded(operators: list[Any], *, others: bool) -> dict[str, Call]:
+    """Record in a process of its own: one that has used the device has no children that may."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "calls.pt")
+        child = os.fork()
+        if child == 0:
+            torch.save(record(operators, others=others), file)
+            os._exit(0)
+        if status := os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]):
+            raise RuntimeError(f"recording ended with {status}")
+        calls: dict[str, Call] = torch.load(file, weights_only=False)
+        return calls
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m conformance.arguments", description=__doc__)
+    parser.add_argument("operators", nargs="*")
+    parser.add_argument("--others", action="store_true", help="what the programs call")
+    parser.add_argument("--overloads", default="", help="a regular expression of their names")
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    operators = [
+        op for op in every_operator() if not given.operators or op.full_name in given.operators
+    ]
+    calls = recorded(
+        operators if given.operators or not given.others else [],
+        others=given.others or not given.operators,
+    )
+    for name in sorted(calls):
+        if re.search(given.overloads, name):
+            began = time.monotonic()
+            for finding in judged(calls[name]):
+                print(finding, flush=True)
+            print(
+                f"# {name}\t{len(list(variations(calls[name])))}\t{time.monotonic() - began:.2f}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
