@@ -25,7 +25,7 @@ PACKAGES := $(if $(filter opencl,$(DEVICE)),pocl-opencl-icd ocl-icd-opencl-dev o
 export PATH := $(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 
-.PHONY: help venv packages demo test test-all faults lint format docs recording bench reserved compat site conformance fuzz sanitize oclgrind release-check clean
+.PHONY: help venv packages demo test test-all elsewhere faults lint format docs recording bench reserved compat site conformance fuzz sanitize oclgrind release-check clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*  ## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*  ## (.*)/  make \1\t\2/' | expand -t 22
@@ -64,6 +64,10 @@ endif
 
 test-all: $(READY)  ## every test, as a night and a release run them: other projects are built, too
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup tests
+
+# One each night: what the tests rely on, they must set themselves.
+elsewhere: $(READY)  ## make test as with an older CPU, in the background, in another language, ...: today's of these, or ENVIRONMENT=sse4
+	$(BIN)/python -m maintenance.environments $(ENVIRONMENT) -- $(MAKE) test
 
 faults: $(READY)  ## plant faults one by one, and say which tests catch each: an hour or more; WORDS="autocast" for some of them
 	PYTHONPATH=generator:tests $(BIN)/python -m faults $(WORDS)

@@ -70,7 +70,7 @@ def measure(rank: int, store: str, file: str) -> None:
     )
     found = {"all_reduce": ratio(all_reduce, 1, 21), "training": ratio(training, 20, 21)}
     if rank == 0:
-        Path(file).write_text(json.dumps(found))
+        Path(file).write_text(json.dumps(found), "utf-8")
     dist.destroy_process_group()
 
 

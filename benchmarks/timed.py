@@ -12,7 +12,7 @@ def main() -> int:
     code = subprocess.run(command).returncode
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     written = command[command.index("-o") + 1] if "-o" in command else ""
-    with Path(log).open("a") as file:
+    with Path(log).open("a", encoding="utf-8") as file:
         file.write(f"{used.ru_utime + used.ru_stime:.2f} {written}\n")
     return code
 

@@ -39,7 +39,7 @@ def sources_of(written: Path, project: Path) -> tuple[str, ...]:
 def read(log: Path, build: Path, project: Path) -> list[Unit]:
     """Return the units of a build, the dearest first."""
     units = []
-    for line in log.read_text().splitlines():
+    for line in log.read_text("utf-8").splitlines():
         seconds, written = line.split(" ", 1)
         units.append(Unit(float(seconds), sources_of(build / written, project)))
     return sorted(units, key=lambda unit: unit.seconds, reverse=True)

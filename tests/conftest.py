@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,8 @@ def _isolated(tmp_path_factory: pytest.TempPathFactory) -> None:
     settings.write_text("{}\n")
     os.environ["COPIER_SETTINGS_PATH"] = str(settings)
     os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
+    # A job in the background has Ctrl-C ignored, and so would the processes that tests interrupt.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import re
+import resource
+import signal
 from collections.abc import Generator, Iterator
 
 import pytest
@@ -18,6 +20,12 @@ from support import MIB, forget_failures, has_function, leave_out, may_fall_back
 def pytest_configure(config: pytest.Config) -> None:
     """Leave the full conformance tier out, and fallbacks unsaid, unless they are asked for."""
     config.pluginmanager.register(Evidence(config))
+    # A job in the background has Ctrl-C ignored, and so would the processes that tests interrupt.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Tests let processes die: each would leave a core of hundreds of MB.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    # An editable install tells of each build, and tests read all that a process prints.
+    os.environ.setdefault("SKBUILD_EDITABLE_VERBOSE", "0")
     allowed = may_fall_back()
     if f"{ENV_PREFIX}_FALLBACK" not in os.environ:
         backend.set_fallback_policy("silent")

@@ -168,13 +168,13 @@ def test_vendor_and_licence_are_remembered_and_nothing_else_is_touched(
     old: dict[str, Any] = yaml.safe_load(before or "defaults: {}")
     if before:
         settings.parent.mkdir()
-        settings.write_text(before)
+        settings.write_text(before, "utf-8")
     given = ("--defaults", "-d", "vendor=Ac: me", "-d", "license=mit", "-d", "description=x")
     done = torchsmith(*new(render, *given), cwd=tmp_path)
     assert done.status == 0, done.err
     assert f"Remembered for your next project, in {settings}: vendor and license\n" in done.err
     remembered = {**old["defaults"], "vendor": "Ac: me", "license": "mit"}
-    assert yaml.safe_load(settings.read_text()) == {**old, "defaults": remembered}
+    assert yaml.safe_load(settings.read_text("utf-8")) == {**old, "defaults": remembered}
     done = torchsmith(
         "new", "torch-zeta", "--template", str(render.template), "--defaults", "-d",
         "preset=minimal", cwd=tmp_path,
@@ -206,9 +206,9 @@ def test_settings_that_are_odd_stay_as_they_are(
     text: str, words: str, settings: Path, torchsmith: Torchsmith, tmp_path: Path, render: Renderer
 ) -> None:
     settings.parent.mkdir()
-    settings.write_text(text)
+    settings.write_text(text, "utf-8")
     done = torchsmith(*new(render, "--defaults", "-d", "vendor=Acme"), cwd=tmp_path)
-    assert settings.read_text() == text
+    assert settings.read_text("utf-8") == text
     assert (words in done.err) == (done.status == 0), done.err
     if done.status:
         assert (done.status, done.err.count("\n")) == (2, 1)
@@ -219,7 +219,9 @@ def test_what_other_templates_are_answered_is_no_answer_here(
     settings: Path, torchsmith: Torchsmith, tmp_path: Path, render: Renderer
 ) -> None:
     settings.parent.mkdir()
-    settings.write_text("defaults: {license: GPL-3.0, vendor: [a], preset: full, color: red}\n")
+    settings.write_text(
+        "defaults: {license: GPL-3.0, vendor: [a], preset: full, color: red}\n", encoding="utf-8"
+    )
     done = torchsmith(
         "new", "torch-acme", "--template", str(render.template), "--defaults", cwd=tmp_path
     )

@@ -142,6 +142,42 @@ def test_nothing_above_the_seam_knows_the_simulator(template: Path) -> None:
     assert not offenders(template, above, r"(?i)simulator")
 
 
+# Where nothing waits, or on a thread of the backend's own, where no handler of a signal runs.
+HEARS_NO_SIGNAL = {
+    "distributed/comm_streams.cpp",
+    "distributed/staged.cpp",
+    "distributed/watch.cpp",
+    "memory/device_cache.cpp",
+    "memory/fence.h",
+    "memory/history.cpp",
+    "memory/host_allocator.cpp",
+    "memory/settings.cpp",
+}
+
+
+def test_no_interrupt_is_swallowed(template: Path) -> None:
+    """What a signal's handler throws in a wait is a ``std::exception`` like any other, so who
+    catches all of them and goes on waits with ``NoSignals``.
+    """
+    swallows = re.compile(
+        r"try \{(?P<tried>(?:(?!try \{).)*?)\} catch \((?:const std::exception&[^)]*|\.\.\.)\) "
+        r"\{(?P<handled>.*?)\n *\}",
+        re.DOTALL,
+    )
+    found = []
+    for path in sources(template, *CXX):
+        name = str(PurePosixPath(*path.parts[1:])).removesuffix(".jinja")
+        if path.parts[0] != "csrc" or name in HEARS_NO_SIGNAL:
+            continue
+        text = (template / path).read_text("utf-8")
+        for match in swallows.finditer(text):
+            lines_above = text[: match.start()].splitlines()[-6:]
+            is_thrown_on = re.search(r"\bthrow\b|current_exception", match["handled"])
+            if not is_thrown_on and "NoSignals" not in "".join(lines_above):
+                found.append(f"{path}: {match['handled'].strip()}")
+    assert not found
+
+
 def test_no_unfinished_business(template: Path) -> None:
     assert not offenders(template, list(files(template)), r"\bTODO\b|\bFIXME\b|\bXXX\b|\bHACK\b")
 

@@ -28,7 +28,7 @@ if (folder / "broken").exists():
     sys.exit("HTTP 502:\\nBad gateway")
 options = dict(zip(words, words[1:]))
 issues = json.loads((folder / "issues.json").read_text())
-text = pathlib.Path(options["--body-file"]).read_text() if "--body-file" in options else ""
+text = pathlib.Path(options["--body-file"]).read_text("utf-8") if "--body-file" in options else ""
 match words[:2]:
     case ["label", "create"]:
         (folder / "labels").write_text(words[2])
@@ -114,7 +114,7 @@ class Nights:
         )
         cases += '<testcase classname="t" name="ok"/>'
         report = f"<testsuites><testsuite>{cases}</testsuite></testsuites>"
-        (found / "tests.xml").write_text(report)
+        (found / "tests.xml").write_text(report, "utf-8")
         return self.run(BUILD=build, TESTS=tests)
 
     def run(self, **variables: str) -> Ended:

@@ -53,7 +53,9 @@ def read(project: Path, compiler: str = "c++") -> Abi:
     backend = runtime.relative_to(include).parts[0]
     with tempfile.TemporaryDirectory() as folder:
         source, library = Path(folder, "abi.cpp"), Path(folder, "abi.o")
-        source.write_text(_SOURCE.format(backend=backend, package=f"torch_{backend}"))
+        source.write_text(
+            _SOURCE.format(backend=backend, package=f"torch_{backend}"), encoding="utf-8"
+        )
         flags = ["-std=c++20", "-g", "-gdwarf-4", "-fno-eliminate-unused-debug-types", "-c"]
         subprocess.run(
             [compiler, *flags, f"-I{include}", str(source), "-o", str(library)], check=True

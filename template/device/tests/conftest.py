@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import math
 import os
+import resource
 import subprocess
 import sys
 import threading
@@ -38,6 +39,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Collects the support matrix."""
     config.addinivalue_line("markers", "full: slow cases that a nightly run takes")
     config.pluginmanager.register(Report(config))
+    # Tests let processes die: each would leave a core of hundreds of MB.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

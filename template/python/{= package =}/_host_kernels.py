@@ -13,6 +13,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from ._private import keep, read_private
+
 # Of the ABI that the simulator's modules.h describes.
 _BEGIN = """\
 #include <cstddef>
@@ -78,7 +80,7 @@ def compile_source(
         source: with the function.
         name: of the function.
         options: for the compiler.
-        cache: a folder where objects are kept and looked for; processes may share it.
+        cache: a private folder where objects are kept and looked for; processes may share it.
 
     Raises:
         RuntimeError: it does not compile, with what the compiler says; or there is no compiler.
@@ -98,18 +100,14 @@ def compile_source(
     if cache is None:
         return _compile(command, text, name)
     known = repr((command, text, _compiler(command[0]), _processor()))
-    kept = cache / f"{hashlib.sha256(known.encode()).hexdigest()}.so"
-    if not kept.is_file():
-        keep(kept, _compile(command, text, name))
-    return kept.read_bytes()
-
-
-def keep(path: Path, code: bytes) -> None:
-    """Write a file whole or not at all, whoever else writes it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as part:
-        part.write(code)
-    Path(part.name).replace(path)
+    kept = cache / f"{hashlib.sha256(known.encode()).hexdigest()}.kernel"
+    # The digest of the code, and the code: a full disk may have cut it off.
+    contents = read_private(kept) or b""
+    digest, code = contents[:32], contents[32:]
+    if hashlib.sha256(code).digest() != digest:
+        code = _compile(command, text, name)
+        keep(kept, hashlib.sha256(code).digest() + code)
+    return code
 
 
 def _command() -> list[str]:
@@ -120,7 +118,7 @@ def _compile(command: Sequence[str], text: str, name: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         stem = name[:64]  # a file cannot have any name
         source, result = Path(folder, f"{stem}.cpp"), Path(folder, f"{stem}.so")
-        source.write_text(text)
+        source.write_text(text, "utf-8")
         done = subprocess.run(
             [*command, str(source), "-o", str(result)], capture_output=True, text=True, check=False
         )
@@ -140,5 +138,5 @@ def _compiler(command: str) -> str:
 def _processor() -> str:
     """What code that was compiled for this very processor is good for."""
     described = Path("/proc/cpuinfo")
-    lines = described.read_text().splitlines() if described.is_file() else []
+    lines = described.read_text("utf-8").splitlines() if described.is_file() else []
     return platform.machine() + next((each for each in lines if each.startswith("flags")), "")

@@ -104,12 +104,32 @@ def _without_growth(rebuild: Callable[..., torch.Tensor]) -> Callable[..., torch
 
 
 def repair_rebuilding() -> None:
-    """Load tensors without a storage, such as sparse ones, that require a gradient.
+    """Save sparse tensors as those of other devices, and load those that require a gradient.
 
-    PyTorch pickles them as a tensor of the CPU that requires one as well, so that the one that it
-    moves to the device is no leaf, and raises. This can go once it moves what is detached.
+    PyTorch pickles a tensor of this device without a storage as one of the CPU, which a function as
+    ``map_location`` cannot load. One that requires a gradient becomes one of the CPU that requires
+    it as well, so that what PyTorch moves to the device is no leaf, and raises. This can go once it
+    pickles the parts, or moves what is detached.
     """
     module: Any = torch._utils
+    tensor_class: Any = torch.Tensor
+    reduce = tensor_class._reduce_ex_internal
+
+    def _reduce_ex_internal(self: torch.Tensor, protocol: int) -> Any:
+        if self.device.type != NAME or self.requires_grad:
+            return reduce(self, protocol)
+        size, parts = self.size(), ()
+        if self.layout is torch.sparse_coo:
+            parts = (self._indices(), self._values(), size, self.is_coalesced())
+        elif self.layout in (torch.sparse_csr, torch.sparse_bsr):
+            parts = (self.crow_indices(), self.col_indices(), self.values(), size)
+        elif self.layout in (torch.sparse_csc, torch.sparse_bsc):
+            parts = (self.ccol_indices(), self.row_indices(), self.values(), size)
+        if not parts:
+            return reduce(self, protocol)
+        return module._rebuild_sparse_tensor, (self.layout, parts)
+
+    tensor_class._reduce_ex_internal = _reduce_ex_internal
     original = module._rebuild_device_tensor_from_cpu_tensor
 
     @functools.wraps(original)
@@ -118,6 +138,10 @@ def repair_rebuilding() -> None:
     ) -> torch.Tensor:
         if torch.device(device).type == NAME:
             data = data.detach()
+            if callable(torch.serialization._serialization_tls.map_location):
+                return data.requires_grad_(
+                    requires_grad
+                )  # its parts are where the function put them
         tensor: torch.Tensor = original(data, dtype, device, requires_grad)
         return tensor
 
@@ -149,13 +173,33 @@ def repair_printing() -> None:
 
     PyTorch computes the width of what it prints in float64 on the tensor's device, but for a
     fixed list of devices that have none. A backend may have been generated without float64. This
-    can go once PyTorch asks for the device's dtypes instead.
+    can go once PyTorch asks for the device's dtypes instead. Of a tensor that is too long to show,
+    only the edges are copied.
     """
     module: Any = _tensor_str
-    original = module._tensor_str
+    original, options = module._tensor_str, module.PRINT_OPTS
+
+    def edges(tensor: torch.Tensor, dim: int = 0) -> torch.Tensor:
+        """Return what is shown, and one element between, so that PyTorch writes an ellipsis."""
+        if dim == tensor.dim():
+            return tensor.cpu()
+        edge, size = options.edgeitems, tensor.size(dim)
+        if size <= 2 * edge + 1:
+            return edges(tensor, dim + 1)
+        ends = tensor.narrow(dim, 0, edge + 1), tensor.narrow(dim, size - edge, edge)
+        return torch.cat([edges(end, dim + 1) for end in ends], dim)
 
     def _tensor_str_on_cpu(self: torch.Tensor, indent: int) -> Any:
-        return original(self.cpu() if self.device.type == NAME else self, indent)
+        if self.device.type != NAME:
+            return original(self, indent)
+        threshold = options.threshold
+        if self.numel() <= threshold or self.layout != torch.strided or self.is_quantized:
+            return original(self.cpu(), indent)
+        options.threshold = 0  # of the edges too
+        try:
+            return original(edges(self), indent)
+        finally:
+            options.threshold = threshold
 
     module._tensor_str = _tensor_str_on_cpu
 

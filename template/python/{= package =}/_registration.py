@@ -73,8 +73,8 @@ def _let_autograd_finish() -> None:
 def _report_failures() -> None:
     """Wait for the devices' work, and let no failure of it go unnoticed.
 
-    A failure that nobody has acknowledged is reported, and the process ends with status 1 where it
-    would have ended with 0. Ctrl-C means "now": then nothing is waited for.
+    A failure that was not raised, or only on threads that launch nothing, is reported, and the
+    process ends with status 1 where it would have ended with 0. After Ctrl-C nothing is waited for.
     """
     if _C.is_in_bad_fork():
         return
@@ -83,11 +83,12 @@ def _report_failures() -> None:
     if stopped or _C.was_interrupted() or _C.is_capturing():
         _C.exit_at_once(0)
         return
+    _C.begin_exit()
     for device in _C.used_devices():
         try:
             _C.synchronize(device)
         except RuntimeError as error:
-            print(f"{NAME}: a failure that nobody has acknowledged: {error}", file=sys.stderr)
+            print(f"{NAME}: work has failed without an exception: {error}", file=sys.stderr)
             _C.exit_at_once(1)
         except KeyboardInterrupt:
             _C.exit_at_once(128 + signal.SIGINT)

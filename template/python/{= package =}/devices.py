@@ -123,8 +123,7 @@ def synchronize(device: DeviceLike = None) -> None:
     """Wait until all streams of ``device`` are idle.
 
     Raises:
-        RuntimeError: work on the device has failed, and nobody has acknowledged the failure, see
-            :func:`acknowledge_failure`.
+        RuntimeError: work on the device has failed, and it was not raised on this thread before.
         ValueError: ``device`` is of another type.
     """
     _C.synchronize(device_index(device))

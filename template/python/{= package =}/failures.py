@@ -1,7 +1,7 @@
 """Failures of work that shows only after its operator has returned.
 
-Such a failure stays with the stream whose work has failed, and with each stream that waits for it.
-Every synchronisation and every copy to the host raises it, on every thread, until it is acknowledged.
+Such a failure belongs to the stream whose work has failed, and to each stream that waits for it. The
+next synchronisation or copy to the host raises it, once on each thread that uses the stream.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ __all__ = ["acknowledge_failure", "last_failure", "reset_device"]
 def acknowledge_failure(stream: torch.Stream | None = None) -> None:
     """Forget the failures that ``stream`` has met so far, or those of all streams of all devices.
 
+    No thread raises them after that. Where one was raised, the later calls of that thread work
+    without an acknowledgement.
     What failed work was to write is undefined. A stream that has waited for ``stream`` keeps its
     failures, and a lost device stays lost until :func:`reset_device`.
 
@@ -33,9 +35,9 @@ def acknowledge_failure(stream: torch.Stream | None = None) -> None:
 
 
 def last_failure(stream: torch.Stream | None = None) -> RuntimeError | None:
-    """Return what ``stream``, or any stream of any device, would raise now; None if nothing.
+    """Return what ``stream``, or any stream of any device, would raise now on this thread, or None.
 
-    It waits for nothing, so only work that is over is known, and it forgets nothing.
+    It waits for nothing, so only work that is over is known. The failure is still raised later.
 
     Raises:
         NotImplementedError: the device library cannot look without waiting.

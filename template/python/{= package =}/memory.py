@@ -70,22 +70,27 @@ def memory_stats_as_nested_dict(device: DeviceLike = None) -> dict[str, Any]:
 
 def memory_allocated(device: DeviceLike = None) -> int:
     """Return the bytes that live tensors hold."""
-    return torch.accelerator.memory_allocated(device_index(device))
+    return _bytes(device)[0]
 
 
 def max_memory_allocated(device: DeviceLike = None) -> int:
     """Return the largest value of :func:`memory_allocated` since the peaks were reset."""
-    return torch.accelerator.max_memory_allocated(device_index(device))
+    return _bytes(device)[1]
 
 
 def memory_reserved(device: DeviceLike = None) -> int:
     """Return the bytes that the allocator has from the device: in tensors or kept for reuse."""
-    return torch.accelerator.memory_reserved(device_index(device))
+    return _bytes(device)[2]
 
 
 def max_memory_reserved(device: DeviceLike = None) -> int:
     """Return the largest value of :func:`memory_reserved` since the peaks were reset."""
-    return torch.accelerator.max_memory_reserved(device_index(device))
+    return _bytes(device)[3]
+
+
+def _bytes(device: DeviceLike) -> Sequence[int]:
+    """Return what tensors hold and its peak, and what the allocator has and its peak."""
+    return _C.memory_bytes(device_index(device)) if _C.is_initialized() else (0, 0, 0, 0)
 
 
 def mem_get_info(device: DeviceLike = None) -> tuple[int, int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from . import _C
+from ._private import private_folder
 from .devices import DeviceLike, device_index
 
 __all__ = [
@@ -61,17 +62,16 @@ def set_plan_limit(kinds: int) -> None:
 def set_cache_folder(path: str | Path | None) -> None:
     """Keep compiled kernels in this folder, which other processes may use, too; None for nowhere.
 
-    The folder is made if it is not there. What is in it is found by the next process, which then
+    The folder is made for this user alone if it is not there. What is in it is found by the next process, which then
     compiles nothing that this one has compiled. At first it is what the environment variable
     ``<PREFIX>_CACHE_FOLDER`` names.
 
     Raises:
         NotImplementedError: the device library keeps no kernels in a folder.
+        PermissionError: it is another user's, or others may write there.
         OSError: the folder cannot be made.
     """
     if path is None:
         _C.set_cache_folder("")
         return
-    folder = Path(path).absolute()
-    folder.mkdir(parents=True, exist_ok=True)
-    _C.set_cache_folder(str(folder))
+    _C.set_cache_folder(str(private_folder(Path(path).absolute())))

@@ -257,3 +257,19 @@ def test_program_without_python(packaged: str, tmp_path: Path) -> None:
     expected = network()(torch.ones(2, 3, 6, 6))[0]
     numbers = [float(each) for each in printed.split()]
     torch.testing.assert_close(torch.tensor(numbers).view(2, 4), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_more_groups_than_a_launch_has_are_refused() -> None:
+    """2^32 groups would be none if their number were cut to 32 bits."""
+    run_python(
+        f"""
+        import ctypes, torch
+        from pathlib import Path
+        folder = Path(torch.{DEVICE}._C.__file__).parent / "lib"
+        library = ctypes.CDLL(next(folder.glob("libtorch_*")))
+        launch = library.aoti_torch_privateuse1_launch_kernel
+        launch.argtypes = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_uint32]
+        launch.argtypes += [ctypes.c_void_p, ctypes.c_size_t]
+        assert launch(None, 2**32, 1, None, 0) != 0
+        """
+    )

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from backend import backend
-from conformance import compare, layouts, refusals, values
+from conformance import compare, layouts, memory, nonfinite, refusals, strides, values
 from conformance.routes import UNSUPPORTED, route
 from conformance.run import NotApplicable, Outcome, Run, left_out
 from conformance.samples import Sample, errors, samples, spread
@@ -24,8 +24,12 @@ ASPECTS: dict[str, Callable[[Run, Sample], None]] = {
     "autocast": values.autocast,
     "layout": layouts.layout,
     "views": layouts.views,
+    "strides": strides.strides,
+    "strides_backward": strides.strides_backward,
     "ranks": layouts.ranks,
     "repeated": layouts.repeated,
+    "nonfinite": nonfinite.nonfinite,
+    "memory": memory.memory,
     "expanded_input": refusals.expanded_input,
     "expanded_output": refusals.expanded_output,
     "other_output": refusals.other_output,
@@ -42,10 +46,15 @@ OF_FEW_DTYPES = (
     "views",
     "ranks",
     "repeated",
+    "nonfinite",
     "expanded_input",
     "expanded_output",
     "other_output",
 )
+
+
+OF_STRIDES = (torch.float32, torch.bfloat16, torch.int64, torch.complex64)
+"""Those for "strides": one of each way in which kernels read elements."""
 
 
 def applies(aspect: str, op: Any, dtype: torch.dtype) -> bool:
@@ -58,7 +67,13 @@ def applies(aspect: str, op: Any, dtype: torch.dtype) -> bool:
         return bool(op.supports_out)
     if aspect in ("in_place", "expanded_input"):
         return op.get_inplace() is not None
-    if aspect == "backward":
+    if aspect.startswith("strides") and dtype not in OF_STRIDES:
+        return False
+    if aspect == "nonfinite":
+        return dtype.is_floating_point and nonfinite.is_concerned(op.name)
+    if aspect == "memory":
+        return dtype in (first_dtype(op), values.LOW_PRECISION)
+    if aspect.endswith("backward"):
         return dtype in op.supported_backward_dtypes("cpu")
     if aspect == "autocast":
         offered = getattr(backend, "get_amp_supported_dtype", list)()
@@ -98,7 +113,7 @@ def explore(
         if aspect == "errors":
             inputs, limit = errors(op), None
         else:
-            inputs = samples(op, dtype, gradients=aspect == "backward")
+            inputs = samples(op, dtype, gradients=aspect.endswith("backward"))
         for index, sample in enumerate(inputs if limit is None else spread(inputs, limit)):
             try:
                 ASPECTS[aspect](run, sample)
@@ -118,9 +133,10 @@ def explore(
             finally:
                 run.finish_sample()
             outcome.compared += 1
+    outcome.extra = run.extra
     outcome.fallbacks = sorted(run.fallbacks)
     if run.recorder is None:
         outcome.route = UNSUPPORTED if outcome.compared else ""
     else:
-        outcome.route = route(run.recorder, outcome.fallbacks, several=aspect == "backward")
+        outcome.route = route(run.recorder, outcome.fallbacks, several=aspect.endswith("backward"))
     return outcome

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import torch
 from conformance import compare
@@ -154,25 +155,23 @@ def each(run: Run, sample: Sample, changes: tuple[Change, ...]) -> None:
     """Call with every change; what the CPU refuses is refused."""
     tried = False
     for change in changes:
-        try:
-            mine = changed(sample, change)
-        except NotApplicable:
-            continue
-        theirs = run.on_device(mine)
-        with default_device(mine):
-            both = run.alike(
-                lambda mine=mine: mine.call(run.op),
-                lambda theirs=theirs: theirs.call(run.op),
-            )
-        tried = True
-        if both is None:
-            continue
-        try:
-            run.check_call(*both, theirs, mine)
-        except WrongResult as error:
-            raise WrongResult(f"{change.__name__}: {error}") from None
+        with suppress(NotApplicable):
+            compare_call(run, change.__name__, changed(sample, change))
+            tried = True
     if not tried:
         raise NotApplicable
+
+
+def compare_call(run: Run, name: str, mine: Arguments) -> None:
+    theirs = run.on_device(mine)
+    with default_device(mine):
+        both = run.alike(lambda: mine.call(run.op), lambda: theirs.call(run.op))
+    if both is None:
+        return
+    try:
+        run.check_call(*both, theirs, mine)
+    except WrongResult as error:
+        raise WrongResult(f"{name}: {error}") from None
 
 
 def repeated(run: Run, sample: Sample) -> None:

@@ -24,8 +24,12 @@ ASPECTS = {
     "autocast": "autocast",
     "layout": "layout",
     "views": "views",
+    "strides": "strides",
+    "strides_backward": "backward of strides",
     "ranks": "ranks",
     "repeated": "repeated",
+    "nonfinite": "NaN, inf",
+    "memory": "extra bytes",
     "expanded_input": "expanded in-place",
     "expanded_output": "expanded out=",
     "other_output": "other out=",
@@ -41,6 +45,11 @@ LEGEND = {
     "unsupported": "known not to work here, with a reason",
     "failed": "differs from the CPU, or crashes",
 }
+
+EXTRA = (
+    "Extra bytes are the largest peak of device memory above arguments and results, as a multiple of"
+    " these; one of more than 3 fails."
+)
 
 Cell = dict[str, Any]
 Results = dict[str, dict[str, dict[str, Cell]]]
@@ -121,10 +130,13 @@ def cell_text(dtypes: dict[str, dict[str, Cell]], aspect: str) -> str:
         if aspect in aspects
         for word in [verdict(aspects[aspect])]
     )
-    found = [(word, words[word]) for word in ROUTES if words[word]]
-    if len(found) == 1:
-        return f"{found[0][0]} {found[0][1]}"
-    return ", ".join(f"{word} {number}" for word, number in found)
+    text = ", ".join(f"{word} {words[word]}" for word in ROUTES if words[word])
+    extra = [
+        aspects[aspect]["extra"]
+        for aspects in dtypes.values()
+        if "extra" in aspects.get(aspect, {})
+    ]
+    return f"{text}, {max(extra)} x" if extra else text
 
 
 def reasons(results: Results) -> dict[str, list[str]]:
@@ -154,7 +166,7 @@ def markdown(document: dict[str, Any]) -> str:
     for aspect, counted in totals(results).items():
         numbers = " | ".join(str(counted[word]) for word in ROUTES)
         lines.append(f"| {ASPECTS[aspect]} | {numbers} |")
-    lines += ["", *(f"- {word}: {meaning}" for word, meaning in LEGEND.items()), ""]
+    lines += ["", *(f"- {word}: {meaning}" for word, meaning in LEGEND.items()), "", EXTRA, ""]
     lines += ["## Not supported, and why", ""]
     for reason, where in sorted(reasons(results).items()):
         operators = sorted({text.split()[0] for text in where})
@@ -176,7 +188,12 @@ def page(document: dict[str, Any]) -> str:
     for operator, dtypes in sorted(results.items(), key=lambda item: item[0].lower()):
         cells = {
             dtype: [
-                [ROUTES.index(word), cell.get("fallbacks", []), cell.get("reason", "")]
+                [
+                    ROUTES.index(word),
+                    cell.get("fallbacks", []),
+                    cell.get("reason", ""),
+                    cell.get("extra"),
+                ]
                 if (cell := aspects.get(aspect)) and (word := verdict(cell))
                 else 0
                 for aspect in ASPECTS
@@ -197,9 +214,12 @@ def page(document: dict[str, Any]) -> str:
         + "</tr>"
         for aspect in ASPECTS
     )
-    legend = "".join(
-        f"<dt><b class=r{i}>{word}</b></dt><dd>{html.escape(LEGEND[word])}</dd>"
-        for i, word in enumerate(ROUTES)
+    legend = (
+        "".join(
+            f"<dt><b class=r{i}>{word}</b></dt><dd>{html.escape(LEGEND[word])}</dd>"
+            for i, word in enumerate(ROUTES)
+        )
+        + f"<dt>extra bytes</dt><dd>{html.escape(EXTRA)}</dd>"
     )
     why = "".join(
         f"<li>{html.escape(reason)}: "

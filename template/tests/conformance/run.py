@@ -52,6 +52,7 @@ class Outcome:
     raised: int = 0
     skipped: str = "no sample applies"
     route: str = ""
+    extra: float | None = None
     fallbacks: list[str] = field(default_factory=list)
 
     @property
@@ -73,6 +74,7 @@ class Run:
         self.references: list[Function] = []
         self.recorder: Recorder | None = None
         self.again: Function | None = None
+        self.extra: float | None = None  # memory above arguments and results, in multiples of these
 
     def reference(self, call: Function) -> Any:
         """Run ``call``, which concerns CPU tensors only; what the CPU refuses is not compared."""

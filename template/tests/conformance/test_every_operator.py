@@ -27,12 +27,15 @@ def having(aspect: str) -> ops:
     chosen = [op for op in op_db if any(aspects.applies(aspect, op, dtype) for dtype in op.dtypes)]
     dtypes: Any = {
         "backward": OpDTypes.supported_backward,
+        "strides_backward": OpDTypes.supported_backward,
         "autocast": (torch.float32,),
         "errors": OpDTypes.any_one,
     }.get(aspect, OpDTypes.supported)
     allowed = supported_dtypes()
     if aspect in aspects.OF_FEW_DTYPES:
         allowed = tuple(dtype for dtype in allowed if dtype in aspects.FEW_DTYPES)
+    if aspect.startswith("strides"):
+        allowed = tuple(dtype for dtype in allowed if dtype in aspects.OF_STRIDES)
     return ops(chosen, dtypes=dtypes, allowed_dtypes=allowed)
 
 
@@ -54,6 +57,7 @@ class TestConformance(TestCase):
             failed=len(outcome.problems),
             reason=failure.get("reason", outcome.skipped if outcome.kind == "skip" else ""),
             category=failure.get("category", ""),
+            **({} if outcome.extra is None else {"extra": round(outcome.extra, 1)}),
         )
         if outcome.kind == "skip":
             self.skipTest(outcome.skipped)
@@ -96,6 +100,14 @@ class TestConformance(TestCase):
     def test_views(self, device: str, dtype: torch.dtype, op: Any) -> None:
         self.compare("views", op, dtype)
 
+    @having("strides")
+    def test_strides(self, device: str, dtype: torch.dtype, op: Any) -> None:
+        self.compare("strides", op, dtype)
+
+    @having("strides_backward")
+    def test_strides_backward(self, device: str, dtype: torch.dtype, op: Any) -> None:
+        self.compare("strides_backward", op, dtype)
+
     @having("ranks")
     def test_ranks(self, device: str, dtype: torch.dtype, op: Any) -> None:
         self.compare("ranks", op, dtype)
@@ -103,6 +115,14 @@ class TestConformance(TestCase):
     @having("repeated")
     def test_repeated(self, device: str, dtype: torch.dtype, op: Any) -> None:
         self.compare("repeated", op, dtype)
+
+    @having("nonfinite")
+    def test_nonfinite(self, device: str, dtype: torch.dtype, op: Any) -> None:
+        self.compare("nonfinite", op, dtype)
+
+    @having("memory")
+    def test_memory(self, device: str, dtype: torch.dtype, op: Any) -> None:
+        self.compare("memory", op, dtype)
 
     @having("expanded_input")
     def test_expanded_input(self, device: str, dtype: torch.dtype, op: Any) -> None:

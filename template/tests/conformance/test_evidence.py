@@ -77,6 +77,7 @@ def test_report_tells_every_verdict(tmp_path: Path) -> None:
         "out": {**PASSED, "route": "fallback", "fallbacks": ["aten::exp.out"]},
         "in_place": {**PASSED, "kind": "wrong"},
         "backward": {**PASSED, "kind": "raised", "category": "dtype", "reason": "no complex"},
+        "memory": {**PASSED, "extra": 1.5},
     }
     document = {
         "versions": evidence.versions(),
@@ -85,6 +86,7 @@ def test_report_tells_every_verdict(tmp_path: Path) -> None:
     }
     text = report.markdown(document)
     assert "| `exp` | native 1 |  | fallback 1 | failed 1 | unsupported 1 |  |" in text
+    assert "| native 1, 1.5 x |" in text
     assert "no complex: `exp` (1 tests)" in text
     assert "1 of the 1 pairs" in text
     assert "3 of the 4 overloads" in text

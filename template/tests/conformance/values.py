@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
@@ -9,7 +10,7 @@ import torch
 from backend import DEVICE
 from conformance import compare
 from conformance.run import Function, NotApplicable, Run
-from conformance.samples import Arguments, Sample, tensors_of
+from conformance.samples import Arguments, Mover, Sample, tensors_of
 
 LOW_PRECISION = torch.bfloat16
 """What autocast casts to."""
@@ -114,28 +115,40 @@ def empty_output(like: torch.Tensor, device: str) -> torch.Tensor:
 
 
 def backward(run: Run, sample: Sample) -> None:
-    """Gradients of everything that asks for one, for the same random cotangents, without and with gaps: some
-    formulas ask how an argument lies in memory."""
-    compare_gradients(
-        run, sample, Arguments.of(sample).copy()
-    )  # its own tensors may have a history
+    """Gradients of everything that asks for one: for random cotangents, without and with gaps, since some
+    formulas ask how an argument lies in memory, and for the expanded one of a sum."""
+    plain = Arguments.of(sample).copy()  # its own tensors may have a history
+    compare_gradients(run, sample, plain, random_like)
     with suppress(NotApplicable):
-        compare_gradients(run, sample, with_gaps(sample).copy())
+        compare_gradients(run, sample, with_gaps(sample).copy(), random_like)
+    compare_gradients(run, sample, plain, ones_like)
 
 
-def compare_gradients(run: Run, sample: Sample, mine: Arguments) -> None:
+def random_like(output: torch.Tensor, seed: int) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(output.shape, dtype=output.dtype, generator=generator)
+
+
+def ones_like(output: torch.Tensor, _: int = 0) -> torch.Tensor:
+    """Return the cotangent that a sum has: all strides are 0."""
+    return torch.ones((), dtype=output.dtype).expand(output.shape)
+
+
+def compare_gradients(
+    run: Run,
+    sample: Sample,
+    mine: Arguments,
+    cotangent: Callable[[torch.Tensor, int], torch.Tensor],
+) -> None:
     theirs = run.on_device(mine)
     expected = differentiable(run.reference(lambda: mine.call(run.op)), sample)
     if not expected:
         raise NotApplicable
     actual = differentiable(theirs.call(run.op), sample)
-    generator = torch.Generator().manual_seed(1)
-    cotangents = [
-        torch.randn(tensor.shape, dtype=tensor.dtype, generator=generator) for tensor in expected
-    ]
+    cotangents = [cotangent(tensor, seed) for seed, tensor in enumerate(expected, start=1)]
     if [tensor.shape for tensor in actual] != [tensor.shape for tensor in expected]:
         raise compare.WrongResult("other outputs than the CPU's ask for gradients")
-    on_device = [tensor.to(DEVICE) for tensor in cotangents]
+    on_device = [Mover()(tensor) for tensor in cotangents]
     gradients = run.reference(lambda: gradient(expected, mine, cotangents))
 
     def precise() -> tuple[torch.Tensor | None, ...]:

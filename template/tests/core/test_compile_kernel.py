@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import hashlib
+import os
 import textwrap
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from backend import DEVICE, ENV_PREFIX, backend
+from backend import DEVICE, ENV_PREFIX, PACKAGE, backend
 from changed_device import without_group
 from run_time_kernels import takes_kernels
 from support import has_function, needs, needs_two_devices, run_python
@@ -41,6 +44,8 @@ SOURCES = {
     """,
 }
 pytestmark = [needs(torch.float32)]
+_host_kernels = import_module(f"{PACKAGE}._host_kernels")
+_private = import_module(f"{PACKAGE}._private")
 COUNT = 1000
 
 
@@ -150,10 +155,84 @@ def test_bytes_are_code_that_was_compiled_before() -> None:
     if backend.kernel_format() != "elf-host":
         code = SOURCES[backend.kernel_format()].encode()
     else:
-        code = backend.kernels._host_kernels.compile_source(SOURCES["elf-host"], "affine", ())
+        code = _host_kernels.compile_source(SOURCES["elf-host"], "affine", ())
     x = torch.ones(1, device=DEVICE)
     backend.compile_kernel(code, "affine")(args=[x, ctypes.c_float(3), ctypes.c_int64(1)])
     assert x.item() == 4
+
+
+on_the_host = pytest.mark.skipif(
+    not _host_kernels.has_compiler(), reason="the host has no compiler"
+)
+
+
+def affine(cache: Path) -> bytes:
+    return _host_kernels.compile_source(SOURCES["elf-host"], "affine", (), cache)
+
+
+@on_the_host
+@pytest.mark.parametrize(
+    "spoilt",
+    [lambda whole: whole[: len(whole) // 2], lambda whole: b"", lambda whole: b"junk" * 1000],
+    ids=["cut off", "empty", "junk"],
+)
+def test_a_kept_kernel_that_is_damaged_is_compiled_again(tmp_path: Path, spoilt: Any) -> None:
+    code = affine(tmp_path)
+    (file,) = tmp_path.iterdir()
+    whole = file.read_bytes()
+    file.write_bytes(spoilt(whole))
+    assert affine(tmp_path) == code
+    assert file.read_bytes() == whole
+
+
+@on_the_host
+def test_a_kept_kernel_that_others_may_have_written_is_compiled_again(tmp_path: Path) -> None:
+    code = affine(tmp_path)
+    (file,) = tmp_path.iterdir()
+    planted = b"planted"
+    file.write_bytes(hashlib.sha256(planted).digest() + planted)
+    assert affine(tmp_path) == planted  # what this user has written is believed
+    file.chmod(0o666)
+    assert affine(tmp_path) == code
+    file.write_bytes(hashlib.sha256(planted).digest() + planted)
+    if os.geteuid() == 0:
+        os.chown(file, 65534, 65534)
+        assert affine(tmp_path) == code
+
+
+def test_a_cache_folder_is_for_this_user_alone(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        made = _private.cache_folder(tmp_path / "above" / "folder")
+    finally:
+        os.umask(before)
+    assert made == tmp_path / "above" / "folder"
+    assert made.stat().st_mode & 0o777 == made.parent.stat().st_mode & 0o777 == 0o700
+    made.chmod(0o777)
+    with pytest.warns(UserWarning, match="others may write there"):
+        other = _private.cache_folder(made)
+    assert other not in (made, made.parent)
+    assert other.stat().st_mode & 0o777 == 0o700
+    assert _private.cache_folder(made) == other  # and is told once
+
+
+@takes_kernels(SOURCES)
+def test_code_that_is_cut_off_is_refused() -> None:
+    if backend.kernel_format() != "elf-host":
+        pytest.skip("another device's driver looks at its code")
+    code = _host_kernels.compile_source(SOURCES["elf-host"], "affine", ())
+    for damaged in (code[: len(code) // 2], code[:40], b"", b"junk" * 1000):
+        with pytest.raises(RuntimeError, match="is cut off"):
+            backend.compile_kernel(damaged, "affine")
+
+
+@takes_kernels(SOURCES)
+def test_tensors_without_one_address_are_refused() -> None:
+    add = compiled("add")
+    nested = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]).to(DEVICE)
+    for tensor, kind in ((nested, "nested"), (torch.eye(3).to_sparse().to(DEVICE), "sparse")):
+        with pytest.raises(ValueError, match=f"argument 1 is a {kind} tensor"):
+            add((1,), (1,), [tensor, tensor, tensor, 1])
 
 
 @takes_kernels(SOURCES)

@@ -8,7 +8,16 @@ from collections.abc import Callable
 import pytest
 import torch
 from backend import DEVICE, backend
-from support import COMPLEX, FLOATING, INTEGERS, needs, needs_two_devices, sample, supported
+from support import (
+    COMPLEX,
+    FLOATING,
+    INTEGERS,
+    needs,
+    needs_two_devices,
+    run_python,
+    sample,
+    supported,
+)
 
 LAYOUTS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "contiguous": lambda x: x,
@@ -258,6 +267,48 @@ def test_printing_shows_the_values_and_the_device() -> None:
     text = repr(torch.tensor([1.5, 2.5], device=DEVICE))
     assert "1.5" in text
     assert f"device='{DEVICE}:0'" in text
+
+
+@needs(torch.float32, torch.bool)
+@pytest.mark.parametrize(
+    "values",
+    [
+        sample(2000),
+        sample(40, 50),
+        sample(3, 400, 2),
+        sample(7, 8, 9, 10),
+        sample(1, 1500).to(torch.bfloat16),
+        sample(100, 30) > 0,
+        torch.complex(sample(60, 60), sample(60, 60)),
+        sample(60, 70).T,
+    ],
+    ids=lambda values: f"{tuple(values.shape)}, {values.dtype}",
+)
+def test_long_tensors_are_printed_as_those_of_the_cpu(values: torch.Tensor) -> None:
+    here, there = ("".join(repr(x).split()) for x in (values.to(DEVICE), values))
+    assert here == there[:-1] + f",device='{DEVICE}:0')" or here == there.replace(
+        ",dtype=", f",device='{DEVICE}:0',dtype="
+    )
+    assert torch._tensor_str.PRINT_OPTS.threshold == 1000
+
+
+@needs(torch.float32)
+def test_printing_copies_what_is_shown() -> None:
+    peak = run_python(
+        f"""
+        import resource, torch
+
+        def peak():
+            return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10  # MiB
+
+        x = torch.zeros(1 << 13, 1 << 13, device="{DEVICE}")  # 256 MiB
+        repr(torch.zeros(40, 40, device="{DEVICE}"))
+        before = peak()
+        repr(x)
+        print(peak() - before)
+        """
+    ).stdout
+    assert int(peak) < 64
 
 
 @needs(torch.float32)

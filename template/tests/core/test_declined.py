@@ -49,6 +49,38 @@ def test_what_was_written_before_a_part_was_declined_is_undone(tmp_path: Path) -
     run_python(code, declining("unpack_pivots", tmp_path))
 
 
+def test_a_copy_writes_nothing_between_the_elements(tmp_path: Path) -> None:
+    """What is between them may be another thread's, whose writes would be lost."""
+    code = f"""
+        import threading, torch
+        from functools import partial
+        width, height = 4, 64
+        x = torch.zeros(height, width, device="{DEVICE}")
+        columns = [torch.arange(float(height)) + 100 * i for i in range(width)]
+
+        def write(i):
+            for _ in range(20):
+                x[:, i].zero_()
+                x[:, i].copy_(columns[i].to("{DEVICE}"))
+            torch.{DEVICE}.synchronize()
+
+        threads = [threading.Thread(target=partial(write, i)) for i in range(width)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert x.cpu().equal(torch.stack(columns, 1)), x.cpu()
+        for place in (lambda t: t[1::2, ::3].mT, lambda t: t[..., 0], lambda t: t.unfold(0, 3, 4)):
+            before = torch.randn(9, 7, 5)
+            for values in (torch.randn(9, 7, 5), torch.arange(315).view(9, 7, 5)):
+                here, there = before.to("{DEVICE}"), before.clone()
+                place(here).copy_(place(values.to("{DEVICE}")))
+                place(there).copy_(place(values))
+                assert here.cpu().equal(there)
+    """
+    run_python(code, declining("copy", tmp_path))
+
+
 @pytest.mark.parametrize(
     "case", ["products", *(pytest.param(name, marks=pytest.mark.full) for name in list(CASES)[1:])]
 )

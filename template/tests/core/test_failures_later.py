@@ -1,18 +1,20 @@
-"""Work that fails after its operator has returned: who is told, until when, and in which words."""
+"""Work that fails after its operator has returned: on which threads it is raised, and in which words."""
 
 from __future__ import annotations
 
 import re
 import subprocess
+import textwrap
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 import torch
-from backend import DEVICE, backend
+from backend import DEVICE, ENV_PREFIX, backend
 from core.failures import Failure, origin, succeed
-from support import needs, needs_two_devices, reports_errors, run_python
+from support import is_simulator, needs, needs_two_devices, reports_errors, run_python
 
 pytestmark = [needs(torch.float32, torch.int64), pytest.mark.native(like=succeed)]
 
@@ -28,19 +30,77 @@ WAITS: dict[str, Callable[[torch.Stream, torch.Tensor], Any]] = {
 }
 
 
+def in_another_thread(function: Callable[[], Any]) -> RuntimeError | None:
+    """Call ``function`` in a thread of its own. Return what it raises."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(function).exception()  # type: ignore[return-value]
+
+
 @pytest.mark.parametrize("wait", WAITS)
-def test_whoever_waits_is_told_until_somebody_acknowledges_it(wait: str, failure: Failure) -> None:
+def test_a_failure_is_raised_once_on_each_thread(wait: str, failure: Failure) -> None:
     stream = backend.Stream()
     result = failure.on(stream)
     pattern = failure.message + ".*" + failure.origin(stream)
-    with backend.stream(stream):
-        for again in (wait, *WAITS):
+
+    def wait_twice() -> None:
+        with backend.stream(stream):
             with pytest.raises(RuntimeError, match=pattern):
+                WAITS[wait](stream, result)
+            for again in WAITS:
                 WAITS[again](stream, result)
-        assert re.search(pattern, str(backend.last_failure(stream)))
-        backend.acknowledge_failure(stream)
-        assert backend.last_failure(stream) is None
-        WAITS[wait](stream, result)
+
+    assert re.search(pattern, str(backend.last_failure(stream)))
+    wait_twice()
+    assert backend.last_failure(stream) is None
+    assert in_another_thread(wait_twice) is None
+
+
+def test_the_next_failure_is_raised_too(failure: Failure) -> None:
+    stream = backend.Stream()
+    for _ in range(3):
+        result = failure.on(stream)
+        with backend.stream(stream):
+            with pytest.raises(RuntimeError, match=failure.message):
+                result.cpu()
+            result.cpu()
+
+
+def test_work_that_a_thread_begins_later_is_not_concerned(failure: Failure) -> None:
+    stream = backend.Stream()
+    result = failure.on(stream)
+    with pytest.raises(RuntimeError, match=failure.message):
+        stream.synchronize()
+
+    def compute() -> None:
+        with backend.stream(stream):
+            assert (torch.ones(2, device=DEVICE) + 1).tolist() == [2, 2]
+            result.cpu()
+
+    assert in_another_thread(compute) is None
+
+
+@pytest.mark.filterwarnings("ignore:Anomaly Detection has been enabled")
+def test_a_backward_pass_raises_for_its_caller(failure: Failure) -> None:
+    class Fails(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, values: torch.Tensor) -> torch.Tensor:
+            return values.clone()
+
+        @staticmethod
+        def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
+            failure.on(backend.current_stream())
+            gradient.cpu()
+            return gradient
+
+    for _ in range(2):
+        values = torch.ones(2, device=DEVICE, requires_grad=True)
+        with pytest.raises(RuntimeError, match=failure.message):
+            Fails.apply(values).sum().backward()
+        values.cpu()
+    with torch.autograd.detect_anomaly(check_nan=True):
+        values.sum().backward()
+    assert values.grad is not None
+    assert values.grad.tolist() == [1, 1]
 
 
 @pytest.mark.parametrize("monitor", WAITS)
@@ -72,19 +132,14 @@ def test_acknowledging_is_for_one_stream_or_for_all(failure: Failure) -> None:
         failure.on(stream)
     backend.acknowledge_failure(streams[0])
     streams[0].synchronize()
+    assert backend.last_failure() is not None
     with pytest.raises(RuntimeError, match=failure.origin(streams[1])):
         streams[1].synchronize()
-    assert backend.last_failure() is not None
+    failure.on(streams[0])
     backend.acknowledge_failure()
     assert backend.last_failure() is None
     backend.synchronize()
-
-
-def test_the_error_says_how_it_is_acknowledged(failure: Failure) -> None:
-    stream = backend.Stream()
-    failure.on(stream)
-    with pytest.raises(RuntimeError, match=rf"torch\.{DEVICE}\.acknowledge_failure\(\)"):
-        stream.synchronize()
+    assert in_another_thread(backend.synchronize) is None
 
 
 @pytest.mark.parametrize("function", ["acknowledge_failure", "last_failure"])
@@ -110,7 +165,7 @@ def test_a_lost_device_comes_back_by_a_reset(failure: Failure) -> None:
 
 
 @pytest.mark.parametrize("wait", WAITS)
-def test_who_waits_behind_an_event_is_told(wait: str, failure: Failure) -> None:
+def test_a_stream_that_waits_for_an_event_has_the_failure(wait: str, failure: Failure) -> None:
     failing, waiting = backend.Stream(), backend.Stream()
     result = failure.on(failing)
     waiting.wait_stream(failing)
@@ -118,13 +173,31 @@ def test_who_waits_behind_an_event_is_told(wait: str, failure: Failure) -> None:
         derived = result + 1
         with pytest.raises(RuntimeError, match=failure.origin(failing)):
             WAITS[wait](waiting, derived)
-        backend.acknowledge_failure(failing)
-        failing.synchronize()
-        with pytest.raises(RuntimeError, match=failure.origin(failing)):
-            WAITS[wait](waiting, derived)
+        WAITS[wait](waiting, derived)
+    failing.synchronize()
 
 
-def test_who_waits_for_other_work_is_not_told(failure: Failure) -> None:
+def test_a_stream_that_waits_after_a_monitor_has_seen_it_has_failed_too(failure: Failure) -> None:
+    failing, waiting = backend.Stream(), backend.Stream()
+    failure.on(failing)
+    assert in_another_thread(failing.synchronize) is not None
+    waiting.wait_stream(failing)
+    with pytest.raises(RuntimeError, match=failure.origin(failing)):
+        waiting.synchronize()
+    failing.synchronize()
+
+
+def test_who_has_waited_keeps_a_failure_that_is_acknowledged(failure: Failure) -> None:
+    failing, waiting = backend.Stream(), backend.Stream()
+    failure.on(failing)
+    waiting.wait_stream(failing)
+    backend.acknowledge_failure(failing)
+    failing.synchronize()
+    with pytest.raises(RuntimeError, match=failure.origin(failing)):
+        waiting.synchronize()
+
+
+def test_waits_for_other_work_do_not_raise(failure: Failure) -> None:
     failing, other = backend.Stream(), backend.Stream()
     before = other.record_event()
     failure.on(failing)
@@ -140,11 +213,10 @@ def test_a_failure_travels_with_a_copy_to_another_device(failure: Failure) -> No
     result = failure.on(stream)
     with backend.stream(stream):
         there = result.to(f"{DEVICE}:1")
-    for _ in range(2):
-        with pytest.raises(RuntimeError, match=failure.origin(stream)):
-            there.cpu()
-    backend.acknowledge_failure()
+    with pytest.raises(RuntimeError, match=failure.origin(stream)):
+        there.cpu()
     there.cpu()
+    stream.synchronize()
 
 
 def test_asking_and_allocating_neither_tell_nor_forget(failure: Failure) -> None:
@@ -193,7 +265,7 @@ def test_an_integer_division_by_zero_names_its_operator(
         result.cpu()
 
 
-def test_each_of_two_streams_is_told_of_its_failure(failure: Failure) -> None:
+def test_each_of_two_streams_has_its_failure(failure: Failure) -> None:
     streams = [backend.Stream(), backend.Stream()]
     for stream in streams:
         failure.on(stream)
@@ -205,7 +277,7 @@ def test_each_of_two_streams_is_told_of_its_failure(failure: Failure) -> None:
 def fail_and_leave(
     failure: Failure, and_then: str, *, check: bool = False
 ) -> subprocess.CompletedProcess[str]:
-    """Run a process whose work fails without anybody waiting for it, and ``and_then`` after that."""
+    """Run a process whose work fails and that does not wait for it, with ``and_then`` after that."""
     code = f"""
 import torch
 backend = torch.{DEVICE}
@@ -231,18 +303,50 @@ def test_a_status_that_says_something_is_kept(failure: Failure) -> None:
     assert failure.message in ended.stderr
 
 
-TOLD = "try:\n    backend.synchronize()\nexcept RuntimeError:\n    pass\n"
+CAUGHT = "try:\n    backend.synchronize()\nexcept RuntimeError:\n    pass\n"
+IN_A_THREAD = """
+import threading
+thread = threading.Thread(target=caught)
+thread.start()
+thread.join()
+"""
 
 
-def test_a_failure_that_was_told_and_not_acknowledged_is_named_at_the_end(failure: Failure) -> None:
-    ended = fail_and_leave(failure, TOLD)
+def test_a_failure_that_was_raised_does_not_end_the_process(failure: Failure) -> None:
+    assert fail_and_leave(failure, CAUGHT, check=True).stderr == ""
+
+
+def test_what_only_a_monitor_has_seen_is_named_at_the_end(failure: Failure) -> None:
+    caught = "def caught():\n" + textwrap.indent(CAUGHT, "    ") + IN_A_THREAD
+    ended = fail_and_leave(failure, caught)
     assert ended.returncode == 1
     assert failure.message in ended.stderr
 
 
 def test_a_failure_that_was_acknowledged_does_not_end_the_process(failure: Failure) -> None:
-    acknowledged = TOLD + "backend.acknowledge_failure()\n"
+    acknowledged = """
+while backend.last_failure() is None:
+    pass
+backend.acknowledge_failure()
+"""
     assert fail_and_leave(failure, acknowledged, check=True).stderr == ""
+
+
+@reports_errors
+def test_with_blocking_launches_the_operator_itself_raises_and_nothing_later() -> None:
+    if not is_simulator():
+        pytest.skip("only the simulator has blocking launches")
+    code = f"""
+import torch
+values = torch.ones(5, device="{DEVICE}")
+try:
+    values[torch.full((2,), 7, device="{DEVICE}")]
+except RuntimeError as error:
+    assert "out of bounds" in str(error)
+    values.cpu()
+"""
+    ended = run_python(code, {f"{ENV_PREFIX}_LAUNCH_BLOCKING": "1"})
+    assert ended.stderr == ""
 
 
 def test_work_that_succeeds_is_waited_for_in_silence() -> None:

@@ -248,6 +248,7 @@ def policy() -> Iterator[Callable[[str], str]]:
         ("silent,error:aten::*_j0", True),
         ("error:*bessel*,silent", False),
         ("silent,error:mine::*", False),
+        ("silent,error:" + "*e" * 30, False),  # not in exponential time
     ],
 )
 def test_policy_of_one_operator(policy: Callable[[str], str], text: str, forbidden: bool) -> None:

@@ -135,6 +135,30 @@ def test_expanded_inputs() -> None:
     compare(lambda x: torch.fft.fft2(x.T.expand(-1, 3)), values, rtol=1e-4, atol=1e-3)
 
 
+@pytest.mark.parametrize(("name", "dtype"), CASES, ids=str)
+def test_an_element_that_repeats(name: str, dtype: torch.dtype) -> None:
+    function = transform(name)
+    for shape in ((1, 1, 1), (3, 1, 1), (1, 1, 8), (3, 4, 1)):
+        values = sample(*shape, dtype=dtype)
+        for size in (8, 9):
+            compare(lambda x, size=size: function(x.expand(3, 4, -1 if x.size(2) > 1 else size)), values,
+                    rtol=1e-4, atol=1e-3)  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "dtype"), CASES, ids=str)
+def test_gradients_of_sums(name: str, dtype: torch.dtype) -> None:
+    """Such a gradient arrives as one element that repeats."""
+    function = transform(name)
+    values = sample(3, 4, 6, dtype=dtype, low=-1, high=1)
+    gradients = []
+    for device in ("cpu", DEVICE):
+        leaf = values.to(device, copy=True).requires_grad_()
+        parts(function(leaf)).sum().backward()
+        assert leaf.grad is not None
+        gradients.append(leaf.grad)
+    assert_same(gradients[1], gradients[0], rtol=1e-4, atol=1e-3)
+
+
 @pytest.mark.parametrize("length", [1 << 15, 12_000, 4999, 10_006])
 def test_long_lines(length: int) -> None:
     for shape in ((length,), (length, 2), (9, length)):

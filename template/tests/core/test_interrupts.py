@@ -191,3 +191,27 @@ def test_nothing_is_interrupted_by_a_deleter() -> None:
     )
     assert ended.stdout == "interrupted\n"
     assert ended.stderr == ""
+
+
+def test_an_interrupt_while_a_pool_is_dropped_is_raised_afterwards() -> None:
+    """Its destructor waits for the work that uses the memory, and can raise nothing itself."""
+    ended = run_python(
+        f"""
+        import os, signal, threading, time, torch
+        backend = torch.{DEVICE}
+        x = torch.eye(1024, device="{DEVICE}")
+        pool = backend.MemPool()
+        with backend.use_mem_pool(pool):
+            y = x
+            for _ in range(40):
+                y = y @ x
+        del y
+        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+        try:
+            del pool
+            time.sleep(60)
+        except KeyboardInterrupt:
+            print("interrupted")
+        """
+    )
+    assert ended.stdout == "interrupted\n"

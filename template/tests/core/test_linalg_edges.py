@@ -90,6 +90,7 @@ def test_inputs_of_any_layout_stay_as_they_are() -> None:
 ERRORS: dict[str, Function] = {
     "cholesky": lambda x: linalg.cholesky(-x),
     "cholesky, of one matrix": lambda x: linalg.cholesky(-x[0]),
+    "cholesky of NaN": lambda x: linalg.cholesky(x * torch.nan),
     "inv": lambda x: linalg.inv(x * 0),
     "solve": lambda x: linalg.solve(x * 0, x),
     "cholesky_inverse": lambda x: torch.cholesky_inverse(x * 0),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from typing import Any
 
 import pytest
 import torch
@@ -171,6 +172,20 @@ def test_repeated_sizes_do_not_grow_the_cache() -> None:
     for _ in range(200):
         torch.ones(1000, device=DEVICE) + 1
     assert backend.memory_reserved() == reserved
+
+
+def test_a_private_pool_that_is_gone_leaves_no_figures() -> None:
+    def private() -> dict[Any, Any]:
+        figures: dict[Any, Any] = backend.memory_stats_as_nested_dict()
+        return figures["reserved_bytes_by_private_pools"]
+
+    before = set(private())
+    pool = backend.MemPool()
+    with backend.use_mem_pool(pool):
+        tensor = take(8)
+    assert private().keys() - before == {pool.id}
+    del tensor, pool
+    assert set(private()) == before
 
 
 def test_nested_figures_are_the_flat_ones() -> None:

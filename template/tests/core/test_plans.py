@@ -139,6 +139,10 @@ def test_what_is_set_is_checked(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match="file"):
         backend.set_cache_folder(tmp_path / "file")
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared").chmod(0o777)
+    with pytest.raises(PermissionError, match="others may write there"):
+        backend.set_cache_folder(tmp_path / "shared")
     if has_function("plans", "set_cache_folder"):
         return
     with pytest.raises(NotImplementedError, match="set_cache_folder"):

@@ -238,3 +238,19 @@ def test_what_does_not_fit_is_refused() -> None:
             torch._scaled_mm(*arguments)
     with pytest.raises(RuntimeError, match="Bias must be size 24"):
         torch._scaled_mm(a, b, one, one, bias=torch.ones(23, device=DEVICE))
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    [torch.int32, torch.int8, torch.int64, torch.bool, torch.float64, torch.complex64, FLOAT4],
+    ids=str,
+)
+def test_results_of_a_type_that_products_with_scales_have_not(dtype: torch.dtype) -> None:
+    a, b = on_device(*factors(16, 32, 24))
+    one = torch.tensor(1.0, device=DEVICE)
+    experts, ends = b.expand(2, 32, 24), torch.tensor([4, 16], dtype=torch.int32, device=DEVICE)
+    scales = torch.ones(16, device=DEVICE), torch.ones(2, 24, device=DEVICE)
+    with pytest.raises(ValueError, match="give out_dtype as one of these"):
+        torch._scaled_mm(a, b, one, one, out_dtype=dtype)
+    with pytest.raises(ValueError, match="give out_dtype as one of these"):
+        torch._scaled_grouped_mm(a, experts, *scales, ends, out_dtype=dtype)

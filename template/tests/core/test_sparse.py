@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import io
+from typing import Any
 
 import pytest
 import torch
@@ -153,6 +154,20 @@ def test_saved_and_copied(kind: str) -> None:
     compare(torch.load(file), made)
     file.seek(0)
     torch.testing.assert_close(torch.load(file, map_location="cpu"), made)
+    places = []
+
+    def keep(storage: Any, place: str) -> Any:
+        places.append(place)
+        return storage
+
+    for saved in (tensor, tensor.detach().requires_grad_(tensor.is_floating_point())):
+        file = io.BytesIO()
+        torch.save(saved, file)
+        file.seek(0)
+        loaded = torch.load(file, map_location=keep)
+        torch.testing.assert_close(loaded.detach(), made)
+        assert loaded.requires_grad == saved.requires_grad
+    assert f"{DEVICE}:0" in places
 
 
 @needs_two_devices

@@ -93,7 +93,7 @@ def stack_under(title: str, text: str) -> str:
 
 def at(script: Path, function: str, source: str) -> re.Pattern[str]:
     """A frame of ``function`` at the one line of the program that has ``source``."""
-    lines = script.read_text().splitlines()
+    lines = script.read_text("utf-8").splitlines()
     (number,) = [i for i, line in enumerate(lines, 1) if source in line]
     return re.compile(rf'File "{re.escape(str(script))}", line {number}, in {function}\n')
 

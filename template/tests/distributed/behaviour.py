@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -132,6 +133,34 @@ def messages(rank: int, size: int) -> list[Any]:
     for work in dist.batch_isend_irecv(batch):
         work.wait()
     return [item.tolist() for item in (small, large, anything, swapped)] + [source]
+
+
+def many_tags(rank: int, size: int) -> tuple[list[float], int]:
+    """Send messages of 60 tags, one after another: what came, and the threads that were added."""
+    value, came = torch.zeros(1, device=DEVICE), []
+    dist.all_reduce(value)
+    before = len(list(Path("/proc/self/task").iterdir()))
+    for tag in range(60):
+        if rank == 0:
+            dist.send(value.fill_(tag), 1, tag=tag)
+        else:
+            dist.recv(value, 0, tag=tag)
+        backend.synchronize()
+        came.append(value.item())
+    return came, len(list(Path("/proc/self/task").iterdir())) - before
+
+
+def tags_both_ways(rank: int, size: int) -> list[float]:
+    """Receive six messages from the other rank, and then send it six."""
+    other = 1 - rank
+    received = [torch.zeros(1, device=DEVICE) for _ in range(6)]
+    works = [dist.irecv(each, other, tag=tag) for tag, each in enumerate(received)]
+    for tag in range(6):
+        works.append(dist.isend(torch.full((1,), 10.0 * rank + tag, device=DEVICE), other, tag=tag))
+    for work in works:
+        assert work is not None
+        work.wait()
+    return [each.item() for each in received]
 
 
 def messages_to_itself(rank: int, size: int) -> list[Any]:

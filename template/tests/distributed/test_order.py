@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from backend import DEVICE, PACKAGE
+from pathlib import Path
+
+import pytest
+from backend import DEVICE, ENV_PREFIX, PACKAGE
 from distributed import behaviour
+from distributed.conftest import started
 from distributed.ranks import Ranks
-from support import needs_two_devices, run_python, since
+from support import is_simulator, needs_two_devices, run_python, since
 
 
 def test_pytorch_chooses_the_backend(pair: Ranks) -> None:
@@ -34,6 +38,22 @@ def test_messages_by_tag_from_any_rank_and_in_a_batch(pair: Ranks) -> None:
     zero, one = pair.call(behaviour.messages)
     assert zero == [[0.0] * 2, [0.0] * 5, [7.0] * 3, [1.0] * 4, 1]
     assert one == [[1.0] * 2, [2.0] * 5, [0.0] * 3, [0.0] * 4, None]
+
+
+@pytest.mark.skipif(not is_simulator(), reason="threads of another device are not its streams")
+def test_tags_do_not_take_a_stream_each_for_ever(pair: Ranks) -> None:
+    for came, threads in pair.call(behaviour.many_tags):
+        assert came == [float(tag) for tag in range(60)]
+        assert threads < 10
+
+
+@pytest.mark.skipif(not is_simulator(), reason="another device cannot be told what it has")
+def test_tags_on_a_device_of_few_streams(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A send does not stand behind a receive."""
+    monkeypatch.setenv(f"{ENV_PREFIX}_SIMULATOR_STREAMS", "4")
+    with started("device", 2, tmp_path, None) as processes:
+        answers = processes.call(behaviour.tags_both_ways)
+    assert answers == [[10.0 * (1 - rank) + tag for tag in range(6)] for rank in range(2)]
 
 
 def test_messages_of_a_rank_to_itself(pair: Ranks) -> None:

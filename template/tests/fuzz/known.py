@@ -18,12 +18,16 @@ else:
 
 @dataclass(frozen=True)
 class Entry:
-    """One divergence: expressions for its statement and for what was seen, why, and a program that shows it."""
+    """One divergence: expressions for its statement and for what was seen, why, and a program that shows it.
+
+    Where CPUs differ, ``gives`` says what the program gives on the device.
+    """
 
     statement: str
     what: str
     reason: str
     program: str
+    gives: str = ""
 
     def matches(self, found: Divergence) -> bool:
         return bool(

@@ -66,6 +66,28 @@ def test_work_that_is_under_way_when_the_profile_ends_is_in_it() -> None:
     assert len(trace_of(profiled).work()) == 50
 
 
+def test_an_interrupt_while_the_profile_ends_is_raised_afterwards() -> None:
+    ended = run_python(
+        f"""
+        import os, signal, threading, time, torch
+        from torch.profiler import ProfilerActivity, profile
+        x = torch.eye(1024, device="{DEVICE}")
+        profiled = profile(activities=[ProfilerActivity.CPU, ProfilerActivity.PrivateUse1])
+        profiled.start()
+        for _ in range(40):
+            x = x @ x
+        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+        try:
+            profiled.stop()
+            time.sleep(60)
+        except KeyboardInterrupt:
+            print("interrupted")
+        """
+    )
+    assert ended.stdout == "interrupted\n"
+    assert "has no work" not in ended.stderr
+
+
 def test_threads_have_their_work_in_the_trace() -> None:
     values = ones()
     ready = threading.Barrier(4)

@@ -93,7 +93,7 @@ def _compiled_for_host(source: str) -> bytes:
         pytest.skip("there is no C++ compiler")
     with tempfile.TemporaryDirectory() as folder:
         text, result = Path(folder, "kernels.cpp"), Path(folder, "kernels.so")
-        text.write_text(source)
+        text.write_text(source, "utf-8")
         options = ["-std=c++20", "-O1", "-shared", "-fPIC", "-w"]
         subprocess.run([compiler, *options, str(text), "-o", str(result)], check=True)
         return result.read_bytes()

@@ -62,6 +62,11 @@ def test_another_process_finds_what_was_compiled_in_the_folder(
     for file in folder.iterdir():
         file.write_text("cut")
     assert run_slowly(CACHE_FOLDER=str(folder))[-1][1] == 2
+    for file in folder.iterdir():
+        file.chmod(0o666)  # so that others may have written it
+    assert run_slowly(CACHE_FOLDER=str(folder))[-1][1] == 2
+    folder.chmod(0o777)
+    assert run_slowly(CACHE_FOLDER=str(folder))[-1][1] == 2
 
 
 def test_a_folder_that_cannot_be_made_is_named_and_left_alone(

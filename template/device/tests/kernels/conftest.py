@@ -44,7 +44,9 @@ def device(api: ModuleType, pytestconfig: pytest.Config) -> Device:
     """The device under test, with what it declares."""
     probes_only = bool(pytestconfig.getoption("--support"))
     updating = bool(pytestconfig.getoption("--update-support"))
-    return Device(api, Support.load(), probes_only, updating)
+    return Device(
+        api, Support.load(), probes_only, updating, every_layout=bool(pytestconfig.getoption("-m"))
+    )
 
 
 @pytest.fixture(autouse=True)

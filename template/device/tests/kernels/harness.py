@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from kernels import layouts, oracle, tolerances
 from kernels.element_types import DTYPES, STORED
+from kernels.relayouts import Relayouts
 from kernels.support import Case, Outcome, Support
 from numpy.typing import NDArray
 
@@ -109,6 +110,7 @@ class Device:
         support: Support,
         probes_only: bool = False,
         updating: bool = False,
+        every_layout: bool = False,
     ) -> None:
         self.api = api
         self.support = support
@@ -122,6 +124,7 @@ class Device:
         self.differs = False
         # What the test's descriptors name, alive until the test ends: a descriptor itself keeps addresses.
         self.described: list[dict[str, Any]] = []
+        self.relayouts = Relayouts(self, every_layout)
         self.stream = api.default_stream(0)
         properties = api.properties(0)
         self.flushes_denormals: bool = properties.flushes_denormals
@@ -192,6 +195,7 @@ class Device:
             results.append([out.buffer.read() for out in arrays])
         self.differs |= any(result != results[0] for result in results)
         self._settle(case, promises)
+        self.relayouts.check(case, arrays, given)
 
     def descriptor(self, name: str, **fields: Any) -> Any:
         """A descriptor with these fields: arrays, numbers, and enumerators by their names."""
@@ -230,6 +234,10 @@ class Device:
             if ("failures", "acknowledge_stream", True) in self.api.functions():
                 self.api.acknowledge_stream(self.stream)
             self.api.synchronize(self.stream)
+
+    def call(self, case: Case, arguments: Sequence[Any]) -> str | None:
+        """What the case's family answers when it runs and may not give other bits each time."""
+        return self._call(case, arguments, DETERMINISTIC, probe=False)
 
     def _ask(self, case: Case, arguments: Sequence[Any]) -> dict[str, str | None]:
         """What the family would answer in each mode: those in which it declines come first."""

@@ -130,7 +130,7 @@ class Report:
             return
         path = self.config.getoption("--support-json")
         if path:
-            Path(path).write_text(json.dumps(self._summary(), indent=1) + "\n")
+            Path(path).write_text(json.dumps(self._summary(), indent=1) + "\n", "utf-8")
             self.lines.append(f"written to {path}")
         if not self._whole_files():
             if self.config.getoption("--update-support"):

@@ -139,7 +139,7 @@ class Support:
     @classmethod
     def load(cls, path: Path = device_library.SUPPORT) -> Support:
         """Reads the file; a device without one has no gaps."""
-        return cls.parse(tomllib.loads(path.read_text()) if path.exists() else {})
+        return cls.parse(tomllib.loads(path.read_text("utf-8")) if path.exists() else {})
 
     @classmethod
     def parse(cls, data: dict[str, Any]) -> Support:

@@ -50,6 +50,7 @@ def arrays(
     dims: Sequence[int],
     place: layouts.Placer,
     full: bool,
+    out_place: layouts.Placer | None = None,
 ) -> tuple[Array, Array]:
     """Output and input of a transform of this shape, of which `dtype` is the complex type."""
     half = list(shape)
@@ -61,7 +62,7 @@ def arrays(
     elif op == "real_backward":
         of_out, in_shape = REAL[dtype], tuple(half)
     source = device.array(of_in, in_shape, place, values_of(of_in, in_shape))
-    return device.array(of_out, out_shape, place), source
+    return device.array(of_out, out_shape, out_place or place), source
 
 
 def check(
@@ -73,8 +74,9 @@ def check(
     place: layouts.Placer = layouts.contiguous,
     full: bool = False,
     factor: float = 1.0,
+    out_place: layouts.Placer | None = None,
 ) -> None:
-    out, source = arrays(device, op, dtype, shape, dims, place, full)
+    out, source = arrays(device, op, dtype, shape, dims, place, full, out_place)
     case = Case("fft", op, dtype, place.__name__)
     params = device.api.FftParams(dims=list(dims), factor=factor)
     device.run(case, [out], device.api.FftOp[op], params, out, source)
@@ -108,6 +110,19 @@ def test_dimensions_in_any_order(
 ) -> None:
     check(device, op, dtype, (5, 12, 9), dims, place, factor=0.5)
     check(device, op, dtype, (4, 3, 10), dims, place)
+
+
+@pytest.mark.parametrize(
+    "place", [layouts.expanded_rows, layouts.expanded_columns, layouts.one_element]
+)
+@pytest.mark.parametrize("length", [2, 7, 8, 97, 4096])
+@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize("dtype", COMPLEX)
+def test_elements_that_repeat(
+    device: Device, dtype: str, op: str, length: int, place: layouts.Placer
+) -> None:
+    for shape, dims in (((19, length), [1]), ((length, 19), [0]), ((2, length), [0, 1])):
+        check(device, op, dtype, shape, dims, place, out_place=layouts.contiguous)
 
 
 @pytest.mark.parametrize("length", [1, 2, 7, 8, 48])

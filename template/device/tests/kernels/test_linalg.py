@@ -128,6 +128,24 @@ def test_a_matrix_without_cholesky_factor_says_so_and_leaves_the_others_alone(
     assert_near(case, factor @ adjoint(factor), matrices[[0, 2]])
 
 
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize("dtype", TYPES)
+def test_cholesky_stops_at_a_pivot_that_is_no_number(
+    device: Device, dtype: str, upper: bool
+) -> None:
+    size = 70
+    matrices = hermitian(dtype, size)
+    matrices[0, 3, 3] = np.nan
+    matrices[1, 1, 1] = np.inf  # a pivot like others, but inf / inf is none
+    matrices[1, 40, 40] = -1
+    matrices[2, 66, 65] = matrices[2, 65, 66] = np.nan
+    source, out = in_and_out(device, dtype, matrices, layouts.contiguous, in_place=False)
+    info = info_of(device)
+    case = case_of("cholesky", dtype, layouts.contiguous, "upper" if upper else "lower")
+    device.run(case, [out, info], upper, out, info, source)
+    assert info.read().tolist() == [4, 41, 67]
+
+
 @pytest.mark.parametrize("in_place", [False, True])
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)

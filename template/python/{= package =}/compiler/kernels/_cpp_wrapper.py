@@ -23,7 +23,7 @@ from torch._inductor.codegen.cpp_wrapper_cpu import CppWrapperCpu
 from torch._inductor.virtualized import V
 
 from ..._build import NAME
-from ..._host_kernels import keep
+from ..._private import keep
 from ...kernels import kernel_code
 from .._cpp_build import NAMESPACE
 from .._wrapper import may_lie_otherwise

@@ -11,6 +11,7 @@ from torch._inductor.runtime.cache_dir_utils import cache_dir
 
 from ... import _C
 from ..._build import NAME
+from ..._private import cache_folder
 from ...kernels import load_kernel
 from . import dialect_of
 
@@ -20,7 +21,7 @@ _pool = ThreadPoolExecutor(thread_name_prefix="kernels")
 
 def kernel_cache() -> Path:
     """Return the folder of what the host has compiled, beside Inductor's own cache."""
-    return Path(cache_dir(), f"{NAME}-kernels")
+    return cache_folder(Path(cache_dir(), f"{NAME}-kernels"))
 
 
 def define_kernel(

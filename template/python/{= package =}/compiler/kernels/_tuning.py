@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from ... import _C
-from ..._host_kernels import keep
+from ..._private import keep
 from ...devices import DeviceLike, get_device_properties, synchronize
 from ._launch import define_kernel, kernel_cache
 

@@ -1,0 +1,125 @@
+"""Each input of a launch in each layout: where the values are the same, the results are."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from kernels import layouts
+from kernels.support import Case
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from kernels.harness import Array, Device
+
+SMALLEST, LARGEST = 6, 4096
+"""Elements of an input that is worth it, and quick."""
+
+MOST = 4
+"""Cases of each operation and element type; with -m all."""
+
+TRY_ALL_LAYOUTS = ("unary", "binary", "ternary", "convert")
+"""Families whose own tests do."""
+
+Answer = tuple[str | None, list[NDArray[Any]]]
+
+
+def broadcast(dim: int) -> layouts.Placer:
+    """Return the placer of an array that repeats its first slice along a dimension."""
+
+    def place(shape: tuple[int, ...]) -> layouts.Placement:
+        inner = layouts.contiguous((*shape[:dim], 1, *shape[dim + 1 :])).strides
+        return layouts.Placement.of(shape, (*inner[:dim], 0, *inner[dim + 1 :]))
+
+    return place
+
+
+def placers(array: Array) -> Iterator[tuple[str, layouts.Placer]]:
+    """Return the layouts for an input. Of indices no two become the same, which may be undefined."""
+    for place in (layouts.offset, layouts.transposed, layouts.stepped):
+        yield place.__name__, place
+    if np.issubdtype(array.storage.dtype, np.integer):
+        return
+    for dim, size in enumerate(array.shape):
+        if size > 1:
+            yield f"broadcast dimension {dim}", broadcast(dim)
+
+
+class Relayouts:
+    """Runs cases again: the first few of each operation and element type, or all."""
+
+    def __init__(self, device: Device, every: bool) -> None:
+        self.device = device
+        self.most = sys.maxsize if every else MOST
+        self.seen: Counter[tuple[str, ...]] = Counter()
+
+    def check(self, case: Case, outputs: Sequence[Array], arguments: Sequence[Any]) -> None:
+        """Give each input in turn to the case's family in each layout, and compare the outputs."""
+        from kernels.harness import Array
+
+        key = (case.family, case.op, case.dtype)
+        inputs = [
+            place
+            for place, argument in enumerate(arguments)
+            if isinstance(argument, Array)
+            and all(argument is not output for output in outputs)
+            and SMALLEST <= argument.storage.size <= LARGEST
+        ]
+        if self.seen[key] == self.most or not inputs or case.family in TRY_ALL_LAYOUTS:
+            return
+        self.seen[key] += 1
+        before = self.device.api.layers()
+        self.device.api.set_layers(["validate"])
+        try:
+            for place in inputs:
+                self._check_input(case, outputs, arguments, place)
+        finally:
+            self.device.api.set_layers(before)
+            self._run(case, outputs, arguments)
+
+    def _check_input(
+        self, case: Case, outputs: Sequence[Array], arguments: Sequence[Any], place: int
+    ) -> None:
+        given: Array = arguments[place]
+        values = given.read()  # another launch may have written them
+        for name, placer in placers(given):
+            changed = self.device.array(given.dtype, given.shape, placer).set(values)
+            dense = self.device.array(given.dtype, given.shape).set(changed.values)
+            results = []
+            for one in (dense, changed):
+                replaced = [one if i == place else other for i, other in enumerate(arguments)]
+                answer, result = self._run(case, outputs, replaced)
+                if answer is not None:
+                    break
+                results.append(result)
+            if len(results) < 2:
+                continue
+            for wanted, got in zip(*results, strict=True):
+                assert same(wanted, got), f"{case}: argument {place}, {name}: another result"
+
+    def _run(self, case: Case, outputs: Sequence[Array], arguments: Sequence[Any]) -> Answer:
+        """Return the answer, or the reason why the layout is not allowed, and the outputs."""
+        for output in outputs:
+            output.upload()
+        try:
+            answer = self.device.call(case, arguments)
+        except self.device.api.DeviceError as error:
+            if error.code is not self.device.api.ErrorCode.INVALID_ARGUMENT:
+                raise
+            answer = str(error)
+        self.device.api.synchronize(self.device.stream)
+        return answer, [output.read() for output in outputs]
+
+
+def same(wanted: NDArray[Any], got: NDArray[Any]) -> bool:
+    """Whether two results differ by the order of their sums at most."""
+    if np.issubdtype(wanted.dtype, np.integer) or wanted.dtype == np.bool_:
+        return bool((wanted == got).all())
+    wide = np.complex128 if np.iscomplexobj(wanted) else np.float64
+    with np.errstate(all="ignore"):
+        return bool(
+            np.allclose(got.astype(wide), wanted.astype(wide), rtol=0.02, atol=0.02, equal_nan=True)
+        )
