@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch.ao.quantization.fx import _decomposed as _  # defines its operators
+import torch.ao.quantization.fx._decomposed  # defines its operators
 
 E4M3 = torch.float8_e4m3fn
 
