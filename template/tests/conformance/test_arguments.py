@@ -1,0 +1,65 @@
+"""Wrong arguments of native overloads, one at a time: never a crash, never memory of others, and what
+the CPU makes of them. The gate takes a few operators; ``pytest -m conformance_full`` takes all."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from backend import ENV_PREFIX
+from torch.testing._internal.common_methods_invocations import op_db
+
+OPERATORS = [
+    *random.Random(47).sample(sorted({op.full_name for op in op_db}), 6),
+    *("fft.irfft", "nn.functional.group_norm", "nn.functional.avg_pool2d"),
+]
+"""Those that the gate takes."""
+
+OWN = (
+    "attention_with_cache|rotary_embedding|reshape_and_cache|top_k_top_p_sample|_scaled_mm$"
+    "|_fused_adam_$|_thnn_fused_lstm_cell$|convolution_overrideable|_cummax_helper"
+)
+"""What the gate takes of argument_bases.py."""
+
+PARTS = 12
+"""The overloads are tried in so many tests."""
+
+
+def findings(*arguments: str) -> list[str]:
+    """Return what is wrong beside what is declared."""
+    done = subprocess.run(
+        [sys.executable, "-m", "conformance.arguments", *arguments],
+        cwd=Path(__file__).parents[1],
+        env=os.environ
+        | {
+            f"{ENV_PREFIX}_DEVICE_LAYERS": "validate",
+            f"{ENV_PREFIX}_FALLBACK": "silent",
+            f"{ENV_PREFIX}_SIMULATOR_MEMORY": str(1 << 30),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    lines = done.stdout.splitlines()
+    assert any(line.startswith("# ") for line in lines), "no call was tried"
+    return [line for line in lines if "\t" in line and not line.startswith("# ")]
+
+
+def test_wrong_arguments_of_some_operators() -> None:
+    assert findings(*OPERATORS) == []
+
+
+def test_wrong_arguments_of_the_backends_own_operators() -> None:
+    assert findings("--others", "--overloads", OWN) == []
+
+
+@pytest.mark.conformance_full
+@pytest.mark.parametrize("part", range(PARTS))
+def test_wrong_arguments(part: int) -> None:
+    """Of all; a new overload needs a sample of PyTorch's, or a call in argument_bases.py."""
+    assert findings("--part", f"{part}/{PARTS}") == []
