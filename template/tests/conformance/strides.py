@@ -49,7 +49,7 @@ def overlapping(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def layouts_of(tensor: torch.Tensor, *, repeats: bool) -> Iterator[tuple[str, torch.Tensor]]:
-    """Return the tensor in other layouts, of which some repeat elements or have fewer."""
+    """Return the tensor in other layouts, of which some repeat elements."""
     if (
         tensor.layout is not torch.strided
         or tensor.dim() == 0
@@ -66,8 +66,6 @@ def layouts_of(tensor: torch.Tensor, *, repeats: bool) -> Iterator[tuple[str, to
     for dim, size in enumerate(tensor.shape):
         if size > 1:
             yield f"broadcast dimension {dim}", tensor.narrow(dim, 0, 1).expand_as(tensor)
-            for fewer in (0, 1):
-                yield f"{fewer} of dimension {dim}", tensor.narrow(dim, 0, fewer)
     if tensor.dim() > 1:
         yield "overlapping", overlapping(tensor)
 
@@ -89,7 +87,7 @@ def arguments_of(run: Run, sample: Sample) -> Iterator[tuple[str, Arguments]]:
 
 
 def is_stable(call: Callable[[Arguments], Any], mine: Arguments) -> bool:
-    """Whether the CPU's result is that of double precision: matrices that repeat a row are singular."""
+    """Whether the CPU's result is that of double precision: a matrix that repeats a row is singular."""
     expected, precise = call(mine.copy()), call(mine.copy().in_double())
     try:
         for one, other in zip(tensors_of(precise), tensors_of(expected), strict=True):

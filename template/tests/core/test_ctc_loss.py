@@ -51,32 +51,6 @@ def test_another_blank() -> None:
 def test_targets_that_do_not_fit() -> None:
     inputs = [3, 5, 1, 0]
     for zero_infinity in (False, True):
-        mine, _ = run(
-            DEVICE, TARGETS, inputs, LENGTHS, reduction="none", zero_infinity=zero_infinity
-        )
-        theirs, _ = run(
-            "cpu", TARGETS, inputs, LENGTHS, reduction="none", zero_infinity=zero_infinity
-        )
-        assert_same(mine, theirs)
-        assert mine.isinf().any() != zero_infinity
-    check(TARGETS, inputs, LENGTHS, zero_infinity=True)
-
-
-def test_no_labels_at_all() -> None:
-    check(TARGETS[:, :0], [12, 5, 1, 3], [0] * BATCH)
-
-
-def test_what_does_not_fit_is_refused() -> None:
-    probabilities = sample(STEPS, BATCH, LABELS).to(DEVICE)
-    for options, message in (
-        ({"blank": LABELS}, "blank must be in label range"),
-        ({"input_lengths": [STEPS + 1] * BATCH}, "at most 12, but got value 13"),
-        ({"target_lengths": [1, 2]}, "must be of size batch_size"),
-    ):
-        arguments: dict[str, Any] = {
-            "input_lengths": [STEPS] * BATCH,
-            "target_lengths": LENGTHS,
-            **options,
-        }
-        with pytest.raises(RuntimeError, match=message):
-            ctc_loss(probabilities, TARGETS.to(DEVICE), **arguments)
+        check(TARGETS, inputs, LENGTHS, reduction="none", zero_infinity=zero_infinity)
+    loss, _ = run(DEVICE, TARGETS, inputs, LENGTHS, reduction="none")
+    assert loss.isinf().any()

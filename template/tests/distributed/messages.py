@@ -53,11 +53,12 @@ def many_tags(rank: int, size: int) -> tuple[list[float], int]:
 
 
 def tags_both_ways(rank: int, size: int) -> list[float]:
-    """Receive six messages from the other rank, and then send it six."""
+    """Receive six messages from the other rank, and then send it six; the ranks take the tags in opposite orders."""
     other = 1 - rank
     received = [torch.zeros(1, device=DEVICE) for _ in range(6)]
-    works = [dist.irecv(each, other, tag=tag) for tag, each in enumerate(received)]
-    for tag in range(6):
+    tags = range(6) if rank == 0 else range(5, -1, -1)
+    works = [dist.irecv(received[tag], other, tag=tag) for tag in tags]
+    for tag in tags:
         works.append(dist.isend(torch.full((1,), 10.0 * rank + tag, device=DEVICE), other, tag=tag))
     for work in works:
         assert work is not None
