@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import torch
 from backend import backend
 from conformance.compare import WrongResult
@@ -24,7 +26,7 @@ def memory(run: Run, sample: Sample) -> None:
     factor = 1
     while found is None or found[1] < ENOUGH:
         try:
-            found = measured(run.op, mine.map(lambda leaf: enlarged(leaf, factor)))
+            found = measured(run.op, mine.map(partial(enlarged, factor)))
         except Exception as error:  # not every call can grow
             if found is None:
                 raise NotApplicable from error
@@ -59,7 +61,7 @@ def measured(function: Function, mine: Arguments) -> tuple[int, int]:
     return peak - after, max(after - without, 0)
 
 
-def enlarged(leaf: object, factor: int) -> object:
+def enlarged(factor: int, leaf: object) -> object:
     """Return a tensor that repeats in every dimension but those of one element."""
     if not isinstance(leaf, torch.Tensor) or leaf.layout is not torch.strided:
         return leaf

@@ -123,18 +123,18 @@ def test_errors_are_the_cpus(name: str) -> None:
 
 @pytest.mark.parametrize("of", [linalg.svd, linalg.svdvals, linalg.pinv, linalg.cond])
 def test_infinity_has_no_singular_values(of: Function) -> None:
-    values = hermitian(3, 3)
+    """The CPU's library says so or gives NaN, as sizes are."""
+    values = hermitian(3, 3).to(DEVICE)
     values[1, 2] = torch.inf
-    for device in ("cpu", DEVICE):
-        with pytest.raises(linalg.LinAlgError, match="failed to converge"):
-            of(values.to(device))
+    with pytest.raises(linalg.LinAlgError, match="contained non-finite values"):
+        of(values)
 
 
 def test_what_is_not_finite_has_eigenvalues_that_are_no_numbers() -> None:
     values = hermitian(2, 4, 4)
     values[1, 2, 2] = torch.nan
     found = linalg.eigvals(values.to(DEVICE)).cpu()
-    assert_same(found[0].sum(), linalg.eigvals(values[0]).sum(), **CLOSE)
+    assert found[0].sum().isclose(linalg.eigvals(values[0]).sum(), **CLOSE)
     assert found[1].isnan().any()
 
 
