@@ -83,15 +83,19 @@ class Arguments:
         return self.map(Mover(None))
 
     def in_double(self) -> Arguments:
-        """Return copies in double precision of what is floating-point."""
+        """Return copies in double precision of what is floating-point or complex."""
+
+        def wide(dtype: torch.dtype) -> torch.dtype:
+            return torch.complex128 if dtype.is_complex else torch.float64
 
         def widen(value: Any) -> Any:
-            if isinstance(value, torch.dtype) and value.is_floating_point:
-                return torch.float64
-            if isinstance(value, torch.Tensor) and value.is_floating_point():
-                return (
-                    value.detach().to(torch.float64, copy=True).requires_grad_(value.requires_grad)
-                )
+            if isinstance(value, torch.dtype) and (value.is_floating_point or value.is_complex):
+                return wide(value)
+            if isinstance(value, torch.Tensor) and (
+                value.is_floating_point() or value.is_complex()
+            ):
+                copied = value.detach().to(wide(value.dtype), copy=True)
+                return copied.requires_grad_(value.requires_grad)
             return value
 
         return self.map(widen)
