@@ -169,7 +169,7 @@ def _attention_with_cache(
         scores = scores.masked_fill(~seen, -torch.inf)
         sums = scores.logsumexp(2)
         if sinks is not None:
-            sums = torch.logaddexp(sums, sinks.to(wide)[:, None])
+            sums = torch.logaddexp(sums, sinks.to(wide).reshape(-1, 1))
         sums = sums.masked_fill(sums == -torch.inf, torch.inf)
         out[rows] = ((scores - sums[..., None]).exp() @ v).transpose(0, 1).to(out.dtype)
         logsumexp[:, rows] = sums

@@ -42,7 +42,7 @@ def attended() -> tuple[Any, ...]:
 
 
 def turned() -> tuple[Any, ...]:
-    return torch.arange(5), real(5, 24), real(5, 16), 8, serving("table")(torch.float32, 8), True
+    return torch.arange(2), real(2, 24), real(2, 16), 8, serving("table")(torch.float32, 8), True
 
 
 def stored() -> tuple[Any, ...]:

@@ -79,6 +79,7 @@ class Variation:
 SIZES = {
     "of one element": lambda tensor: tensor.flatten()[:1],
     "without elements": lambda tensor: tensor.flatten()[:0] if tensor.dim() < 2 else tensor[:0],
+    "of an empty dimension": lambda tensor: tensor.narrow(-2, 0, 0),
     "shorter": lambda tensor: tensor.narrow(0, 0, tensor.size(0) - 1),
     "longer": lambda tensor: torch.cat([tensor, tensor[:1]]),
     "narrower": lambda tensor: tensor.narrow(-1, 0, tensor.size(-1) - 1),

@@ -16,7 +16,11 @@ from typing import Any
 import pytest
 
 MODULE = "test_every_operator.py"
-FULL_TIERS = {MODULE: "conformance_full", "test_many_programs.py": "fuzz_full"}
+FULL_TIERS = {
+    MODULE: "conformance_full",
+    "test_every_argument.py": "conformance_full",
+    "test_many_programs.py": "fuzz_full",
+}
 """The modules that are left out unless their mark is asked for."""
 
 _KEY = "conformance"

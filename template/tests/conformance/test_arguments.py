@@ -1,5 +1,5 @@
 """Wrong arguments of native overloads, one at a time: never a crash, never memory of others, and what
-the CPU makes of them. The gate takes a few operators; ``pytest -m conformance_full`` takes all."""
+the CPU makes of them. The gate takes a few operators, and test_every_argument.py all."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from backend import ENV_PREFIX
 from torch.testing._internal.common_methods_invocations import op_db
 
@@ -24,9 +23,6 @@ OWN = (
     "|_fused_adam_$|_thnn_fused_lstm_cell$|convolution_overrideable|_cummax_helper"
 )
 """What the gate takes of argument_bases.py."""
-
-PARTS = 12
-"""The overloads are tried in so many tests."""
 
 
 def findings(*arguments: str) -> list[str]:
@@ -56,10 +52,3 @@ def test_wrong_arguments_of_some_operators() -> None:
 
 def test_wrong_arguments_of_the_backends_own_operators() -> None:
     assert findings("--others", "--overloads", OWN) == []
-
-
-@pytest.mark.conformance_full
-@pytest.mark.parametrize("part", range(PARTS))
-def test_wrong_arguments(part: int) -> None:
-    """Of all; a new overload needs a sample of PyTorch's, or a call in argument_bases.py."""
-    assert findings("--part", f"{part}/{PARTS}") == []

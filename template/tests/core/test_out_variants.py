@@ -96,3 +96,14 @@ def test_running_statistics_are_those_of_the_caller() -> None:
         )  # fmt: skip
     assert_same(mean, IMAGES.mean((0, 2, 3)) * 0.1, rtol=1e-4, atol=1e-5)
     assert outs[0].shape == IMAGES.shape
+
+
+def test_a_gradient_whose_operator_without_an_output_is_internal() -> None:
+    grad, volume = sample(1, 2, 2, 2, 2), sample(1, 2, 5, 4, 4)
+    results = [
+        aten.adaptive_avg_pool3d_backward.grad_input(
+            grad.to(device), volume.to(device), grad_input=torch.empty(0, device=device)
+        )
+        for device in (DEVICE, "cpu")
+    ]
+    assert_same(*results)
