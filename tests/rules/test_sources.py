@@ -156,9 +156,7 @@ HEARS_NO_SIGNAL = {
 
 
 def test_no_interrupt_is_swallowed(template: Path) -> None:
-    """What a signal's handler throws in a wait is a ``std::exception`` like any other, so who
-    catches all of them and goes on waits with ``NoSignals``.
-    """
+    """What a handler throws in a wait is a ``std::exception``: to catch all takes ``NoSignals``."""
     swallows = re.compile(
         r"try \{(?P<tried>(?:(?!try \{).)*?)\} catch \((?:const std::exception&[^)]*|\.\.\.)\) "
         r"\{(?P<handled>.*?)\n *\}",

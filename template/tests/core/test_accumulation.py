@@ -55,12 +55,15 @@ SUMS: dict[str, Sum] = {
 
 
 @pytest.mark.native
+@pytest.mark.parametrize("expanded", [False, True])
 @pytest.mark.parametrize("dtype", NARROW)
 @pytest.mark.parametrize("name", SUMS)
-def test_sums(name: str, dtype: torch.dtype) -> None:
+def test_sums(name: str, dtype: torch.dtype, expanded: bool) -> None:
     count = 20000
-    source = torch.full((count,), 0.25, dtype=dtype, device=DEVICE)
-    index = torch.zeros(count, dtype=torch.int64, device=DEVICE)
+    source = torch.full((1,), 0.25, dtype=dtype, device=DEVICE).expand(count)
+    index = torch.zeros(1, dtype=torch.int64, device=DEVICE).expand(count)
+    if not expanded:
+        source, index = source.contiguous(), index.contiguous()
     actual = SUMS[name](torch.zeros(1, dtype=dtype, device=DEVICE), index, source)
     assert_same(actual, torch.tensor([count / 4], dtype=dtype), rtol=0, atol=0)
 

@@ -140,10 +140,10 @@ def test_mistakes() -> None:
     bounds = [starts(counts).to(DEVICE) for counts in LENGTHS]
     more = (9, 9, 0.0, False, False)
     with pytest.raises(
-        RuntimeError, match="expected cum_seq_q to be int32 of sizes .any., but got int64"
+        RuntimeError, match=r"expected cum_seq_q to be int32 of sizes .any., but got int64"
     ):
         forward(query, key, value, bounds[0].long(), bounds[1], *more)
-    with pytest.raises(RuntimeError, match="expected cum_seq_k to be int32 of sizes .3., but got"):
+    with pytest.raises(RuntimeError, match=r"expected cum_seq_k to be int32 of sizes .3., but got"):
         forward(query, key, value, bounds[0][:3], bounds[1], *more)
     with pytest.raises(RuntimeError, match="cum_seq_q is empty"):
         forward(query, key, value, bounds[0][:0], bounds[1][:0], *more)
@@ -153,7 +153,7 @@ def test_mistakes() -> None:
         forward(query[None].expand(2, -1, -1, -1), key[None], value[None], None, None, *more)
     for slopes in (torch.ones(3), torch.ones(5, 4)):
         with pytest.raises(
-            RuntimeError, match="expected alibi_slopes to be float32 of sizes .4, 4."
+            RuntimeError, match=r"expected alibi_slopes to be float32 of sizes .4, 4."
         ):
             forward(query, key, value, *bounds, *more, alibi_slopes=slopes.to(DEVICE))
     with pytest.raises(RuntimeError, match="alibi_slopes is on cpu"):

@@ -185,7 +185,7 @@ class Device:
             if results:
                 for out in arrays:
                     out.upload()
-            answer = self._call(case, given, mode, probe=False)
+            answer = self.call(case, given, mode, probe=False)
             assert promise == answer, f"{case}: the probe said {promise!r}, the launch {answer!r}"
             self.api.synchronize(self.stream)
             if answer is not None:
@@ -227,7 +227,7 @@ class Device:
         for mode, promise in promises.items():
             if self.probes_only or promise is not None:
                 continue
-            assert self._call(case, given, mode, probe=False) is None
+            assert self.call(case, given, mode, probe=False) is None
             with pytest.raises(self.api.DeviceError, match=message) as caught:
                 self.api.synchronize(self.stream)
             assert caught.value.code == self.api.ErrorCode.INVALID_ARGUMENT
@@ -235,16 +235,12 @@ class Device:
                 self.api.acknowledge_stream(self.stream)
             self.api.synchronize(self.stream)
 
-    def call(self, case: Case, arguments: Sequence[Any]) -> str | None:
-        """What the case's family answers when it runs and may not give other bits each time."""
-        return self._call(case, arguments, DETERMINISTIC, probe=False)
-
     def _ask(self, case: Case, arguments: Sequence[Any]) -> dict[str, str | None]:
         """What the family would answer in each mode: those in which it declines come first."""
-        promises = {mode: self._call(case, arguments, mode, probe=True) for mode in self.modes}
+        promises = {mode: self.call(case, arguments, mode, probe=True) for mode in self.modes}
         return dict(sorted(promises.items(), key=lambda item: item[1] is None))
 
-    def _call(self, case: Case, arguments: Sequence[Any], mode: str, probe: bool) -> str | None:
+    def call(self, case: Case, arguments: Sequence[Any], mode: str, probe: bool) -> str | None:
         """What the case's family answers: None, or the reason why it declines."""
         family = getattr(self.api, case.family)
         given = map(_argument, arguments)
