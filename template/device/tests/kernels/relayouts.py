@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SMALLEST, LARGEST = 6, 4096
 """Elements of an input that is worth it, and quick."""
 
-MOST = 4
+MOST = 2
 """Cases of each operation and element type; with -m all."""
 
 TRY_ALL_LAYOUTS = ("unary", "binary", "ternary", "convert")
