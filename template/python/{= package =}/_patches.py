@@ -140,9 +140,8 @@ def repair_rebuilding() -> None:
         if torch.device(device).type == NAME:
             data = data.detach()
             if callable(torch.serialization._serialization_tls.map_location):
-                return data.requires_grad_(
-                    requires_grad
-                )  # its parts are where the function put them
+                # The function has put its parts where they belong.
+                return data.requires_grad_(requires_grad)
         tensor: torch.Tensor = original(data, dtype, device, requires_grad)
         return tensor
 

@@ -62,8 +62,8 @@ def set_plan_limit(kinds: int) -> None:
 def set_cache_folder(path: str | Path | None) -> None:
     """Keep compiled kernels in this folder, which other processes may use, too; None for nowhere.
 
-    The folder is made for this user alone if it is not there. What is in it is found by the next process, which then
-    compiles nothing that this one has compiled. At first it is what the environment variable
+    The folder is made for this user alone if it is not there. The next process finds what is in it,
+    and compiles nothing that this one has compiled. At first it is what the environment variable
     ``<PREFIX>_CACHE_FOLDER`` names.
 
     Raises:

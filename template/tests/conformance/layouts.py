@@ -163,6 +163,7 @@ def each(run: Run, sample: Sample, changes: tuple[Change, ...]) -> None:
 
 
 def compare_call(run: Run, name: str, mine: Arguments) -> None:
+    """Call on both devices; ``name`` says in an error how the arguments differ from the sample's."""
     theirs = run.on_device(mine)
     with default_device(mine):
         both = run.alike(lambda: mine.call(run.op), lambda: theirs.call(run.op))

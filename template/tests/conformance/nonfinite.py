@@ -8,10 +8,9 @@ from __future__ import annotations
 import math
 
 import torch
-from conformance.compare import WrongResult
+from conformance.layouts import compare_call
 from conformance.run import NotApplicable, Run
 from conformance.samples import Arguments, Sample
-from conformance.values import default_device
 
 VALUES = (math.nan, math.inf, -math.inf)
 
@@ -50,20 +49,8 @@ def nonfinite(run: Run, sample: Sample) -> None:
         if not is_floating(tensor) or number == run.compared.get("spared"):
             continue
         for value in VALUES if run.compared.get("infinity", True) else VALUES[:1]:
-            mine = planted(sample, number, value)
-            theirs = run.on_device(mine)
-            with default_device(mine):
-                both = run.alike(
-                    lambda mine=mine: mine.call(run.op),
-                    lambda theirs=theirs: theirs.call(run.op),
-                )
+            compare_call(run, f"{value} in tensor {number}", planted(sample, number, value))
             tried = True
-            if both is None:
-                continue
-            try:
-                run.check_call(*both, theirs, mine)
-            except WrongResult as error:
-                raise WrongResult(f"{value} in tensor {number}: {error}") from None
     if not tried:
         raise NotApplicable
 
