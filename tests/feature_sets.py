@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from itertools import chain, combinations
+from collections.abc import Mapping
+from functools import cache
 
+from maintenance.smoke.covering import covering_array
 from torchsmith import catalog
 
 
-def valid_combinations() -> list[frozenset[str]]:
-    """Return every set of features that is closed under `requires`, the empty one first."""
-    ids = list(catalog.features())
-    subsets = chain.from_iterable(combinations(ids, size) for size in range(len(ids) + 1))
-    return [chosen for chosen in map(frozenset, subsets) if catalog.closure(chosen) == chosen]
-
-
-def telling_combinations() -> list[frozenset[str]]:
+@cache
+def telling_combinations() -> tuple[frozenset[str], ...]:
     """Return sets in which each feature is on and off, with and without each other one.
 
-    None, all, each alone with what it requires, and all but each with what requires it; few, where
-    the valid ones double with every feature.
+    None, all, and a pairwise array; few, where the valid sets double with every feature.
     """
-    every = frozenset(catalog.features())
-    alone = [catalog.closure(frozenset({id})) for id in every]
-    without = [
-        frozenset(on for on in every if id not in catalog.closure(frozenset({on}))) for id in every
-    ]
-    return sorted({frozenset(), every, *alone, *without}, key=lambda on: (len(on), sorted(on)))
+    features = catalog.features()
+    rows = covering_array(dict.fromkeys(features, (True, False)), 2, _is_legal)
+    chosen = {frozenset(id for id in features if row[id]) for row in rows}
+    return tuple(
+        sorted({frozenset(), frozenset(features), *chosen}, key=lambda on: (len(on), sorted(on)))
+    )
+
+
+def _is_legal(part: Mapping[str, bool]) -> bool:
+    """Whether features that are on and off leave on what those that are on require."""
+    on = frozenset(id for id, value in part.items() if value)
+    return not any(part.get(id) is False for id in catalog.closure(on))

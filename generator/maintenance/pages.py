@@ -39,7 +39,8 @@ def _branches(folder: Path, at: PurePosixPath, indent: str = "") -> Iterator[str
         last = number == len(entries)
         path = at / entry.name
         name = entry.name + ("/" if entry.is_dir() else "")
-        owner = next((f.id for f in catalog.features().values() if f.owns(path, PACKAGE)), "")
+        places = {row.id: row.places(PACKAGE) for row in catalog.features().values()}
+        owner = catalog.owner(path, places) or ""
         label = f"{indent}{'└── ' if last else '├── '}{name}"
         yield f"{label:<34}{owner}"
         if entry.is_dir() and str(path) in OPEN:

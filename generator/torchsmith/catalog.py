@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Feature:
-    """A row of features.yml; its paths are those for every CI provider."""
+    """A feature of the catalog; its paths are those for every CI provider."""
 
     id: str
+    group: str
     title: str
     help: str
     requires: tuple[str, ...]
@@ -28,42 +30,69 @@ class Feature:
     paths: tuple[str, ...]
     provides: tuple[str, ...]
 
-    def owns(self, path: PurePosixPath, package: str) -> bool:
-        """Whether ``path``, relative to the rendered project, is this feature's."""
+    def places(self, package: str) -> tuple[PurePosixPath, ...]:
+        """Return its paths, relative to the rendered project."""
         owned = (each.replace("{package}", package).lstrip("/") for each in self.paths)
-        return any(covers(PurePosixPath(each), path) for each in owned)
+        return tuple(map(PurePosixPath, owned))
+
+    def owns(self, path: PurePosixPath, package: str) -> bool:
+        """Whether ``path``, relative to the rendered project, is one of them or below one."""
+        return any(covers(place, path) for place in self.places(package))
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads `!include` as copier does: the documents of the files that a pattern matches."""
+
+    def include(self, node: yaml.ScalarNode) -> list[Any]:
+        """Return the documents, in the order of the files' names."""
+        files = sorted(CATALOG.parents[1].glob(str(self.construct_scalar(node))))
+        return [yaml.load(file.read_text(encoding="utf-8"), _Loader) for file in files]
+
+
+_Loader.add_constructor("!include", _Loader.include)
 
 
 @cache
 def load(topic: str) -> dict[str, Any]:
     """Return one file of the catalog."""
-    content = yaml.safe_load((CATALOG / f"{topic}.yml").read_text(encoding="utf-8"))
+    content = yaml.load((CATALOG / f"{topic}.yml").read_text(encoding="utf-8"), _Loader)
     assert isinstance(content, dict)
     return content
 
 
 @cache
+def rows() -> dict[str, dict[str, Any]]:
+    """Return the features by id, in catalog order, as templates see them."""
+    from torchsmith.jinja import environment
+
+    tables = {name: row["default"] for name, row in load("features").items()}
+    text = environment(CATALOG).from_string(tables["catalog"]).render(tables)
+    found: dict[str, dict[str, Any]] = yaml.safe_load(text)
+    return found
+
+
+@cache
 def features() -> dict[str, Feature]:
     """Return the features by id, in catalog order."""
-    rows = load("features")["catalog"]["default"]
     return {
         id: Feature(
             id=id,
+            group=row["group"],
             title=row["title"],
             help=row["help"],
             requires=tuple(row["requires"]),
             since=row["since"],
-            paths=(*row["paths"], *chain.from_iterable(row.get("ci_paths", {}).values())),
+            paths=(*row["paths"], *chain.from_iterable(row["ci_paths"].values())),
             provides=tuple(row["provides"]),
         )
-        for id, row in rows.items()
+        for id, row in rows().items()
     }
 
 
 def dtypes() -> dict[str, dict[str, Any]]:
     """Return the rows of dtypes.yml by the element type's name."""
-    rows: dict[str, dict[str, Any]] = load("dtypes")["dtype_catalog"]["default"]
-    return rows
+    found: dict[str, dict[str, Any]] = load("dtypes")["dtype_catalog"]["default"]
+    return found
 
 
 def torch_window() -> dict[str, Any]:
@@ -88,8 +117,8 @@ def choices(question: str) -> list[str]:
 
 def lists() -> dict[str, list[str]]:
     """Return the questions whose answer is a list, with what it may hold."""
-    rows = load("questions")
-    return {name: choices(name) for name in questions() if rows[name].get("multiselect")}
+    asked = load("questions")
+    return {name: choices(name) for name in questions() if asked[name].get("multiselect")}
 
 
 def closure(wanted: frozenset[str]) -> frozenset[str]:
@@ -105,6 +134,14 @@ def presets() -> dict[str, frozenset[str]]:
         "full": frozenset(features()),
         **{id: closure(frozenset(on)) for id, on in named.items()},
     }
+
+
+def owner(path: PurePosixPath, parts: Mapping[str, Iterable[PurePosixPath]]) -> str | None:
+    """Return the part that owns the folder next to ``path``, or the file itself."""
+    found = {
+        place: id for id, places in parts.items() for place in places if covers(place, path)
+    }
+    return found[max(found, key=lambda place: len(place.parts))] if found else None
 
 
 def covers(owned: PurePosixPath, path: PurePosixPath) -> bool:

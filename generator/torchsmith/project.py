@@ -86,12 +86,11 @@ class Project:
 
     def owner(self, path: PurePosixPath) -> str:
         """Return the part that ``path`` comes from."""
-        return next((id for id, part in self.parts.items() if part.owns(path)), "core")
+        paths = {id: part.paths for id, part in self.parts.items()}
+        return catalog.owner(path, paths) or "core"
 
     def reason(self, feature: str) -> str:
         """Say why a feature is on."""
-        if self.answers.get("preset") != "custom":
-            return f"preset {self.answers.get('preset')}"
         if feature in self.answers.get("features", ()):
             return "chosen"
         users = [id for id in self.features if feature in self.parts[id].requires]
@@ -119,7 +118,7 @@ class Project:
             if feature == self.answers.get("device"):
                 raise InputError(
                     f"'{feature}' cannot go while it is the device that is built: "
-                    "torchsmith update --to current -d device=simulator"
+                    "torchsmith update --to current -d device=starter"
                 )
             offer = f"this project has {', '.join(self.features) or 'none'}"
             require_choice("feature", feature, self._known, offer)

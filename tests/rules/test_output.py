@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from feature_sets import telling_combinations, valid_combinations
+from feature_sets import telling_combinations
 from rendering import HOSTILE, Renderer, answers_in, contents, contents_but_for_answers, files, toml
 from torchsmith import catalog
 
@@ -25,17 +25,8 @@ WHITELIST = {
 }
 
 
-# All, none and each alone have every file; what else there is follows from the catalog.
-ALL_BUT_ONE = pytest.mark.depends_on("copier.yml", "generator/catalog")
-
-
 def parameters() -> list[Any]:
-    """Each combination, those of all but one feature marked."""
-    most = len(catalog.features()) // 2
-    marks = {
-        each: [ALL_BUT_ONE] for each in COMBINATIONS if most < len(each) < len(catalog.features())
-    }
-    return [pytest.param(each, marks=marks.get(each, []), id=name(each)) for each in COMBINATIONS]
+    return [pytest.param(each, id=name(each)) for each in COMBINATIONS]
 
 
 def name(combination: frozenset[str]) -> str:
@@ -55,7 +46,7 @@ def test_each_feature_is_on_and_off_with_and_without_each_other_one() -> None:
         assert on == ({True} if one.id in other.requires else {True, False})
         off = {one.id in combination for combination in COMBINATIONS if other.id not in combination}
         assert off == ({False} if other.id in one.requires else {True, False})
-    assert set(COMBINATIONS) <= set(valid_combinations())
+    assert all(catalog.closure(each) == each for each in COMBINATIONS)
 
 
 def test_every_file_is_clean(project: Path) -> None:
@@ -96,7 +87,7 @@ def test_a_feature_is_whole_files(combination: frozenset[str], render: Renderer)
 
 def test_presets_are_the_combinations_that_they_name(render: Renderer) -> None:
     presets = catalog.presets()
-    assert presets["minimal"] == set() < presets["standard"] <= presets["full"]
+    assert presets["minimal"] == set() < presets["standard"] < presets["serving"] < presets["full"]
     assert presets["full"] == set(catalog.features())
     for preset, combination in presets.items():
         one, other = render(preset=preset), render(features=combination)

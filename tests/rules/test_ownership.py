@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -21,22 +21,40 @@ def paths(request: pytest.FixtureRequest, render: Renderer) -> list[PurePosixPat
     return list(files(render(preset="full", ci_provider=request.param)))
 
 
-def owners(path: PurePosixPath) -> Iterator[str]:
-    """The features that own it; where there is none, `ci`; where that does not either, the core."""
-    found = [id for id, feature in catalog.features().items() if feature.owns(path, PACKAGE)]
+def parts() -> dict[str, tuple[PurePosixPath, ...]]:
+    """The paths of the features, of `ci` and of the core."""
     tables = catalog.load("features")
-    ci = ["ci"] if owned(path, tables["ci_files"]["default"].values()) else []
-    yield from found or ci or (["core"] if owned(path, tables["core_paths"]["default"]) else [])
+    others = {"ci": tables["ci_files"]["default"].values(), "core": tables["core_paths"]["default"]}
+    return {
+        **{id: feature.places(PACKAGE) for id, feature in catalog.features().items()},
+        **{
+            id: tuple(PurePosixPath(each.replace("{package}", PACKAGE)[1:]) for each in declared)
+            for id, declared in others.items()
+        },
+    }
 
 
-def owned(path: PurePosixPath, declared: Iterable[str]) -> bool:
-    places = (each.replace("{package}", PACKAGE).lstrip("/") for each in declared)
-    return any(catalog.covers(PurePosixPath(place), path) for place in places)
+PARTS = parts()
 
 
-def test_every_file_has_exactly_one_owner(paths: list[PurePosixPath]) -> None:
-    wrong = {str(path): list(owners(path)) for path in paths if len(list(owners(path))) != 1}
-    assert not wrong, "declare these in generator/catalog/features.yml"
+def needs(path: PurePosixPath) -> set[str]:
+    """The parts with which it is rendered: those of the folders in which it lies, and its own."""
+    covering = {
+        id
+        for id, places in PARTS.items()
+        if any(catalog.covers(place, path) for place in places)
+    }
+    return catalog.closure(frozenset(covering & catalog.features().keys())) | {"core"}
+
+
+def test_every_file_has_an_owner(paths: list[PurePosixPath]) -> None:
+    wrong = [str(path) for path in paths if catalog.owner(path, PARTS) is None]
+    assert not wrong, "declare these in generator/catalog"
+
+
+def test_no_path_is_owned_twice() -> None:
+    declared = [place for places in PARTS.values() for place in places]
+    assert len(declared) == len(set(declared))
 
 
 ROOTS = [
@@ -69,15 +87,12 @@ def test_what_stays_needs_nothing_of_a_feature_that_goes(render: Renderer) -> No
     paths = {path for path in files(project) if path.suffix in (".h", ".cpp", ".py")}
     count, wrong = 0, []
     for path in paths:
-        [owner] = owners(path)
-        there = {"core", owner}
-        if owner in catalog.features():
-            there |= catalog.closure(frozenset({owner}))
+        there = needs(path)
         for name in needed(project / path):
             found = {root / name for root in (*ROOTS, path.parent)} & paths
             count += bool(found)
-            if found and not any(set(owners(other)) <= there for other in found):
-                wrong.append(f"{path}, of {owner}, needs {name}")
+            if found and not any(needs(other) <= there for other in found):
+                wrong.append(f"{path}, of {', '.join(sorted(there))}, needs {name}")
     assert count > 1500
     assert not wrong
 

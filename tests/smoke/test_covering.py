@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import combinations
-from math import prod
+from itertools import combinations, product
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from feature_sets import valid_combinations
 from maintenance.smoke import STRENGTHS
 from maintenance.smoke.answers import space
-from maintenance.smoke.covering import covering_array, every_row, interactions, interactions_in
+from maintenance.smoke.covering import (
+    Axes,
+    Legal,
+    covering_array,
+    interactions,
+    interactions_in,
+)
 from maintenance.smoke.run import choose
-from torchsmith import catalog
 
 
 def anything(part: Mapping[str, Any]) -> bool:
     return True
+
+
+def every_row(axes: Axes, legal: Legal) -> list[dict[str, Any]]:
+    """Return every legal row."""
+    rows = (dict(zip(axes, values, strict=True)) for values in product(*axes.values()))
+    return [row for row in rows if legal(row)]
 
 
 @st.composite
@@ -79,17 +88,6 @@ def test_the_rows_of_a_run_cover_the_template(strength: str) -> None:
     seen = {name: {row[name] for row in rows} for name in axes.axes}
     assert seen == {name: set(values) for name, values in axes.axes.items()}
     assert all(axes.legal(row) for row in rows)
-
-
-def test_all_is_every_valid_combination() -> None:
-    axes = space({})
-    others = prod(len(axes.axes[name]) for name in ("dtypes", "license", "ci_provider", "identity"))
-    combinations = len(valid_combinations()) + len(catalog.presets())
-    rows = choose(axes, "all")
-    assert len(rows) == others * combinations
-    assert len({tuple(row.values()) for row in rows}) == len(rows)
-    assert all(axes.legal(row) for row in rows)
-    assert set(STRENGTHS) == {"each", "pairwise", "3-way", "all"}
 
 
 def test_shards_share_the_rows_out() -> None:

@@ -79,6 +79,7 @@ def catalog_data(template: Path) -> dict[str, Any]:
     for topic in ("features", "moved", "dtypes", "torch", "reserved"):
         values.update({name: row["default"] for name, row in catalog.load(topic).items()})
     values["known_answers"] = list(catalog.questions())
+    values["catalog"] = catalog.rows()
     computed = {
         name: {
             "yaml": row["type"] == "yaml",

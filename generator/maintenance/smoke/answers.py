@@ -55,7 +55,7 @@ class Space:
             answers[question] = row[question]
         if row["preset"] == "custom":
             answers["features"] = sorted(features_of(row))
-        if row["device"] != "simulator":
+        if row["device"]:
             answers["device"] = row["device"]
         if row["dtypes"]:
             answers["dtypes"] = list(row["dtypes"])
@@ -99,9 +99,9 @@ def space(pinned: Mapping[str, Any]) -> Space:
     axes["dtypes"] = _dtypes(pinned)
     for name in ("license", "ci_provider"):
         axes[name] = _choice(pinned, name, tuple(questions[name]["choices"].values()))
-    # This machine may lack the SDK of another device, so one is only tried on request.
+    # This machine may lack the SDK of another device than that of the features, so one is only tried on request.
     devices = tuple(questions["device"]["choices"].values())
-    axes["device"] = _choice({"device": "simulator", **pinned}, "device", devices)
+    axes["device"] = _choice(pinned, "device", devices) if "device" in pinned else ("",)
     if "features" in pinned:
         chosen = _list("features", pinned["features"], catalog.features())
         if pinned.get("preset", "custom") != "custom":

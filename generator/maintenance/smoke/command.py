@@ -24,7 +24,7 @@ def smoke(
     strength: Annotated[
         str,
         typer.Option(
-            metavar="STRENGTH", help="What is covered: each value, each pair, each three, or all."
+            metavar="STRENGTH", help="What is covered: each value, each pair, or each three."
         ),
     ] = "pairwise",
     shard: Annotated[str, typer.Option(metavar="I/N", help="The I-th of N parts.")] = "1/1",

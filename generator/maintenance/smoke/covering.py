@@ -62,11 +62,6 @@ def _greedy(
     return rows
 
 
-def every_row(axes: Axes, legal: Legal) -> list[dict[str, Any]]:
-    """Return all legal rows."""
-    return [dict(found) for found in interactions(axes, len(axes), legal)]
-
-
 def interactions_in(row: Mapping[str, Any], strength: int) -> Iterator[Interaction]:
     """Yield the interactions that a row covers."""
     return combinations(row.items(), min(strength, len(row)))

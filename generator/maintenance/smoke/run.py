@@ -12,7 +12,7 @@ from pathlib import Path
 
 from maintenance.smoke import STRENGTHS
 from maintenance.smoke.answers import Row, Space, features_of
-from maintenance.smoke.covering import covering_array, every_row
+from maintenance.smoke.covering import covering_array
 from maintenance.smoke.report import Result
 from maintenance.smoke.shrink import shrink
 from maintenance.smoke.trial import Extent, TrialResult, try_answers
@@ -23,10 +23,7 @@ Trial = Callable[[Row, Path, Extent], TrialResult]
 
 def choose(space: Space, strength: str, shard: str = "1/1") -> list[Row]:
     """Return the rows of a run, or of one shard; rows that compile the same code are neighbours."""
-    if strength == "all":
-        rows = every_row(space.axes, space.legal)
-    else:
-        rows = covering_array(space.axes, STRENGTHS[strength], space.legal)
+    rows = covering_array(space.axes, STRENGTHS[strength], space.legal)
     rows.sort(key=lambda row: (row["identity"] != "plain", row["dtypes"]))
     number, _, count = shard.partition("/")
     if not (number.isdigit() and count.isdigit() and 1 <= int(number) <= int(count)):
