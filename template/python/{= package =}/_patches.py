@@ -258,7 +258,7 @@ def repair_traced_convolutions() -> None:
 
     PyTorch traces convolutions of all backends of this kind as if their results were contiguous, so
     compiled code takes elements from where they are not. Here the format is that of the input or of
-    the weight, as csrc/aten/convolution.cpp has it. This can go once PyTorch asks the backend.
+    the weight, as csrc/aten/networks/convolution.cpp has it. This can go once PyTorch asks the backend.
     """
     module: Any = torch._C
     original = module._conv_determine_backend_memory_format
