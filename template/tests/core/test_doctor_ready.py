@@ -111,7 +111,7 @@ def test_a_project_without_a_workflow_is_told_how_to_get_one(project: Path) -> N
     if FEATURES["publishing"].enabled:
         assert "ci_provider=github" in how
     else:
-        assert how.startswith("generated without publishing; add it with: copier update ")
+        assert how.startswith("generated without release; add it with: torchsmith add ")
 
 
 @pytest.mark.parametrize(

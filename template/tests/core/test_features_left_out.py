@@ -34,7 +34,7 @@ def test_a_name_of_a_feature_left_out_says_how_to_add_it() -> None:
             getattr(backend, name)
         message = str(error.value)
         assert message.startswith(f"{DEVICE} was generated without {feature}, which brings {name};")
-        assert "copier update --vcs-ref=:current:" in message
+        assert "torchsmith add " in message
 
 
 def test_the_command_keeps_the_features_that_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
