@@ -37,18 +37,6 @@ def test_a_name_of_a_feature_left_out_says_how_to_add_it() -> None:
         assert "torchsmith add " in message
 
 
-def test_the_command_keeps_the_features_that_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    row = type(next(iter(FEATURES.values())))
-    rows = {
-        "one": row(enabled=True, provides=("first",)),
-        "two": row(enabled=False, provides=("second",)),
-        "three": row(enabled=False, provides=("third",)),
-    }
-    monkeypatch.setattr(ABSENT, "FEATURES", rows)
-    with pytest.raises(AttributeError, match=r"--data 'features=\[one, three\]'"):
-        _ = backend.third
-
-
 def test_a_feature_that_is_there_is_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
     row = type(next(iter(FEATURES.values())))
     monkeypatch.setattr(ABSENT, "FEATURES", {"one": row(enabled=True, provides=("first",))})
