@@ -15,7 +15,7 @@ PROGRAM = Path(__file__).with_name("packing_costs.py")
 def packing(python: Path, project: Path) -> list[Row]:
     """Multiply by a weight that is packed once, and by one that is packed each time."""
     build = project / "build" / "npu"
-    cost_of(configure(project / "device", build, "-DFOO_DEVICE=tests/toy/npu"))
+    cost_of(configure(project / "device", build, "-DFOO_DEVICE=tests/npu"))
     cost_of(["cmake", "--build", str(build)])
     ratio = printed(PROGRAM, python, LD_LIBRARY_PATH=str(build))
     name = "a vector by a weight of 2048 x 2048 that is packed once, against packing it each time"

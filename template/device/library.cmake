@@ -9,17 +9,17 @@ endif()
 find_package(Threads REQUIRED)
 
 # CONFIGURE_DEPENDS: a file that is added is part of the next build.
+# Everything in the folder is compiled: a family is there if somebody has written its function, in whichever file.
 file(GLOB runtime_sources CONFIGURE_DEPENDS "${DEVICE_DIR}/*.cpp")
+file(GLOB_RECURSE device_sources CONFIGURE_DEPENDS "${DEVICE_DIR}/*.cpp")
 list(REMOVE_ITEM runtime_sources "${DEVICE_DIR}/bindings.cpp")
-
-# Everything in kernels/ is compiled: a family is there if somebody has written its function, in whichever file.
-file(GLOB kernel_sources CONFIGURE_DEPENDS "${DEVICE_DIR}/kernels/*.cpp")
+list(REMOVE_ITEM device_sources "${DEVICE_DIR}/bindings.cpp")
 
 # Your compiler may warn of what ours does not: CMAKE_COMPILE_WARNING_AS_ERROR lets warnings stop the build. Compilers of
 # other languages have other options.
 set(DEVICE_WARNINGS "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra>")
 
-add_library(${DEVICE_TARGET} SHARED glue.cpp ${runtime_sources} ${kernel_sources})
+add_library(${DEVICE_TARGET} SHARED glue.cpp ${device_sources})
 target_include_directories(${DEVICE_TARGET}
   PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}/include"
   PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}" "${DEVICE_DIR}")

@@ -12,7 +12,7 @@ from maintenance.smoke.installing import Installed
 pytestmark = [
     pytest.mark.xdist_group("npu"),
     pytest.mark.depends_on(
-        "template/device/shared", "template/device/tests/toy/npu", "template/examples/gpt.py.jinja"
+        "template/device/shared", "template/device/tests/npu", "template/examples/gpt.py.jinja"
     ),
 ]
 
@@ -71,7 +71,7 @@ def run(
     """Run a program of the project, with the NPU's library in place of the simulator's."""
     full = install("full", preset="full")
     build = full.project / "build" / "npu"
-    build_device(full, "tests/toy/npu", build)
+    build_device(full, "tests/npu", build)
 
     def run(program: str) -> None:
         done = full.run("-c", program, LD_LIBRARY_PATH=str(build), FOO_FALLBACK="error")

@@ -13,7 +13,7 @@ target_compile_definitions(${DEVICE_TARGET} PRIVATE
   DEVICE_BACKEND_NAME="${DEVICE_BACKEND_NAME}")
 
 # The reference says which operations exist for which types, and turns numbers into elements. Its loops are not called.
-file(GLOB reference_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/reference/*.cpp")
+file(GLOB_RECURSE reference_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/reference/*.cpp")
 target_sources(${DEVICE_TARGET} PRIVATE ${reference_sources})
 target_compile_options(${DEVICE_TARGET} PRIVATE -ffp-contract=off)
 

@@ -1,5 +1,5 @@
 # The reference kernels, for a device that borrows them: its device.cmake includes this file.
-file(GLOB reference_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_LIST_DIR}/*.cpp")
+file(GLOB_RECURSE reference_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_LIST_DIR}/*.cpp")
 target_sources(${DEVICE_TARGET} PRIVATE ${reference_sources})
 
 # Kernels never read errno or floating-point flags, which lets loops over sqrt and floor use vectors; without contraction
@@ -15,12 +15,10 @@ if(NOT DEFINED CMAKE_UNITY_BUILD)
       set_source_files_properties("${source}" PROPERTIES UNITY_GROUP reference_unary)
     elseif(name MATCHES "^(binary|ternary)")
       set_source_files_properties("${source}" PROPERTIES UNITY_GROUP reference_binary)
-    elseif(name MATCHES "^(fft|linalg)")
-      set_source_files_properties("${source}" PROPERTIES UNITY_GROUP reference_linalg)
-    elseif(name MATCHES "^(attention|quantize|sample|scaled_matmul|serving)")
-      set_source_files_properties("${source}" PROPERTIES UNITY_GROUP reference_serving)
     else()
-      set_source_files_properties("${source}" PROPERTIES UNITY_GROUP reference_rest)
+      get_filename_component(folder "${source}" DIRECTORY)
+      get_filename_component(folder "${folder}" NAME)
+      set_source_files_properties("${source}" PROPERTIES UNITY_GROUP "${folder}")
     endif()
   endforeach()
   set_target_properties(${DEVICE_TARGET} PROPERTIES

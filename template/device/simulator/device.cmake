@@ -14,10 +14,8 @@ else()
   list(GET openblas 0 openblas_include)
   list(GET openblas 1 openblas_lib)
   message(STATUS "OpenBLAS: ${openblas_lib}")
-  set_source_files_properties(
-    "${CMAKE_CURRENT_LIST_DIR}/kernels/gemms.cpp" "${CMAKE_CURRENT_LIST_DIR}/kernels/lapack.cpp" PROPERTIES
-    COMPILE_DEFINITIONS HAVE_OPENBLAS
-    INCLUDE_DIRECTORIES "${openblas_include}")
+  target_compile_definitions(${DEVICE_TARGET} PRIVATE HAVE_OPENBLAS)
+  target_include_directories(${DEVICE_TARGET} PRIVATE "${openblas_include}")
   target_link_libraries(${DEVICE_TARGET} PRIVATE "${openblas_lib}/libscipy_openblas.so")
   # In site-packages OpenBLAS is a neighbour of this project's Python package. Where it is not, in an environment on top of
   # another, Python finds it. No folder of this machine is written down: on another one, it may be anybody's.

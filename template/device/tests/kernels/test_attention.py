@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from kernels import layouts, oracle, tolerances
 from kernels.harness import DTYPES, Array, Device, rng
+from kernels.philox import philox
 from kernels.support import Case
-from kernels.test_random import philox
 from numpy.typing import NDArray
 
 

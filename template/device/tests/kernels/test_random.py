@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from kernels import layouts, oracle, parameters, tolerances
 from kernels.harness import DTYPES, Array, Device
+from kernels.philox import philox
 from kernels.support import Case
 from numpy.typing import NDArray
 from scipy import stats  # type: ignore[import-untyped]
@@ -17,26 +18,6 @@ SEED = 0x0123456789ABCDEF
 OFFSET = 2**33 + 7
 FLOATING = oracle.FLOATING
 SIZES = [1, 2, 5, 1023, 4099]
-
-
-def philox(seed: int, block: int, blocks: int) -> NDArray[np.uint64]:
-    """Philox 4x32-10: the lanes of consecutive blocks, a row each."""
-    mask = np.uint64(0xFFFFFFFF)
-    shift = np.uint64(32)
-    counter = np.arange(block, block + blocks, dtype=np.uint64)
-    lanes = [counter & mask, counter >> shift, np.zeros_like(counter), np.zeros_like(counter)]
-    key = [seed & 0xFFFFFFFF, seed >> 32]
-    for _ in range(10):
-        first = lanes[0] * np.uint64(0xD2511F53)
-        second = lanes[2] * np.uint64(0xCD9E8D57)
-        lanes = [
-            (second >> shift) ^ lanes[1] ^ np.uint64(key[0]),
-            second & mask,
-            (first >> shift) ^ lanes[3] ^ np.uint64(key[1]),
-            first & mask,
-        ]
-        key = [(key[0] + 0x9E3779B9) & 0xFFFFFFFF, (key[1] + 0xBB67AE85) & 0xFFFFFFFF]
-    return np.stack(lanes, axis=1)
 
 
 def lanes32(count: int) -> NDArray[np.uint64]:

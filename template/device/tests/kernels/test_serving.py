@@ -9,9 +9,9 @@ import pytest
 from kernels import layouts, oracle, tolerances
 from kernels.element_types import STORED
 from kernels.harness import DTYPES, Array, Device, rng
+from kernels.philox import philox
 from kernels.support import Case
 from kernels.test_attention import sequence_first
-from kernels.test_random import philox
 from numpy.typing import NDArray
 from scipy import special  # type: ignore[import-untyped]
 

@@ -1,0 +1,50 @@
+"""The conformance tests on the small NPU of this folder, whose SDK has handles and command lists."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import device_library
+import pytest
+
+NPU = Path(__file__).parent
+PREFIX = device_library.ENV_PREFIX
+LINES = 1500
+
+
+TESTS = [
+    "runtime",
+    "stateful",
+    *(f"kernels/test_{family}.py" for family in ("copy", "gather", "matmul", "sequence")),
+]
+
+
+@pytest.mark.parametrize(
+    "tests",
+    [
+        *(tests for tests in TESTS if (NPU.parent / tests).exists()),
+        pytest.param("kernels", marks=pytest.mark.full),
+    ],
+)
+def test_the_npu_keeps_the_contract(tests: str, tmp_path: Path) -> None:
+    without = (f"{PREFIX}_DEVICE_LIBRARY", "PYTHONPATH")
+    environment = {name: value for name, value in os.environ.items() if name not in without}
+    environment[f"{PREFIX}_DEVICE"] = NPU.relative_to(device_library.DEVICE_ROOT).as_posix()
+    arguments = ["-q", "-p", "no:cacheprovider", "-n0", "-m", "not full", f"--basetemp={tmp_path}"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", str(NPU.parent / tests), *arguments],
+        env=environment,
+        cwd=device_library.DEVICE_ROOT.parent,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def test_it_is_small() -> None:
+    """The whole of it, its SDK included, is what docs/bring-up.md tells its readers to expect."""
+    files = [file for suffix in ("h", "cpp", "toml") for file in NPU.rglob(f"*.{suffix}")]
+    assert sum(len(file.read_text().splitlines()) for file in files) <= LINES
