@@ -21,6 +21,7 @@ from ._build import NAME
 from ._compat import release
 from ._patching import is_wanted, refuse_unknown
 
+
 def apply(patches_of_features: Iterable[str]) -> None:
     """Replace PyTorch's functions. Called once, when the backend has its name.
 
