@@ -2,7 +2,7 @@
 if(NOT EXISTS "${DEVICE_DIR}/runtime.cpp")
   message(FATAL_ERROR
     "There is no device in ${DEVICE_DIR}: ${DEVICE_DIR}/runtime.cpp is missing. "
-    "Set ${DEVICE_ENV_PREFIX}_DEVICE to a folder of ${CMAKE_CURRENT_SOURCE_DIR} that has one, such as \"simulator\", "
+    "Set ${DEVICE_ENV_PREFIX}_DEVICE to a folder of ${CMAKE_CURRENT_SOURCE_DIR} that has one, such as \"starter\", "
     "or to the absolute path of yours.")
 endif()
 

@@ -77,7 +77,7 @@ def explain(module: str, name: str) -> str:
         if (name in row.provides or MODULES.get(name) == feature) and not row.enabled:
             return (
                 f"{NAME} was generated without {feature}, which brings {name}; add it with: "
-                f"{command_to_add(feature)}"
+                f"torchsmith add {feature}"
             )
     text = f"module {module!r} has no attribute {name!r}"
     for feature, names in LATER.items():
@@ -94,13 +94,4 @@ def absence(feature: str | None) -> str | None:
     """Return how to add a feature that this project was generated without, else None."""
     if feature is None or FEATURES[feature].enabled:
         return None
-    return f"generated without {feature}; add it with: {command_to_add(feature)}"
-
-
-def command_to_add(feature: str) -> str:
-    """Return the command that adds ``feature`` and keeps the features that are there."""
-    wanted = [name for name, row in FEATURES.items() if row.enabled or name == feature]
-    return (
-        "copier update --vcs-ref=:current: --data preset=custom "
-        f"--data 'features=[{', '.join(wanted)}]'"
-    )
+    return f"generated without {feature}; add it with: torchsmith add {feature}"

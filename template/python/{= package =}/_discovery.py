@@ -1,8 +1,7 @@
 """Finds the features of this package and adds what they bring.
 
 A feature is one public module of this package. There is no list of them: whatever module is
-present and is neither part of the core nor a program is a feature, so adding or removing a file adds
-or removes it.
+present and is not part of the core is a feature, so adding or removing a file adds or removes it.
 A feature module offers
 
 ``__all__``
@@ -59,21 +58,16 @@ def extension(module: ModuleType) -> Extension:
     )
 
 
-def discover(
-    package: ModuleType, core: Iterable[ModuleType], programs: Iterable[str] = ()
-) -> list[Extension]:
+def discover(package: ModuleType, core: Iterable[ModuleType]) -> list[Extension]:
     """Return the core's modules in the order given, then every feature module by name.
 
     Args:
         package: where to look.
         core: the modules that are always there; they come first so that features can replace
             what they bring.
-        programs: the names of modules that bring nothing: they are run by ``python -m``, or
-            imported by who needs them.
     """
     modules = list(core)
     known = {module.__name__ for module in modules}
-    known.update(f"{package.__name__}.{name}" for name in programs)
     for info in sorted(pkgutil.iter_modules(package.__path__), key=lambda info: info.name):
         qualified = f"{package.__name__}.{info.name}"
         if not info.name.startswith("_") and qualified not in known:

@@ -21,10 +21,6 @@ from ._build import NAME
 from ._compat import release
 from ._patching import is_wanted, refuse_unknown
 
-_kept: list[Any] = []
-"""What has to last as long as the process: a library's kernels go when it does."""
-
-
 def apply(patches_of_features: Iterable[str]) -> None:
     """Replace PyTorch's functions. Called once, when the backend has its name.
 
@@ -101,51 +97,6 @@ def _without_growth(rebuild: Callable[..., torch.Tensor]) -> Callable[..., torch
         return tensor
 
     return rebuild_and_compare
-
-
-def repair_rebuilding() -> None:
-    """Save sparse tensors as those of other devices, and load those that require a gradient.
-
-    PyTorch pickles a tensor of this device without a storage as one of the CPU, which a function as
-    ``map_location`` cannot load. One that requires a gradient becomes one of the CPU that requires
-    it as well, so that what PyTorch moves to the device is no leaf, and raises. This can go once it
-    pickles the parts, or moves what is detached.
-    """
-    module: Any = torch._utils
-    tensor_class: Any = torch.Tensor
-    reduce = tensor_class._reduce_ex_internal
-
-    def _reduce_ex_internal(self: torch.Tensor, protocol: int) -> Any:
-        if self.device.type != NAME or self.requires_grad:
-            return reduce(self, protocol)
-        size = self.size()
-        parts: tuple[Any, ...] = ()
-        if self.layout is torch.sparse_coo:
-            parts = (self._indices(), self._values(), size, self.is_coalesced())
-        elif self.layout in (torch.sparse_csr, torch.sparse_bsr):
-            parts = (self.crow_indices(), self.col_indices(), self.values(), size)
-        elif self.layout in (torch.sparse_csc, torch.sparse_bsc):
-            parts = (self.ccol_indices(), self.row_indices(), self.values(), size)
-        if not parts:
-            return reduce(self, protocol)
-        return module._rebuild_sparse_tensor, (self.layout, parts)
-
-    tensor_class._reduce_ex_internal = _reduce_ex_internal
-    original = module._rebuild_device_tensor_from_cpu_tensor
-
-    @functools.wraps(original)
-    def _rebuild_device_tensor_from_cpu_tensor(
-        data: torch.Tensor, dtype: torch.dtype, device: str, requires_grad: bool
-    ) -> torch.Tensor:
-        if torch.device(device).type == NAME:
-            data = data.detach()
-            if callable(torch.serialization._serialization_tls.map_location):
-                # The function has put its parts where they belong.
-                return data.requires_grad_(requires_grad)
-        tensor: torch.Tensor = original(data, dtype, device, requires_grad)
-        return tensor
-
-    module._rebuild_device_tensor_from_cpu_tensor = _rebuild_device_tensor_from_cpu_tensor
 
 
 def repair_byteswap() -> None:
@@ -253,52 +204,6 @@ def repair_fork_rng() -> None:
     module.fork_rng = fork_rng
 
 
-def repair_traced_convolutions() -> None:
-    """Let tracing know when the channels of a convolution's result come last.
-
-    PyTorch traces convolutions of all backends of this kind as if their results were contiguous, so
-    compiled code takes elements from where they are not. Here the format is that of the input or of
-    the weight, as csrc/aten/networks/convolution.cpp has it. This can go once PyTorch asks the backend.
-    """
-    module: Any = torch._C
-    original = module._conv_determine_backend_memory_format
-
-    def _conv_determine_backend_memory_format(
-        input: torch.Tensor, weight: torch.Tensor, backend: Any
-    ) -> torch.memory_format:
-        if input.device.type != NAME or backend != module._ConvBackend.Overrideable:
-            format: torch.memory_format = original(input, weight, backend)
-            return format
-        from torch._prims_common import suggest_memory_format
-
-        found = suggest_memory_format(input)
-        return suggest_memory_format(weight) if found is torch.contiguous_format else found
-
-    module._conv_determine_backend_memory_format = _conv_determine_backend_memory_format
-
-
-def repair_traced_attention() -> None:
-    """Let tracing know the shapes of attention's gradients without computing them.
-
-    PyTorch 2.10 and 2.11 know those of the forward pass alone, and compute the backward pass with
-    tensors that they make up for it. This can go when 2.12 is the oldest supported.
-    """
-    if release() >= (2, 12):
-        return
-
-    def gradients(
-        grad: torch.Tensor, query: Any, key: Any, value: Any, bias: Any, *_: Any, **__: Any
-    ) -> tuple[torch.Tensor | None, ...]:
-        return tuple(
-            None if given is None else torch.empty_like(given)
-            for given in (query, key, value, bias)
-        )
-
-    library: Any = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
-    library.impl("_scaled_dot_product_fused_attention_overrideable_backward", gradients, "Meta")
-    _kept.append(library)
-
-
 def explain_missing_inductor() -> None:
     """Let ``torch.compile`` say that its default backend generates no code for this device.
 
@@ -335,13 +240,10 @@ PATCHES: dict[str, Callable[[], None]] = {
     "dlpack_device": repair_dlpack_device,
     "dlpack_import": repair_dlpack_import,
     "loading": repair_loading,
-    "rebuilding": repair_rebuilding,
     "byteswap": repair_byteswap,
     "printing": repair_printing,
     "autocast_availability": repair_autocast_availability,
     "fork_rng": repair_fork_rng,
-    "traced_convolutions": repair_traced_convolutions,
-    "traced_attention": repair_traced_attention,
     "missing_inductor": explain_missing_inductor,
 }
 """By the names that leave them out."""

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import math
-import pickle
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -28,7 +25,6 @@ __all__ = [
     "mem_get_info",
     "memory_allocated",
     "memory_reserved",
-    "memory_snapshot",
     "memory_stats",
     "memory_stats_as_nested_dict",
     "memory_summary",
@@ -216,99 +212,6 @@ def _size(count: int) -> str:
     return f"{count} B"
 
 
-# --- Snapshots and history, for the tools of torch.cuda._memory_viz ---
-
-
-def memory_snapshot(
-    mempool_id: tuple[int, int] | None = None, include_traces: bool = True
-) -> list[dict[str, Any]]:
-    """Return the segments that the allocator has from all devices, and the blocks that they hold.
-
-    Args:
-        mempool_id: only those of a private pool, :attr:`MemPool.id`; (0, 0) is all of them.
-        include_traces: taken for the sake of ``torch.cuda``; segments hold no traces.
-    """
-    segments: list[dict[str, Any]] = _C.memory_snapshot(False)["segments"]
-    if mempool_id in (None, (0, 0)):
-        return segments
-    return [segment for segment in segments if segment["segment_pool_id"] == mempool_id]
-
-
-def _record_memory_history(
-    enabled: str | None = "all",
-    context: str | None = "all",
-    stacks: str = "all",
-    max_entries: int = sys.maxsize,
-    device: DeviceLike = None,
-    clear_history: bool = False,
-    compile_context: bool = False,
-    global_record_annotations: bool = False,
-    skip_actions: Sequence[str] | None = None,
-) -> None:
-    """Record who allocates memory, as ``torch.cuda.memory._record_memory_history`` does.
-
-    Args:
-        enabled: ``"state"`` remembers who allocated the memory that there is, ``"all"`` every
-            allocation and release, and ``None`` ends the recording and forgets it.
-        context: whose call stacks are kept: of the memory that there is (``"state"``), of the
-            recorded allocations as well (``"alloc"``), of the releases as well (``"all"``), or of
-            nothing (``None``).
-        stacks: ``"python"`` for frames of Python and TorchScript, ``"all"`` for those of C++ too,
-            whose names take long to find when a snapshot is taken.
-        max_entries: how many events of each device are kept, the last ones.
-        device: taken for the sake of ``torch.cuda``; all devices are recorded.
-        clear_history: forget what was recorded before.
-        compile_context: not supported, only ``False``.
-        global_record_annotations: not supported, only ``False``.
-        skip_actions: events that are not recorded, by the names that a snapshot has for them.
-
-    Raises:
-        ValueError: an argument is none of its choices.
-        NotImplementedError: an argument asks for what is not supported.
-    """
-    _check_choice("enabled", enabled, (None, "state", "all"))
-    _check_choice("context", context, _CONTEXTS)
-    _check_choice("stacks", stacks, ("python", "all"))
-    if compile_context or global_record_annotations:
-        raise NotImplementedError(
-            "compile_context and global_record_annotations are not supported: leave them False"
-        )
-    _C.record_memory_history(
-        enabled is not None,
-        _CONTEXTS.index(context),
-        stacks == "all",
-        max_entries if enabled == "all" else 1,
-        list(skip_actions or ()),
-        clear_history,
-    )
-
-
-_CONTEXTS = (None, "state", "alloc", "all")  # in the order of StacksOf
-
-
-def _check_choice(name: str, value: object, choices: tuple[object, ...]) -> None:
-    if not any(value is choice or value == choice for choice in choices):
-        listed = ", ".join(map(repr, choices))
-        raise ValueError(f"{name} must be one of {listed}, got {value!r}")
-
-
-def _snapshot(device: DeviceLike = None) -> dict[str, Any]:
-    """Return what the allocator has and did, as ``torch.cuda.memory._snapshot`` does.
-
-    The tools of ``torch.cuda._memory_viz`` and pytorch.org/memory_viz read it.
-
-    Args:
-        device: taken for the sake of ``torch.cuda``; a snapshot is of all devices.
-    """
-    return _C.memory_snapshot(True)
-
-
-def _dump_snapshot(filename: str | Path = "dump_snapshot.pickle") -> None:
-    """Write :func:`_snapshot` to a file for pytorch.org/memory_viz."""
-    # The page reads no later protocol, which Python 3.14 would take.
-    Path(filename).write_bytes(pickle.dumps(_snapshot(), protocol=4))
-
-
 # --- Private pools ---
 
 
@@ -336,10 +239,6 @@ class MemPool:
     def use_count(self) -> int:
         """Return how many hold the pool: this object, and each :func:`use_mem_pool`."""
         return self._pool.use_count()
-
-    def snapshot(self, include_traces: bool = True) -> list[dict[str, Any]]:
-        """Return :func:`memory_snapshot` of this pool."""
-        return memory_snapshot(self.id, include_traces)
 
 
 @contextmanager

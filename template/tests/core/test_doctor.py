@@ -69,7 +69,7 @@ def test_features_left_out_are_declined_with_the_command_that_adds_them(
     for item in SURFACES:
         if item.feature is not None:
             left_out = details[item.section, item.name].startswith(
-                f"generated without {item.feature}; add it with: copier update "
+                f"generated without {item.feature}; add it with: torchsmith add "
             )
             assert left_out is not FEATURES[item.feature].enabled
 

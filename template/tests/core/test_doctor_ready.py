@@ -108,10 +108,10 @@ def test_a_project_without_a_workflow_is_told_how_to_get_one(project: Path) -> N
     }
     found = {item.name: item.detail for item in READY.examine(project).requirements}
     how = found["workflow on repository_dispatch"]
-    if FEATURES["publishing"].enabled:
+    if FEATURES["relay"].enabled:
         assert "ci_provider=github" in how
     else:
-        assert how.startswith("generated without publishing; add it with: copier update ")
+        assert how.startswith("generated without relay; add it with: torchsmith add ")
 
 
 @pytest.mark.parametrize(

@@ -34,19 +34,7 @@ def test_a_name_of_a_feature_left_out_says_how_to_add_it() -> None:
             getattr(backend, name)
         message = str(error.value)
         assert message.startswith(f"{DEVICE} was generated without {feature}, which brings {name};")
-        assert "copier update --vcs-ref=:current:" in message
-
-
-def test_the_command_keeps_the_features_that_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    row = type(next(iter(FEATURES.values())))
-    rows = {
-        "one": row(enabled=True, provides=("first",)),
-        "two": row(enabled=False, provides=("second",)),
-        "three": row(enabled=False, provides=("third",)),
-    }
-    monkeypatch.setattr(ABSENT, "FEATURES", rows)
-    with pytest.raises(AttributeError, match=r"--data 'features=\[one, three\]'"):
-        _ = backend.third
+        assert "torchsmith add " in message
 
 
 def test_a_feature_that_is_there_is_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:

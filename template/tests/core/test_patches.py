@@ -5,6 +5,7 @@ more fails here, and is to be deleted.
 from __future__ import annotations
 
 import textwrap
+from importlib import import_module
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from support import needs, run_python
 
 pytestmark = needs(torch.float32)
 
+FEATURES = import_module(f"{PACKAGE}._features").FEATURES
 RELEASE = tuple(int(part) for part in torch.__version__.split(".")[:2])
 HAS_LAYOUTS = hasattr(backend, "StorageLayout")
 HAS_FLOAT64 = backend.dtype_support(torch.float64) != "absent"
@@ -156,6 +158,10 @@ PROBES = {
     """,
 }
 UNNEEDED = {
+    **{
+        name: (not FEATURES[feature].enabled, f"generated without {feature}")
+        for name, feature in (("rebuilding", "more_operators"), ("traced_convolutions", "networks"))
+    },
     "autocast_availability": (HAS_AMP, "a backend with autocast has it always"),
     "fork_rng": (RELEASE >= (2, 13), "PyTorch 2.13 has repaired it"),
     "missing_inductor": (HAS_COMPILERS, "there are compilers"),
@@ -194,8 +200,5 @@ def test_a_name_of_no_patch_is_refused() -> None:
 
 
 def test_every_patch_has_a_probe() -> None:
-    from importlib import import_module
-
     patches = import_module(f"{PACKAGE}._patches").PATCHES
-    since_2_12 = {"traced_attention"}  # does nothing from PyTorch 2.12 on
-    assert set(patches) - since_2_12 <= set(PROBES)
+    assert set(patches) <= set(PROBES)

@@ -105,7 +105,7 @@ def examine(root: Path) -> Readiness:
 def _first(root: Path, repository: str, devices: list[str]) -> Iterator[Requirement]:
     yield _item("L1", "repository on GitHub", repository, "set it: git remote add origin https://…")
     workflows = ", ".join(file.name for file in _workflows(root))
-    wanted = absence("publishing") or "answer ci_provider=github: the relay starts GitHub's actions"
+    wanted = absence("relay") or "answer ci_provider=github: the relay starts GitHub's actions"
     yield _item("L1", "workflow on repository_dispatch", workflows, wanted)
     licence = next((path.name for path in sorted(root.glob("LICENSE*"))), "")
     yield _item("L1", "licence", licence, "add a file LICENSE")
