@@ -22,6 +22,7 @@ WHITELIST = {
     ".torchsmith.yml",
     "README.md",
     "python/torch_foo/_features.py",
+    "python/torch_foo/_operators.json",
 }
 
 
@@ -106,7 +107,7 @@ def test_the_core_leaves_the_names_of_features_to_them(render: Renderer) -> None
         for path in files(project)
         if path.parts[0] in ("csrc", "python")
         # The stub of the C++ module has the functions of all features.
-        and path.name not in ("_features.py", "_C.pyi")
+        and path.name not in ("_features.py", "_operators.json", "_C.pyi")
         # There names are those that other libraries ask for.
         and "integrations" not in path.parts
         for match in re.finditer(

@@ -33,10 +33,12 @@ def features(
         return
     parts = catalog.sizes()["parts"]
     columns = ["group", "feature", "what it is", "requires", "lines"]
+    groups = [row.group for row in rows]
     cells = [
-        [row.group, row.id, row.title, ", ".join(row.requires), f"{parts[row.id]['lines']:,}"]
-        for row in rows
-    ]
+        ["" if row.group == before else row.group, row.id, row.title, ", ".join(row.requires),
+         f"{parts[row.id]['lines']:,}"]
+        for before, row in zip(["", *groups], rows, strict=False)
+    ]  # fmt: skip
     if here:
         columns.append("in this project")
         for line in cells:

@@ -1,4 +1,5 @@
 # Compiles the loader and the layers, which go into everything that calls the device.
+file(GLOB layer_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/layers/*.cpp")
 file(GLOB loader_sources CONFIGURE_DEPENDS
   "${CMAKE_CURRENT_SOURCE_DIR}/loader/*.cpp" "${CMAKE_CURRENT_SOURCE_DIR}/layers/*.cpp"
   "${CMAKE_CURRENT_SOURCE_DIR}/layers/*/*.cpp")
@@ -18,11 +19,10 @@ target_compile_definitions(${DEVICE_LOADER} PRIVATE
   DEVICE_ENV_PREFIX="${DEVICE_ENV_PREFIX}"
   BACKEND_NAME="${DEVICE_BACKEND_NAME}"
   DEVICE_TABLE=${DEVICE_TARGET}_table
-  DEFAULT_LAYERS="$<$<CONFIG:Debug>:validate>")
+  DEFAULT_LAYERS="$<$<AND:$<CONFIG:Debug>,$<BOOL:${layer_sources}>>:validate>")
 # Compiled as one, which shares the reading of headers, but for the layers themselves: what is below a layer is known in
 # its file alone (layers/below.h).
 if(NOT DEFINED CMAKE_UNITY_BUILD)
-  file(GLOB layer_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/layers/*.cpp")
   set_source_files_properties(${layer_sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   set_target_properties(${DEVICE_LOADER} PROPERTIES
     UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0 UNITY_BUILD_RELOCATABLE ON)

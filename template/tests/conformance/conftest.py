@@ -13,7 +13,9 @@ FULL = ("test_every_argument.py", "test_every_operator.py")
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the mark, and what writes the evidence."""
-    config.addinivalue_line("markers", "conformance_full: every operator and dtype of PyTorch's table")
+    config.addinivalue_line(
+        "markers", "conformance_full: every operator and dtype of PyTorch's table"
+    )
     config.pluginmanager.register(Evidence(config))
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import torch
-from backend import DEVICE, ENV_PREFIX, backend
+from backend import DEVICE, ENV_PREFIX, PACKAGE, backend
 from smoke.helpers import assert_same, run_python, sample
 
 bessel = torch.special.bessel_j0
@@ -55,6 +56,21 @@ def test_a_refused_operator_is_an_error_that_names_it() -> None:
         bessel(values)
     backend.set_fallback_policy("error,silent:aten::special_*")
     assert_same(bessel(values), bessel(torch.ones(2)))
+
+
+def test_a_feature_that_has_a_kernel_is_named() -> None:
+    hints = importlib.import_module(f"{PACKAGE}._absent").fallback_hints()
+    text = "; feature linalg has one: torchsmith add linalg"
+    backend._C.set_fallback_hints({**hints, "aten::special_bessel_j0": text})
+    try:
+        bessel(torch.ones(2, device=DEVICE))
+        (record,) = records(backend.fallback_stats())
+        assert record.reason == f"no kernel{text}"
+        backend.set_fallback_policy("error")
+        with pytest.raises(NotImplementedError, match=f"has no kernel for it{text}"):
+            bessel(torch.ones(2, device=DEVICE))
+    finally:
+        backend._C.set_fallback_hints(hints)
 
 
 def test_the_environment_sets_the_policy() -> None:
