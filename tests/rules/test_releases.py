@@ -58,7 +58,7 @@ def make_past(template: Path) -> None:
     (tree / "docs" / "old.md").write_text("# A page that went\n")
     edit(tree / ".gitignore", lambda text: "/a-line-that-went/\n" + text)
     edit(tree / "CHANGELOG.md.jinja", lambda text: text.replace("\n\n", "\n\nAnother line.\n", 1))
-    (tree / "docs" / "tracing.md.jinja").rename(tree / "docs" / "moved.md.jinja")
+    (tree / "docs" / "dtypes.md.jinja").rename(tree / "docs" / "moved.md.jinja")
     (tree / "tests" / "amp" / "test_grad_scaler.py").unlink()
     edit(tree / "csrc" / "aten" / "fill.cpp.jinja", lambda text: text + "// went\n")
 

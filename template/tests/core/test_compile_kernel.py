@@ -333,7 +333,9 @@ def test_a_device_without_the_group_says_so(tmp_path: Path) -> None:
     reason="the page's example is in C++ for the host",
 )
 def test_the_example_of_the_page_runs() -> None:
-    page = (Path(__file__).resolve().parents[2] / "docs" / "kernels.md").read_text("utf-8")
+    page = (Path(__file__).resolve().parents[2] / "docs" / "features" / "kernels.md").read_text(
+        "utf-8"
+    )
     code = page.split("```python\n", 1)[1].split("```", 1)[0]
     shown = run_python(code + "\nprint(out.cpu().equal(torch.arange(1000.0) * 0.5))")
     assert shown.stdout == "True\n"

@@ -9,14 +9,17 @@ import pytest
 from backend import ENV_PREFIX
 from support import is_simulator, run_python
 
-PAGE = Path(__file__).parents[2] / "docs" / "environment.md"
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = [DOCS / "environment.md", *(DOCS / "features").glob("*.md")]
 OF_THE_TESTS = {"TEST_FALLBACK", "DEVICE"}
 WRONG = {"CACHE_FOLDER": "/dev/null/folder", "FALLBACK": "loudly"}
 """The others are names from a list, or numbers."""
 VARIABLES = sorted(
     set(
-        re.findall(
-            rf"^\| `{ENV_PREFIX}_(\w+)` \|", PAGE.read_text().split("CMake")[0], re.MULTILINE
+        name
+        for page in PAGES
+        for name in re.findall(
+            rf"^\| `{ENV_PREFIX}_(\w+)` \|", page.read_text().split("CMake")[0], re.MULTILINE
         )
     )
     - OF_THE_TESTS

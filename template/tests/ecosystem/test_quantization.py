@@ -20,7 +20,7 @@ from support import natively, needs
 from torch import nn
 
 pytestmark = needs(torch.float32, torch.bfloat16, torch.int8, torch.uint8, torch.int32)
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "quantization.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "features" / "quantization.md"
 
 WEIGHTS = {
     "Int8WeightOnlyConfig()": 0.01,
