@@ -57,7 +57,14 @@ def build_seconds(project: Path, folder: Path) -> int:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
     subprocess.run(
-        [*command, "--wheel-dir", folder, "-C", "cmake.define.CMAKE_CXX_COMPILER_LAUNCHER=", project],
+        [
+            *command,
+            "--wheel-dir",
+            folder,
+            "-C",
+            "cmake.define.CMAKE_CXX_COMPILER_LAUNCHER=",
+            project,
+        ],
         check=True,
     )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -138,9 +138,7 @@ def presets() -> dict[str, frozenset[str]]:
 
 def owner(path: PurePosixPath, parts: Mapping[str, Iterable[PurePosixPath]]) -> str | None:
     """Return the part that owns the folder next to ``path``, or the file itself."""
-    found = {
-        place: id for id, places in parts.items() for place in places if covers(place, path)
-    }
+    found = {place: id for id, places in parts.items() for place in places if covers(place, path)}
     return found[max(found, key=lambda place: len(place.parts))] if found else None
 
 

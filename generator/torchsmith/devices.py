@@ -30,7 +30,9 @@ def write_device(project: Project, device: str) -> list[str]:
     if not (starter / "runtime.cpp").is_file():
         raise InputError(f"'{starter}' is missing: restore it with git")
     files = {
-        f"{folder}/{file.relative_to(starter).as_posix()}": _renamed(file.read_text("utf-8"), device)
+        f"{folder}/{file.relative_to(starter).as_posix()}": _renamed(
+            file.read_text("utf-8"), device
+        )
         for file in sorted(starter.rglob("*"))
         if file.is_file()
     }

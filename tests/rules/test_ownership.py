@@ -44,9 +44,7 @@ PARTS = parts()
 def needs(path: PurePosixPath) -> set[str]:
     """The parts with which it is rendered: those of the folders in which it lies, and its own."""
     covering = {
-        id
-        for id, places in PARTS.items()
-        if any(catalog.covers(place, path) for place in places)
+        id for id, places in PARTS.items() if any(catalog.covers(place, path) for place in places)
     }
     return catalog.closure(frozenset(covering & catalog.features().keys())) | {"core"}
 
