@@ -22,7 +22,7 @@ from torchsmith.template import CATALOG
 
 FILE = CATALOG / "sizes.yml"
 PACKAGE = "torch_foo"
-HEAD = "# Files and lines of the core and of each feature; of presets also the CPU seconds of a clean build.\n"
+HEAD = "# Files and lines of the parts; of presets also the CPU seconds of a clean build.\n"
 
 
 def counted(project: Path) -> tuple[Counter[str], Counter[str]]:

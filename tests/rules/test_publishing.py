@@ -1,4 +1,4 @@
-"""The features `release`, `relay` and `editors`: files that work as the tools read them, short, and in step."""
+"""`release`, `relay` and `editors`: files that work as the tools read them, short, in step."""
 
 from __future__ import annotations
 

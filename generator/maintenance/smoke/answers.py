@@ -99,7 +99,7 @@ def space(pinned: Mapping[str, Any]) -> Space:
     axes["dtypes"] = _dtypes(pinned)
     for name in ("license", "ci_provider"):
         axes[name] = _choice(pinned, name, tuple(questions[name]["choices"].values()))
-    # This machine may lack the SDK of another device than that of the features, so one is only tried on request.
+    # This machine may lack the SDK of another device, so one is only tried on request.
     devices = tuple(questions["device"]["choices"].values())
     axes["device"] = _choice(pinned, "device", devices) if "device" in pinned else ("",)
     if "features" in pinned:
