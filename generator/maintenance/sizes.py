@@ -1,7 +1,8 @@
 """How large the core, each feature and each preset are: generator/catalog/sizes.yml.
 
-`python -m maintenance.sizes` counts the files and lines of a render; a file of two features is counted for the
-one that owns it. With `--build` it also measures the CPU seconds of clean builds of the presets, in this environment.
+`python -m maintenance.sizes` counts the files and lines of a render; a file of two features is
+counted for the one that owns it. With `--build` it also measures the CPU seconds of clean builds
+of the presets, in this environment.
 """
 
 from __future__ import annotations
