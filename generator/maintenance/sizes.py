@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import yaml
@@ -32,7 +32,7 @@ def counted(project: Path) -> tuple[Counter[str], Counter[str]]:
     files, lines = Counter[str](), Counter[str]()
     for path in project.rglob("*"):
         if path.is_file():
-            owner = catalog.owner(path.relative_to(project), parts) or "core"
+            owner = catalog.owner(PurePosixPath(path.relative_to(project)), parts) or "core"
             files[owner] += 1
             lines[owner] += path.read_bytes().count(b"\n")
     return files, lines

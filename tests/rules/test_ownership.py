@@ -41,7 +41,7 @@ def parts() -> dict[str, tuple[PurePosixPath, ...]]:
 PARTS = parts()
 
 
-def needs(path: PurePosixPath) -> set[str]:
+def needs(path: PurePosixPath) -> frozenset[str]:
     """The parts with which it is rendered: those of the folders in which it lies, and its own."""
     covering = {
         id for id, places in PARTS.items() if any(catalog.covers(place, path) for place in places)
