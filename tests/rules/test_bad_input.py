@@ -22,11 +22,15 @@ MISTAKES: dict[str, Mistake] = {
     "clashing name": ({"backend_name": "cuda"}, "device type of PyTorch", "try 'my_cuda'"),
     "name of an attribute": ({"backend_name": "matmul"}, "torch.matmul", "try 'matmul_chip'"),
     "long name": ({"backend_name": "x" * 51}, "longer than 50 letters", "try 'xxx'"),
-    "boolean typo": ({"amp": "flase"}, "there is no question 'amp'", "features=[amp]"),
+    "boolean typo": ({"amp": "flase"}, "there is no question 'amp'", "features=[networks]"),
     "unknown question": ({"color": "red"}, "there is no question 'color'", "backend_name"),
     "computed value": ({"package": "evil"}, "there is no question 'package'", "backend_name"),
-    "unknown feature": ({"features": "[ampp]"}, "no feature 'ampp'", "amp, rng, storage"),
-    "features no list": ({"features": {"amp": 1}}, "features is a list", "features=[amp]"),
+    "unknown feature": (
+        {"features": "[ampp]"},
+        "no feature 'ampp'",
+        "networks, linalg, more_operators",
+    ),
+    "features no list": ({"features": {"amp": 1}}, "features is a list", "features=[networks]"),
     "features beside a preset": (
         {"preset": "full", "features": ["amp"]},
         "preset=custom only",
@@ -73,11 +77,11 @@ def test_it_is_one_sentence_and_nothing_is_written(
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ("preset=Full", "there is no preset 'Full': choose from standard, full, minimal, custom; "
+        ("preset=Full", "there is no preset 'Full': choose from standard, minimal, serving, full, custom; "
          "did you mean 'full'?"),
         ("license=MIT", "there is no license 'MIT': choose from apache-2.0, bsd-3-clause, mit, "
          "proprietary; did you mean 'mit'?"),
-        ("device=opncl", "there is no device 'opncl': choose from simulator, opencl; did you mean "
+        ("device=opncl", "there is no device 'opncl': choose from starter, simulator, opencl; did you mean "
          "'opencl'?"),
         ("ci_provider=none2", "there is no ci_provider 'none2': choose from github, gitlab, none; "
          "did you mean 'none'?"),

@@ -122,7 +122,9 @@ def test_a_feature_defines_what_the_catalog_says_it_provides(
     feature: catalog.Feature, render: Renderer
 ) -> None:
     package = render(preset="full") / "python" / "torch_foo"
-    modules = [package / Path(path).name for path in feature.paths if "{package}" in path]
+    modules = [
+        package / path.partition("{package}/")[2] for path in feature.paths if "{package}" in path
+    ]
     if not feature.provides:
         return
     files = [module / "__init__.py" if module.is_dir() else module for module in modules]

@@ -13,16 +13,16 @@ function writeLink(answers) {
 // Sets every field; what the link does not contain, and unknown names and values, get the default.
 function readLink() {
   const link = new URLSearchParams(location.hash.slice(1));
-  state.touched = new Set(TEXTS.filter((name) => link.has(name)));
+  state.touched = new Set([...TEXTS, "device"].filter((name) => link.has(name)));
   for (const name of state.touched) $(name).value = link.get(name);
-  for (const name of LISTS) {
-    const choices = Object.values(catalog.questions[name].choices);
-    $(name).value = choices.includes(link.get(name)) ? link.get(name) : standard(name);
-  }
   const asked = link.get("preset");
   const preset = Object.hasOwn(PRESETS, asked) ? asked : standard("preset");
   const features = link.get("features")?.split(",") ?? PRESETS[preset] ?? standard("features");
   for (const box of fields("features")) box.checked = features.includes(box.value);
+  for (const name of LISTS) {
+    const choices = Object.values(catalog.questions[name].choices);
+    $(name).value = choices.includes(link.get(name)) ? link.get(name) : standard(name, {preset, features});
+  }
   const dtypes = link.get("dtypes")?.split(",") ?? standard("dtypes");
   for (const box of fields("dtypes")) box.checked = box.disabled || dtypes.includes(box.value);
   state.chosen = link.get("file") ?? README;

@@ -38,6 +38,7 @@ function ofDevice() {
 
 function answersGiven() {
   const picked = checked("features");
+  if (!state.touched.has("device")) $("device").value = standard("device", {preset: "custom", features: picked});
   const on = closure([...picked, ...ofDevice()]);
   const same = (preset) => picked.length === preset.length && picked.every((id) => preset.includes(id));
   const answers = {
@@ -88,8 +89,11 @@ function showFiles(answers) {
   const package_ = jinja.globals("package");
   state.written = new Map(rendered(answers).map((file) => [file.path, file]));
   const owned = ({paths, ci_paths = {}}) => [...paths, ...Object.values(ci_paths).flat()];
-  state.owner = (path) => Object.keys(FEATURES).find((id) => owned(FEATURES[id]).some(
-    (pattern) => matches(pattern.replaceAll("{package}", package_), path))) ?? "";
+  // The feature that owns the innermost folder, or the file itself.
+  state.owner = (path) => Object.keys(FEATURES)
+    .flatMap((id) => owned(FEATURES[id]).map((pattern) => [pattern.replaceAll("{package}", package_), id]))
+    .filter(([pattern]) => matches(pattern, path))
+    .sort(([one], [other]) => other.length - one.length)[0]?.[1] ?? "";
   $("root").textContent = jinja.globals("distribution");
   if (!state.written.has(state.chosen)) state.chosen = README;
   showTree();
@@ -124,7 +128,7 @@ function start() {
   }
   for (const name of TEXTS) $(`${name}-help`).textContent = catalog.questions[name].help;
   $("questions").addEventListener("input", (event) => {
-    if (event.target.type === "text") state.touched.add(event.target.id);
+    if (event.target.type === "text" || event.target.id === "device") state.touched.add(event.target.id);
     update();
   });
   $("questions").addEventListener("submit", (event) => event.preventDefault());
