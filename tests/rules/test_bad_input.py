@@ -22,7 +22,7 @@ MISTAKES: dict[str, Mistake] = {
     "clashing name": ({"backend_name": "cuda"}, "device type of PyTorch", "try 'my_cuda'"),
     "name of an attribute": ({"backend_name": "matmul"}, "torch.matmul", "try 'matmul_chip'"),
     "long name": ({"backend_name": "x" * 51}, "longer than 50 letters", "try 'xxx'"),
-    "boolean typo": ({"amp": "flase"}, "there is no question 'amp'", "features=[networks]"),
+    "boolean typo": ({"amp": "flase"}, "there is no question 'amp'", "features=[amp]"),
     "unknown question": ({"color": "red"}, "there is no question 'color'", "backend_name"),
     "computed value": ({"package": "evil"}, "there is no question 'package'", "backend_name"),
     "unknown feature": (

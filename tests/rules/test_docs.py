@@ -119,7 +119,6 @@ def test_named_tests_exist(project: Path) -> None:
         for page in markdown(project)
         for file, test in TEST_ID.findall(page.read_text("utf-8"))
     ]
-    assert named
     missing = [
         f"{file}::{test}"
         for file, test in named

@@ -17,11 +17,19 @@ from torchsmith import catalog
 
 WINDOW = catalog.torch_window()
 SCHEMAS = {"github": "github-workflows", "gitlab": "gitlab-ci"}
+NIGHTLY = ("integrations", "operator_conformance", "pytorch_suites", "random_programs")
+"""Features with a workflow of their own."""
 NAMES = {
     ("ours", "github"): {"ci.yml", "nightly.yml", "release.yml"},
     ("ours", "gitlab"): {".gitlab-ci.yml"},
-    ("rendered", "github"): {"ci.yml", "nightly.yml", "relay.yml", "release.yml", "update.yml"},
-    ("rendered", "gitlab"): {".gitlab-ci.yml", "release.yml", "update.yml"},
+    ("rendered", "github"): {
+        *("ci.yml", "drift.yml", "nightly.yml", "relay.yml", "release.yml", "update.yml"),
+        *(f"{id}.yml" for id in NIGHTLY),
+    },
+    ("rendered", "gitlab"): {
+        *(".gitlab-ci.yml", "drift.yml", "nightly.yml", "release.yml", "update.yml"),
+        *(f"{id}.yml" for id in NIGHTLY),
+    },
 }
 TESTED = ".".join(WINDOW["tested"].split(".")[:2])
 TARGETS = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
@@ -116,7 +124,7 @@ def test_a_change_and_a_night_are_both_taken_care_of(
 def test_the_rendered_night_takes_every_pytorch_and_every_python(render: Renderer) -> None:
     github = render(preset="full") / ".github" / "workflows" / "nightly.yml"
     matrix = yaml.safe_load(github.read_text("utf-8"))["jobs"]["test"]["strategy"]["matrix"]
-    gitlab = render(preset="full", ci_provider="gitlab") / ".gitlab-ci.yml"
+    gitlab = render(preset="full", ci_provider="gitlab") / ".gitlab" / "nightly.yml"
     first, second = yaml.safe_load(gitlab.read_text("utf-8"))["nightly"]["parallel"]["matrix"]
     pairs = {(torch, python) for torch in matrix["torch"] for python in matrix["python"]}
     pairs |= {(row["torch"], row["python"]) for row in matrix["include"]}

@@ -21,7 +21,7 @@ function readLink() {
   for (const box of fields("features")) box.checked = features.includes(box.value);
   for (const name of LISTS) {
     const choices = Object.values(catalog.questions[name].choices);
-    $(name).value = choices.includes(link.get(name)) ? link.get(name) : standard(name, {preset, features});
+    $(name).value = choices.includes(link.get(name)) ? link.get(name) : standard(name, {preset: "custom", features});
   }
   const dtypes = link.get("dtypes")?.split(",") ?? standard("dtypes");
   for (const box of fields("dtypes")) box.checked = box.disabled || dtypes.includes(box.value);
