@@ -126,8 +126,8 @@ class Nights:
 
 @pytest.fixture
 def nights(render: Renderer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Nights:
-    """A project without features, before its first night."""
-    project = render.project(tmp_path / "project", preset="minimal")
+    """A project with the feature `relay`, before its first night."""
+    project = render.project(tmp_path / "project", features=["relay"])
     folder = tmp_path / "github"
     (folder / "bin").mkdir(parents=True)
     gh = folder / "bin" / "gh"
@@ -135,7 +135,7 @@ def nights(render: Renderer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     gh.chmod(0o755)
     (folder / "issues.json").write_text("[]")
     monkeypatch.setenv("PATH", f"{folder / 'bin'}:{os.environ['PATH']}")
-    job = workflow(project, "nightly.yml")["jobs"]["drift-issue"]
+    job = workflow(project, "drift.yml")["jobs"]["drift-issue"]
     return Nights(project, folder, step(job, "drift.py issue")["run"])
 
 
@@ -269,7 +269,7 @@ sys.exit(STATUS)
 
 @pytest.mark.parametrize(("status", "ended"), [(0, 0), (1, 0), (2, 2)])
 def test_the_doctor_is_asked_of_the_wheel(status: int, ended: int, nights: Nights) -> None:
-    job = workflow(nights.project, "nightly.yml")["jobs"]["drift"]
+    job = workflow(nights.project, "drift.yml")["jobs"]["drift"]
     script = step(job, "drift.py compare")["run"].replace("python ", "python3 ", 1)
     doctor = nights.project / "python" / "torch_foo" / "doctor"
     (doctor / "__main__.py").write_text(DOCTOR.replace("STATUS", str(status)), "utf-8")
@@ -295,7 +295,7 @@ def test_the_doctor_is_asked_of_the_wheel(status: int, ended: int, nights: Night
 
 
 def test_only_the_job_that_keeps_the_issue_may_write(nights: Nights) -> None:
-    content = workflow(nights.project, "nightly.yml")
+    content = workflow(nights.project, "drift.yml")
     assert content["permissions"] == {"contents": "read"}
     allowed = {
         name: job["permissions"] for name, job in content["jobs"].items() if "permissions" in job
@@ -307,10 +307,10 @@ def test_only_the_job_that_keeps_the_issue_may_write(nights: Nights) -> None:
 def test_the_newest_release_is_compared_with_the_nightly_build(render: Renderer) -> None:
     newest = catalog.torch_window()["versions"][-1]
     for provider, name in (
-        ("github", ".github/workflows/nightly.yml"),
-        ("gitlab", ".gitlab-ci.yml"),
+        ("github", ".github/workflows/drift.yml"),
+        ("gitlab", ".gitlab/drift.yml"),
     ):
-        content = yaml.safe_load((render(ci_provider=provider) / name).read_text("utf-8"))
+        content = yaml.safe_load((render(ci_provider=provider, features=["relay"]) / name).read_text("utf-8"))
         job = str(content.get("jobs", content)["drift"])
         assert "torch==$NEWEST.*" in job
         assert f"'NEWEST': '{newest}'" in job
