@@ -310,7 +310,9 @@ def test_the_newest_release_is_compared_with_the_nightly_build(render: Renderer)
         ("github", ".github/workflows/drift.yml"),
         ("gitlab", ".gitlab/drift.yml"),
     ):
-        content = yaml.safe_load((render(ci_provider=provider, features=["relay"]) / name).read_text("utf-8"))
+        content = yaml.safe_load(
+            (render(ci_provider=provider, features=["relay"]) / name).read_text("utf-8")
+        )
         job = str(content.get("jobs", content)["drift"])
         assert "torch==$NEWEST.*" in job
         assert f"'NEWEST': '{newest}'" in job
