@@ -61,14 +61,14 @@ def test_the_tree_is_walked_with_arrow_keys(page: WebDriver) -> None:
         return page.switch_to.active_element.get_attribute("data-path")
 
     page.find_element("id", "filter").send_keys(Keys.TAB)
-    assert press() == ".devcontainer"
+    assert press() == ".github"
     # A closed folder is passed by; an open one is entered, left, and closed.
-    assert press(Keys.ARROW_DOWN) == ".github"
-    assert press(Keys.ARROW_UP) == ".devcontainer"
-    assert press(Keys.ARROW_RIGHT) == ".devcontainer"
+    assert press(Keys.ARROW_DOWN) == "cmake"
+    assert press(Keys.ARROW_UP) == ".github"
+    assert press(Keys.ARROW_RIGHT) == ".github"
     assert page.switch_to.active_element.get_attribute("aria-expanded") == "true"
-    assert press(Keys.ARROW_RIGHT) == ".devcontainer/devcontainer.json"
-    assert press(Keys.ARROW_LEFT, Keys.ARROW_LEFT) == ".devcontainer"
+    assert press(Keys.ARROW_RIGHT) == ".github/ISSUE_TEMPLATE"
+    assert press(Keys.ARROW_LEFT, Keys.ARROW_LEFT) == ".github"
     assert page.switch_to.active_element.get_attribute("aria-expanded") == "false"
     assert press(Keys.END) == "pyproject.toml"
     assert press(Keys.ARROW_DOWN) == "pyproject.toml"
