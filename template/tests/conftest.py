@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import resource
@@ -11,7 +12,7 @@ from collections.abc import Generator, Iterator
 import pytest
 import torch
 from backend import ENV_PREFIX, backend
-from support import forget_failures, leave_out, may_fall_back, natively
+from support import MIB, forget_failures, leave_out, may_fall_back, natively, take
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -81,3 +82,51 @@ def everything_is_native() -> Iterator[None]:
     """Fail a test in which an operator ran on the CPU, unless it may."""
     with natively():
         yield
+
+
+def smallest_block() -> int:
+    """Return the bytes of the block of a tiny tensor, what the device keeps unused included."""
+    before = backend.memory_allocated()
+    tensor = take(8)
+    size = int(backend.memory_allocated() - before)
+    del tensor
+    return size
+
+
+def free_blocks(smallest: int) -> Iterator[tuple[torch.Stream, int]]:
+    """Yield the stream and the size of what can be taken at once of each block that is free and
+    not smaller than ``smallest``.
+    """
+    for segment in backend.memory_snapshot():
+        default = backend.default_stream(segment["device"])
+        stream = backend.Stream(
+            stream_id=segment["stream"],
+            device_index=default.device_index,
+            device_type=default.device_type,
+        )
+        largest = MIB if segment["segment_type"] == "small" else segment["total_size"]
+        for block in segment["blocks"]:
+            free = block["state"] == "inactive" and segment["segment_pool_id"] == (0, 0)
+            if free and block["size"] >= smallest:
+                yield stream, min(block["size"], largest)
+
+
+@pytest.fixture
+def full_segments() -> Iterator[None]:
+    """Give a test an allocator without free memory: what tensors that earlier tests keep alive
+    leave free in their segments is taken meanwhile.
+    """
+    if not hasattr(backend, "memory_snapshot"):
+        pytest.skip("generated without memory_tools")
+    gc.collect()
+    smallest = smallest_block()
+    backend.synchronize()
+    backend.empty_cache()
+    kept = []
+    while blocks := list(free_blocks(smallest)):
+        for stream, size in blocks:
+            with backend.stream(stream):
+                # With what the device keeps unused behind it, as large as the block.
+                kept.append(take(size - smallest + 8))
+    yield
+    kept.clear()

@@ -1,15 +1,13 @@
-"""Ways in which work fails later, and an allocator without free memory."""
+"""Ways in which work fails later."""
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
 
 import pytest
-import torch
 from backend import backend
 from core.failures import FAILURES, Failure
-from support import MIB, has_function, take
+from support import has_function
 
 
 @pytest.fixture(params=FAILURES.values(), ids=FAILURES)
@@ -28,52 +26,6 @@ def failure(request: pytest.FixtureRequest) -> Iterator[Failure]:
     if failure.layers:
         backend._C.faults.clear()
         backend.set_device_layers(before)
-
-
-def smallest_block() -> int:
-    """Return the bytes of the block of a tiny tensor, what the device keeps unused included."""
-    before = backend.memory_allocated()
-    tensor = take(8)
-    size = int(backend.memory_allocated() - before)
-    del tensor
-    return size
-
-
-def free_blocks(smallest: int) -> Iterator[tuple[torch.Stream, int]]:
-    """Yield the stream and the size of what can be taken at once of each block that is free and
-    not smaller than ``smallest``.
-    """
-    for segment in backend.memory_snapshot():
-        default = backend.default_stream(segment["device"])
-        stream = backend.Stream(
-            stream_id=segment["stream"],
-            device_index=default.device_index,
-            device_type=default.device_type,
-        )
-        largest = MIB if segment["segment_type"] == "small" else segment["total_size"]
-        for block in segment["blocks"]:
-            free = block["state"] == "inactive" and segment["segment_pool_id"] == (0, 0)
-            if free and block["size"] >= smallest:
-                yield stream, min(block["size"], largest)
-
-
-@pytest.fixture
-def full_segments() -> Iterator[None]:
-    """Give a test an allocator without free memory: what tensors that earlier tests keep alive
-    leave free in their segments is taken meanwhile.
-    """
-    gc.collect()
-    smallest = smallest_block()
-    backend.synchronize()
-    backend.empty_cache()
-    kept = []
-    while blocks := list(free_blocks(smallest)):
-        for stream, size in blocks:
-            with backend.stream(stream):
-                # With what the device keeps unused behind it, as large as the block.
-                kept.append(take(size - smallest + 8))
-    yield
-    kept.clear()
 
 
 @pytest.fixture
