@@ -6,12 +6,10 @@ feature says with it which one has a kernel for an operator that ran on the CPU.
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 import textwrap
 
+from maintenance.probe import ask_torch
 from torchsmith import catalog
 from torchsmith.template import CATALOG, TEMPLATE
 
@@ -33,14 +31,7 @@ for name in torch._C._dispatch_get_all_op_names():
 
 def collect() -> str:
     """Return the file: each feature's operators, without those that the core has a kernel for."""
-    probe = subprocess.run(
-        [sys.executable, "-c", _TORCH_PROBE],
-        env={**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    known = set(probe.stdout.split())
+    known = set(ask_torch(_TORCH_PROBE).split())
     features = catalog.features()
     core: set[str] = set()
     found: dict[str, set[str]] = {}

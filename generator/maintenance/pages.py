@@ -39,8 +39,7 @@ def _branches(folder: Path, at: PurePosixPath, indent: str = "") -> Iterator[str
         last = number == len(entries)
         path = at / entry.name
         name = entry.name + ("/" if entry.is_dir() else "")
-        places = {row.id: row.places(PACKAGE) for row in catalog.features().values()}
-        owner = catalog.owner(path, places) or ""
+        owner = catalog.owner(path, catalog.places(PACKAGE)) or ""
         label = f"{indent}{'└── ' if last else '├── '}{name}"
         yield f"{label:<34}{owner}"
         if entry.is_dir() and str(path) in OPEN:

@@ -7,12 +7,10 @@ something would break, and the file says what.
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 import textwrap
 
+from maintenance.probe import ask_torch
 from torchsmith.template import CATALOG
 
 RESERVED = CATALOG / "reserved.yml"
@@ -76,14 +74,7 @@ def collect() -> str:
         text = textwrap.indent(textwrap.fill(" ".join(fresh), 112), " " * 8)
         return f"    - reason: {json.dumps(reason)}\n      names: >-\n{text}\n"
 
-    probe = subprocess.run(
-        [sys.executable, "-c", _TORCH_PROBE],
-        env={**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"},
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    found = json.loads(probe.stdout)
+    found = json.loads(ask_torch(_TORCH_PROBE))
     attributes = found["attributes"]
     groups = [
         group("is a device type of PyTorch's own", found["devices"]),

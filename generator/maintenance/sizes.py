@@ -28,11 +28,13 @@ HEAD = "# Files and lines of the parts; of presets also the CPU seconds of a cle
 
 def counted(project: Path) -> tuple[Counter[str], Counter[str]]:
     """Return the files and the lines of each part of a project."""
-    parts = {id: row.places(PACKAGE) for id, row in catalog.features().items()}
     files, lines = Counter[str](), Counter[str]()
     for path in project.rglob("*"):
         if path.is_file():
-            owner = catalog.owner(PurePosixPath(path.relative_to(project)), parts) or "core"
+            owner = (
+                catalog.owner(PurePosixPath(path.relative_to(project)), catalog.places(PACKAGE))
+                or "core"
+            )
             files[owner] += 1
             lines[owner] += path.read_bytes().count(b"\n")
     return files, lines

@@ -136,8 +136,14 @@ def presets() -> dict[str, frozenset[str]]:
     }
 
 
+@cache
+def places(package: str) -> dict[str, tuple[PurePosixPath, ...]]:
+    """Return the paths of every feature, relative to a project with that package."""
+    return {id: feature.places(package) for id, feature in features().items()}
+
+
 def owner(path: PurePosixPath, parts: Mapping[str, Iterable[PurePosixPath]]) -> str | None:
-    """Return the part that owns the folder next to ``path``, or the file itself."""
+    """Return the part that lists ``path``, or else the innermost folder that has it."""
     found = {place: id for id, places in parts.items() for place in places if covers(place, path)}
     return found[max(found, key=lambda place: len(place.parts))] if found else None
 

@@ -86,8 +86,11 @@ class Project:
 
     def owner(self, path: PurePosixPath) -> str:
         """Return the part that ``path`` comes from."""
-        paths = {id: part.paths for id, part in self.parts.items()}
-        return catalog.owner(path, paths) or "core"
+        return catalog.owner(path, self._places) or "core"
+
+    @cached_property
+    def _places(self) -> dict[str, tuple[PurePosixPath, ...]]:
+        return {id: part.paths for id, part in self.parts.items()}
 
     def reason(self, feature: str) -> str:
         """Say why a feature is on."""

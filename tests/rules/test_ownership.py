@@ -30,7 +30,7 @@ def parts() -> dict[str, tuple[PurePosixPath, ...]]:
         "core": tables["core_paths"]["default"],
     }
     return {
-        **{id: feature.places(PACKAGE) for id, feature in catalog.features().items()},
+        **catalog.places(PACKAGE),
         **{
             id: tuple(PurePosixPath(each.replace("{package}", PACKAGE)[1:]) for each in declared)
             for id, declared in others.items()

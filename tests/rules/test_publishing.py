@@ -84,7 +84,7 @@ def test_what_agents_are_told_of_is_there(render: Renderer) -> None:
     headers = {path.name for path in files(project) if path.suffix == ".h"}
     yours = {"csrc/operators", "tests/operators"}
     paths = {it for it in named if "/" in it or it.endswith((".md", ".h", ".yml"))} - yours
-    assert len(paths) >= 20
+    assert len(paths) > 20
     missing = [path for path in paths if not (project / path).exists() and path not in headers]
     assert sorted(missing) == ["ATen/ATen.h", "ATen/ops/add.h", "torch/extension.h"]
 

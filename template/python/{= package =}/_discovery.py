@@ -2,6 +2,7 @@
 
 A feature is one public module of this package. There is no list of them: whatever module is
 present and is not part of the core is a feature, so adding or removing a file adds or removes it.
+A package with a ``__main__`` is a program, which ``python -m`` runs, and is not imported.
 A feature module offers
 
 ``__all__``
@@ -24,9 +25,11 @@ registered with PyTorch: it may import ``torch``, ``._C`` and the core's modules
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import pkgutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 
 
@@ -58,6 +61,12 @@ def extension(module: ModuleType) -> Extension:
     )
 
 
+def is_program(name: str) -> bool:
+    """Return whether the module is a package with a ``__main__``, without importing it."""
+    places = importlib.util.find_spec(name).submodule_search_locations  # type: ignore[union-attr]
+    return any(Path(place, "__main__.py").is_file() for place in places or ())
+
+
 def discover(package: ModuleType, core: Iterable[ModuleType]) -> list[Extension]:
     """Return the core's modules in the order given, then every feature module by name.
 
@@ -70,7 +79,7 @@ def discover(package: ModuleType, core: Iterable[ModuleType]) -> list[Extension]
     known = {module.__name__ for module in modules}
     for info in sorted(pkgutil.iter_modules(package.__path__), key=lambda info: info.name):
         qualified = f"{package.__name__}.{info.name}"
-        if not info.name.startswith("_") and qualified not in known:
+        if not info.name.startswith("_") and qualified not in known and not is_program(qualified):
             known.add(qualified)
             modules.append(importlib.import_module(qualified))
     return [extension(module) for module in modules]

@@ -1,10 +1,6 @@
 """What of PyTorch this backend answers for: ``python -m <package>.doctor``.
 
 Each surface that PyTorch offers a backend is tried, on the device; the headers of the installed PyTorch
-are searched for virtual functions that nobody here has thought of. Its modules are loaded by that command
-alone.
+are searched for virtual functions that nobody here has thought of. Not part of the device module:
+``import torch`` does not load it.
 """
-
-from __future__ import annotations
-
-__all__: list[str] = []
