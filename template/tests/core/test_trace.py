@@ -50,12 +50,6 @@ def test_ops_names_overload_path_device_and_stream() -> None:
     assert not any("allocate" in line or "Exception" in line for line in lines)
 
 
-def test_unknown_category_is_named() -> None:
-    text = "\n".join(trace("ops,everything"))
-    assert "'everything'" in text
-    assert "ops, memory, copies, launches, device" in text
-
-
 def test_memory_prints_allocations_and_frees_with_bytes() -> None:
     lines = trace("memory,copies")
     assert any(re.search(rf"allocate \d+ bytes .*{DEVICE}:0", line) for line in lines)
