@@ -267,7 +267,7 @@ CALLS: dict[str, Callable[[], tuple[Any, ...]]] = {
     "aten::_standard_gamma": lambda: (real(3),),
     "aten::_standard_gamma_grad": lambda: (real(3), real(3)),
     "aten::_sample_dirichlet": lambda: (real(2, 3),),
-    "aten::_dirichlet_grad": lambda: (real(2, 3) / 3, real(2, 3), real(2, 3)),
+    "aten::_dirichlet_grad": lambda: (real(2, 3) / 3, real(2, 3), real(2, 3) + 3),
     "aten::normal.float_Tensor": lambda: (0.5, real(3)),
     "aten::random_": lambda: (real(3),),
     "aten::random_.to": lambda: (real(3), 5),

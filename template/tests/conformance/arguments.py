@@ -2,8 +2,9 @@
 
 ``python -m conformance.arguments abs add`` tries the overloads that the samples of these operators
 reach, ``--others`` those of argument_bases.py, and without either all of them. Harm is what no call
-may do: end the process, or give the device what nobody may give it. Calls run in a process of
-their own, one after the other, so that one which ends its process is named, and the rest goes on.
+may do: end the process, or give the device what nobody may give it. A value is a result that is not
+the CPU's, and a refusal a result where the CPU raises. Calls run in a process of their own, one
+after the other, so that one which ends its process is named, and the rest goes on.
 """
 
 from __future__ import annotations
@@ -50,6 +51,9 @@ TIMES = 20
 MEMORY = 1 << 32
 """Bytes of addresses that a process may take beyond what it has when calls begin."""
 
+RIGHT = "as it is"
+"""The variation of a finding about the right call, which then stands for the values of its variations."""
+
 BROKEN = re.compile(r"contract of |is not an address of|\(0\): ")
 """What a device says that was given what nobody may give it."""
 
@@ -89,15 +93,22 @@ def outcome(call: Call, place: str, variation: Variation | None) -> Outcome:
 
 
 def may_differ(overload: torch._ops.OpOverload) -> bool:
+    """Whether the elements are random, chosen, or whatever the memory holds."""
     tagged = torch.Tag.nondeterministic_seeded in overload.tags
     return tagged or overload._schema.name in (
         f"{DEVICE}::top_k_top_p_sample",
         "aten::_fused_sdp_choice",
+        "aten::empty",
+        "aten::empty_strided",
+        "aten::resize_",
+        "aten::resize_as_",
+        "aten::set_",
     )
 
 
-def same(call: Call, mine: Any, expected: Any) -> str:
-    """Return what differs between two results, of the host both."""
+def same(call: Call, mine: Any, expected: Any, narrow: bool = False) -> str:
+    """Return what differs between two results, of the host both; ``narrow``: of float16 inputs."""
+    tolerance = compare.TOLERANCES[torch.float16] if narrow else None
     if any(tensor.is_nested for tensor in tensors_of((mine, expected))):
         return ""
     one, other = compare.leaves(mine), compare.leaves(expected)
@@ -113,7 +124,7 @@ def same(call: Call, mine: Any, expected: Any) -> str:
         if may_differ(call.overload) or mine.layout is not torch.strided:
             continue
         try:
-            compare.check_values(mine, expected, None, False)
+            compare.check_values(mine, expected, tolerance, False)
         except compare.WrongResult as error:
             return str(error)[:160]
     return ""
@@ -144,11 +155,22 @@ def difference(call: Call, variation: Variation, cpu: Outcome | None, device: Ou
     if device.error is not None or cpu is None:
         return ""
     if cpu.error is None:
-        return same(call, device.value, cpu.value)
+        narrow = variation.what == "of dtype float16"
+        return same(call, device.value, cpu.value, narrow)
     lacks = isinstance(cpu.error, NotImplementedError) or variation.what.startswith("of dtype")
     if lacks or re.search(f"not implemented for|{ACCIDENTS.pattern}", str(cpu.error)):
         return ""
     return f"takes what the CPU refuses: {words(cpu.error)}"
+
+
+def is_defined(call: Call, variation: Variation, cpu: Outcome) -> bool:
+    """Whether the CPU gives the same result where new memory is filled: it has read nothing of that."""
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    try:
+        again = outcome(call, "cpu", variation)
+    finally:
+        torch.use_deterministic_algorithms(False)
+    return again.error is None and not same(call, again.value, cpu.value)
 
 
 def judge(call: Call, tried: list[Variation], start: int, undefined: set[int], told: int) -> None:
@@ -158,6 +180,7 @@ def judge(call: Call, tried: list[Variation], start: int, undefined: set[int], t
         os.write(told, ("\t".join(map(str, line)) + "\n").encode())
 
     base: Outcome | None = None
+    right: tuple[Outcome, ...] = ()
     for index in range(start, len(tried)):
         variation = tried[index]
         cpu: Outcome | None = None
@@ -171,14 +194,22 @@ def judge(call: Call, tried: list[Variation], start: int, undefined: set[int], t
             cpu = base if base.error is None else None
         if found := harm(variation, cpu, device):
             tell(index, "harm", found)
-        elif found := difference(call, variation, cpu, device):
-            tell(index, "harm" if variation.what in PLACES else "difference", found)
+        elif cpu and (found := difference(call, variation, cpu, device)):
+            if variation.what in PLACES:
+                tell(index, "harm", found)
+            elif cpu.error is not None:
+                tell(index, "refusal", found)
+            elif is_defined(call, variation, cpu):
+                right = right or (outcome(call, "cpu", None), outcome(call, DEVICE, None))
+                both = all(side.error is None for side in right)
+                differs = both and same(call, right[1].value, right[0].value)
+                tell(index, RIGHT if differs else "value", differs or found)
     tell(len(tried), "end")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A call and what is wrong with it: harm, or a difference from the CPU."""
+    """A call and what is wrong with it: harm, or a value or a refusal that is not the CPU's."""
 
     kind: str
     overload: str
@@ -195,7 +226,7 @@ def judged(call: Call) -> Iterator[Finding]:
     What ends a process on the CPU is undefined, and the device alone is tried.
     """
     tried = list(variations(call))
-    start, undefined = 0, set()
+    start, undefined, differs = 0, set(), False
     while start < len(tried):
         told, writes = os.pipe()
         child = os.fork()
@@ -212,7 +243,11 @@ def judged(call: Call) -> Iterator[Finding]:
                 break
             number, where, *rest = line.split("\t", 2)
             start = int(number)
-            if rest:
+            if where == RIGHT:
+                if not differs:
+                    yield Finding("value", call.name, RIGHT, rest[0])
+                differs = True
+            elif rest:
                 yield Finding(where, call.name, str(tried[start]), rest[0])
         os.close(told)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -264,11 +299,11 @@ def recorded(operators: list[Any], *, others: bool) -> dict[str, Call]:
 
 
 def is_declared(finding: Finding) -> bool:
-    """Whether a difference is declared, or of an overload whose results are not compared."""
+    """Whether a difference is declared, or a refusal of an overload whose refusals are not compared."""
     if finding.kind == "harm":
         return False
-    compared = [name.format(backend=DEVICE) for name in KNOWN["compared"]]
-    if not any(fnmatch(finding.overload, name) for name in compared):
+    refusing = [name.format(backend=DEVICE) for name in KNOWN["refusing"]]
+    if finding.kind == "refusal" and not any(fnmatch(finding.overload, name) for name in refusing):
         return True
     return any(
         any(fnmatch(finding.overload, name.format(backend=DEVICE)) for name in entry["overloads"])

@@ -94,9 +94,12 @@ def test_all_that_the_device_is_asked_to_do(
     assert not any("query_stream" in line or "describe" in line for line in lines)
 
 
-def test_a_word_that_is_no_category_is_named(
-    api: ModuleType, trace: Callable[..., list[str]]
+def test_a_word_that_is_no_category_is_refused(
+    api: ModuleType, run_child: Callable[..., Any]
 ) -> None:
-    line = one(trace(TRACE="copies,everything"), "everything")
-    assert line.startswith(f"{api.ENV_PREFIX}_TRACE=copies,everything: 'everything' is not a")
+    variable = f"{api.ENV_PREFIX}_TRACE"
+    done = run_child("import _device", **{variable: "copies,everything"})
+    assert done.returncode != 0
+    line = one(done.stderr.splitlines(), "ImportError")
+    assert line.startswith(f"ImportError: {variable}=copies,everything: 'everything' is not a")
     assert line.endswith("choose from ops, memory, copies, launches, device")
