@@ -48,13 +48,35 @@ def _branches(folder: Path, at: PurePosixPath, indent: str = "") -> Iterator[str
 
 
 def features_table() -> str:
-    """The table of features."""
-    rows = ["| feature | what it is | since |", "|---|---|---|"]
-    rows.append(
-        "| core | devices, memory, streams, operators, the CPU fallback; always on | 0.1.0 |"
-    )
-    for row in catalog.features().values():
-        rows.append(f"| `{row.id}` | {row.title}: {row.help} | {row.since} |")
+    """The table of features, by group, with their sizes."""
+    parts = catalog.sizes()["parts"]
+    rows = ["| feature | what it is | requires | files | lines |", "|---|---|---|---|---|"]
+
+    def row(id: str, name: str, what: str, requires: str) -> str:
+        return f"| {name} | {what} | {requires} | {parts[id]['files']} | {parts[id]['lines']:,} |"
+
+    what = "devices, memory, streams, operators, the CPU fallback; always on"
+    rows.append(row("core", "core", what, ""))
+    group = ""
+    for each in catalog.features().values():
+        if each.group != group:
+            group = each.group
+            rows.append(f"| **{group}** | | | | |")
+        requires = ", ".join(f"`{id}`" for id in each.requires)
+        rows.append(row(each.id, f"`{each.id}`", f"{each.title}: {each.help}", requires))
+    return "\n".join(rows) + "\n"
+
+
+def presets_table() -> str:
+    """The table of presets, with their sizes and the time of a clean build."""
+    named = catalog.load("features")["presets"]["default"]
+    rows = ["| preset | features | files | lines | clean build |", "|---|---|---|---|---|"]
+    for id, size in catalog.sizes()["presets"].items():
+        features = ", ".join(f"`{each}`" for each in named.get(id, [])) or "none: the core alone"
+        features = "all" if id == "full" else features
+        build = f"{size['build']} CPU s" if "build" in size else ""
+        rows.append(f"| `{id}` | {features} | {size['files']} | {size['lines']:,} | {build} |")
+    rows.append("| `custom` | those named in `features`, and what they require | | | |")
     return "\n".join(rows) + "\n"
 
 
@@ -149,6 +171,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "figures": figures,
     "highlights": highlights,
     "own": own,
+    "presets": presets_table,
     "questions": questions_table,
     "tree": tree,
 }

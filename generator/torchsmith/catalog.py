@@ -144,6 +144,12 @@ def owner(path: PurePosixPath, parts: Mapping[str, Iterable[PurePosixPath]]) -> 
     return found[max(found, key=lambda place: len(place.parts))] if found else None
 
 
+def sizes() -> dict[str, dict[str, dict[str, int]]]:
+    """Return the files and lines of the parts and of the presets, as sizes.yml has them."""
+    found: dict[str, dict[str, dict[str, int]]] = load("sizes")["sizes"]["default"]
+    return found
+
+
 def covers(owned: PurePosixPath, path: PurePosixPath) -> bool:
     """Whether a file or folder that somebody owns is ``path``, or a folder above it."""
     return path == owned or path.is_relative_to(owned)

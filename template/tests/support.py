@@ -257,6 +257,12 @@ def _moved(argument: Any) -> Any:
     return argument
 
 
+def ignore_unless_asked_for(config: pytest.Config, path: Path, mark: str) -> bool | None:
+    """Collect a module of a long run only for its mark, as in ``-m fuzz_full``, or by its name."""
+    named = any(path.name in argument for argument in config.args)
+    return None if mark in config.option.markexpr or named else True
+
+
 def leave_out(config: pytest.Config, items: list[pytest.Item], marker: str) -> None:
     """Deselect the tests of ``items`` that carry ``marker``."""
     left_out = [item for item in items if item.get_closest_marker(marker)]

@@ -100,7 +100,7 @@ def test_drift_tells_your_edits_from_the_templates(
         "README.md": ("core", "edited", "changed"),
         "csrc/amp/autocast.cpp": ("amp", "edited", ""),
         "docs/news.md": ("core", "", "added"),
-        "docs/tracing.md": ("core", "", "deleted"),
+        "docs/features/tracing.md": ("core", "", "deleted"),
     }
     rows = findings(done.json)
     assert rows["template"]["fix"] == "torchsmith update"

@@ -103,7 +103,7 @@ def provider(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def job(provider: str, render: Renderer, tmp_path: Path) -> Job:
     """The job in a project that v1.0.0 wrote."""
-    template, project = render.apart(tmp_path, features=["publishing"], ci_provider=provider)
+    template, project = render.apart(tmp_path, features=["release"], ci_provider=provider)
     origin, checkout = tmp_path / "origin.git", tmp_path / "checkout"
     git(tmp_path, "clone", "--quiet", "--bare", str(project), str(origin))
     git(tmp_path, "clone", "--quiet", str(origin), str(checkout))

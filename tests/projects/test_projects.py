@@ -139,7 +139,7 @@ def test_its_doctor_finds_nothing_missing(project: Installed) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     left_out = set(re.findall(r"generated without (\w+)", done.stdout))
     off = catalog.presets()["full"] - catalog.presets()[project.name]
-    # Others, such as publishing, bring nothing to ask for.
+    # Others, such as release, bring nothing to ask for.
     assert left_out == {name for name in off if catalog.features()[name].provides}
 
 

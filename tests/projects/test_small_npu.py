@@ -1,4 +1,4 @@
-"""The NPU of device/tests/toy trains a GPT, and serves it from weights of int8."""
+"""The NPU of device/tests/npu trains a GPT, and serves it from weights of int8."""
 
 from __future__ import annotations
 

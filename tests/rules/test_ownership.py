@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -24,7 +25,10 @@ def paths(request: pytest.FixtureRequest, render: Renderer) -> list[PurePosixPat
 def parts() -> dict[str, tuple[PurePosixPath, ...]]:
     """The paths of the features, of `ci` and of the core."""
     tables = catalog.load("features")
-    others = {"ci": tables["ci_files"]["default"].values(), "core": tables["core_paths"]["default"]}
+    others = {
+        "ci": chain.from_iterable(tables["ci_files"]["default"].values()),
+        "core": tables["core_paths"]["default"],
+    }
     return {
         **{id: feature.places(PACKAGE) for id, feature in catalog.features().items()},
         **{

@@ -149,9 +149,9 @@ HEARS_NO_SIGNAL = {
     "distributed/watch.cpp",
     "memory/device_cache.cpp",
     "memory/fence.h",
-    "memory/history.cpp",
     "memory/host_allocator.cpp",
     "memory/settings.cpp",
+    "memory_tools/history.cpp",
 }
 
 

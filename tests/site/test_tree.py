@@ -21,7 +21,7 @@ def test_the_tree_follows_a_feature_that_is_toggled_with_the_keyboard(
 ) -> None:
     standard, without = (
         set(contents(render(**answers)))
-        for answers in ({}, {"features": ["rng", "storage", "publishing"]})
+        for answers in ({}, {"features": ["rng", "storage", "release"]})
     )
     assert shown(page) == standard
     box = feature(page, "amp")
@@ -29,7 +29,7 @@ def test_the_tree_follows_a_feature_that_is_toggled_with_the_keyboard(
     assert not box.is_selected()
     assert shown(page) == without
     assert text(page, "count") == f"{len(without)} files"
-    assert "'features=[rng, storage, publishing]'" in text(page, "command")
+    assert "'features=[rng, storage, release]'" in text(page, "command")
     box.send_keys(" ")
     assert shown(page) == standard
 

@@ -44,8 +44,8 @@ class Checkout:
 
     @classmethod
     def of(cls, render: Renderer, folder: Path) -> Checkout:
-        """Check a project with the feature `publishing` out."""
-        project = render.project(folder / "checkout", features=["publishing"])
+        """Check a project with the features `release` and `relay` out."""
+        project = render.project(folder / "checkout", features=["release", "relay"])
         machine = folder / "machine"
         machine.mkdir()
         return cls(project, machine)

@@ -23,7 +23,7 @@ COUNTS = {"passed": 3, "failed": 1, "skipped": 2}
 @pytest.fixture
 def relay(render: Renderer) -> dict[str, Any]:
     """The rendered workflow."""
-    return workflow(render(features=["publishing"]), "relay.yml")
+    return workflow(render(features=["relay"]), "relay.yml")
 
 
 def texts(node: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -336,6 +336,6 @@ def test_an_end_that_github_has_no_word_for_is_refused(
 
 
 def test_the_scripts_are_typed(render: Renderer, shared: Path) -> None:
-    project = render(features=["publishing"])
+    project = render(features=["relay"])
     cache = f"--cache-dir={shared / 'mypy-scripts'}"
     succeed("mypy", "--strict", cache, ".github/relay", cwd=project)

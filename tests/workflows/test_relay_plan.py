@@ -120,7 +120,7 @@ def changed(
 @pytest.fixture
 def plan(render: Renderer) -> str:
     """The script of the step that reads what was sent."""
-    jobs = workflow(render(features=["publishing"]), "relay.yml")["jobs"]
+    jobs = workflow(render(features=["relay"]), "relay.yml")["jobs"]
     return str(step(jobs["plan"], "relay plan")["run"])
 
 
@@ -263,7 +263,7 @@ def test_no_file_is_one_sentence(plan: str, checkout: Checkout, tmp_path: Path) 
         ({"RELAY_LEVEL": "L5"}, ["RELAY_LEVEL", "'L5'", "L1, L2, L3, L4"]),
         ({"RELAY_PYTORCH": "wheel"}, ["RELAY_PYTORCH", "'wheel'", "source or nightly"]),
         ({**REPORTING, "RELAY_PYTORCH": "nightly"}, ["RELAY_PYTORCH", "L2", "source"]),
-        ({"RELAY_LEVEL": "L2"}, ["RELAY_CALLBACK", "publishing.md"]),
+        ({"RELAY_LEVEL": "L2"}, ["RELAY_CALLBACK", "relay.md"]),
         ({"RELAY_LEVEL": "L3", "RELAY_CALLBACK": "http://relay.invalid"}, ["RELAY_CALLBACK"]),
     ],
 )

@@ -28,27 +28,20 @@ def new_device(
             metavar="NAME", help="Name of the device and of its folder.", show_default=False
         ),
     ],
-    handles: Annotated[
-        bool,
-        typer.Option(
-            "--handles", help="For an SDK that has handles of buffers instead of addresses."
-        ),
-    ] = False,
     project: ProjectFolder = Path(),
     as_json: Json = False,
 ) -> None:
-    """Write the folder of a device: every function of runtime.h, to be filled in.
+    """Write the folder of a device: the project's starter device under another name.
 
     Example: torchsmith device new acme
 
-    It compiles, and each function says what to do and throws until it does.
-    With --handles, addresses and what they lead to are written already.
+    It works as it is. Each function says what to do on a chip in its place.
     """
-    from torchsmith.devices.starter import write_device
+    from torchsmith.devices import write_device
     from torchsmith.project import find
 
     found = find(project, updatable=False)
-    files = write_device(found, name, handles)
+    files = write_device(found, name)
     if as_json:
         print_json({"device": name, "files": files})
         return
@@ -56,6 +49,6 @@ def new_device(
     print(
         f"device/{name}: wrote {', '.join(file.removeprefix(f'device/{name}/') for file in files)}"
     )
-    print("Write the functions of runtime.cpp one by one, and run after each:")
-    print(f"  {prefix}_DEVICE={name} pytest device/tests/runtime/test_devices.py -x")
-    print("docs/bring-up.md says what comes next.")
+    print("It works as it is. Build it, and replace its functions by your SDK's:")
+    print(f"  pip install --no-build-isolation -C cmake.define.{prefix}_DEVICE={name} .")
+    print("docs/bring-up.md says in which order.")

@@ -31,15 +31,18 @@ def features(
         print_json([{**asdict(row), "enabled": row.id in on if here else None,
                      "because": on.get(row.id)} for row in rows])  # fmt: skip
         return
-    columns = ["feature", "what it is", "requires", "since"]
+    parts = catalog.sizes()["parts"]
+    columns = ["group", "feature", "what it is", "requires", "lines"]
+    groups = [row.group for row in rows]
     cells = [
-        [row.id, f"{row.title}: {row.help}", ", ".join(row.requires) or "-", row.since]
-        for row in rows
-    ]
+        ["" if row.group == before else row.group, row.id, row.title, ", ".join(row.requires),
+         f"{parts[row.id]['lines']:,}"]
+        for before, row in zip(["", *groups], rows, strict=False)
+    ]  # fmt: skip
     if here:
         columns.append("in this project")
         for line in cells:
-            line.append(f"yes, {on[line[0]]}" if line[0] in on else "no")
+            line.append(f"yes, {on[line[1]]}" if line[1] in on else "no")
     print_table(columns, cells)
 
 

@@ -59,6 +59,6 @@ def read(environment: Mapping[str, str] = os.environ) -> Settings:
     if settings.reports and not (address.hostname and (address.scheme == "https" or local)):
         raise SettingsError(
             f"RELAY_CALLBACK is {callback!r}, and {level} reports to it: set it to the https "
-            "address that docs/features/publishing.md speaks of"
+            "address that docs/features/relay.md speaks of"
         )
     return settings

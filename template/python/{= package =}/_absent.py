@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 from ._build import NAME
 from ._features import FEATURES
 
@@ -88,6 +91,16 @@ def explain(module: str, name: str) -> str:
     if name.endswith("Storage"):
         return f"{text}: PyTorch gives typed storages up; use torch.UntypedStorage(size, device={NAME!r})"
     return text
+
+
+def fallback_hints() -> dict[str, str]:
+    """Return, by operators that run on the CPU here, which absent feature has a kernel for them."""
+    operators = json.loads(Path(__file__).with_name("_operators.json").read_text("utf-8"))
+    return {
+        f"aten::{operator}": f"; feature {feature} has one: torchsmith add {feature}"
+        for feature, names in operators.items()
+        for operator in names.split()
+    }
 
 
 def absence(feature: str | None) -> str | None:

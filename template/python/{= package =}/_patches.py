@@ -21,6 +21,7 @@ from ._build import NAME
 from ._compat import release
 from ._patching import is_wanted, refuse_unknown
 
+
 def apply(patches_of_features: Iterable[str]) -> None:
     """Replace PyTorch's functions. Called once, when the backend has its name.
 
@@ -204,6 +205,30 @@ def repair_fork_rng() -> None:
     module.fork_rng = fork_rng
 
 
+def repair_traced_convolutions() -> None:
+    """Let tracing know when the channels of a convolution's result come last.
+
+    PyTorch traces convolutions of all backends of this kind as if their results were contiguous, so
+    compiled code takes elements from where they are not. Here the format is that of the input or of
+    the weight, as csrc/aten/convolution.cpp has it. This can go once PyTorch asks the backend.
+    """
+    module: Any = torch._C
+    original = module._conv_determine_backend_memory_format
+
+    def _conv_determine_backend_memory_format(
+        input: torch.Tensor, weight: torch.Tensor, backend: Any
+    ) -> torch.memory_format:
+        if input.device.type != NAME or backend != module._ConvBackend.Overrideable:
+            format: torch.memory_format = original(input, weight, backend)
+            return format
+        from torch._prims_common import suggest_memory_format
+
+        found = suggest_memory_format(input)
+        return suggest_memory_format(weight) if found is torch.contiguous_format else found
+
+    module._conv_determine_backend_memory_format = _conv_determine_backend_memory_format
+
+
 def explain_missing_inductor() -> None:
     """Let ``torch.compile`` say that its default backend generates no code for this device.
 
@@ -244,6 +269,7 @@ PATCHES: dict[str, Callable[[], None]] = {
     "printing": repair_printing,
     "autocast_availability": repair_autocast_availability,
     "fork_rng": repair_fork_rng,
+    "traced_convolutions": repair_traced_convolutions,
     "missing_inductor": explain_missing_inductor,
 }
 """By the names that leave them out."""

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import NamedTuple, TextIO
 
-from . import _C
+from . import _C, _absent
 
 __all__ = [
     "Fallback",
@@ -19,6 +19,9 @@ __all__ = [
     "reset_fallback_stats",
     "set_fallback_policy",
 ]
+
+
+_C.set_fallback_hints(_absent.fallback_hints())
 
 
 class Fallback(NamedTuple):

@@ -1,4 +1,4 @@
-"""What tracing knows of convolutions and attention on this device."""
+"""What tracing knows of attention on this device."""
 
 from __future__ import annotations
 
@@ -6,48 +6,21 @@ from typing import Any
 
 import torch
 
-from ._build import NAME
 from ._compat import release
 from ._patching import is_wanted
 
 __all__: list[str] = []
 
-PATCHES = ("traced_attention", "traced_convolutions")
+PATCHES = ("traced_attention",)
 
 _kept: list[Any] = []
 """What has to last as long as the process: a library's kernels go when it does."""
 
 
 def setup() -> None:
-    """Repair what PyTorch assumes of the shapes and strides of their results."""
-    if is_wanted("traced_convolutions"):
-        repair_traced_convolutions()
+    """Repair what PyTorch assumes of the shapes of its results."""
     if is_wanted("traced_attention"):
         repair_traced_attention()
-
-
-def repair_traced_convolutions() -> None:
-    """Let tracing know when the channels of a convolution's result come last.
-
-    PyTorch traces convolutions of all backends of this kind as if their results were contiguous, so
-    compiled code takes elements from where they are not. Here the format is that of the input or of
-    the weight, as csrc/aten/networks/convolution.cpp has it. This can go once PyTorch asks the backend.
-    """
-    module: Any = torch._C
-    original = module._conv_determine_backend_memory_format
-
-    def _conv_determine_backend_memory_format(
-        input: torch.Tensor, weight: torch.Tensor, backend: Any
-    ) -> torch.memory_format:
-        if input.device.type != NAME or backend != module._ConvBackend.Overrideable:
-            format: torch.memory_format = original(input, weight, backend)
-            return format
-        from torch._prims_common import suggest_memory_format
-
-        found = suggest_memory_format(input)
-        return suggest_memory_format(weight) if found is torch.contiguous_format else found
-
-    module._conv_determine_backend_memory_format = _conv_determine_backend_memory_format
 
 
 def repair_traced_attention() -> None:

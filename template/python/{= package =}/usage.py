@@ -32,7 +32,7 @@ VALUES = ("device", "device:error")
 _INSIDE = (str(Path(torch.__file__).parent), str(Path(__file__).parent))
 _HOME = (
     f"move the model with .to('{NAME}'); for libraries that choose among devices by name, "
-    "docs/ecosystem.md says how"
+    "docs/features/integrations.md says how"
 )
 _AUTOCAST = f"write torch.autocast('{NAME}'), of the feature amp"
 

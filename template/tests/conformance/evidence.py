@@ -1,6 +1,6 @@
-"""Which tests run, and the evidence that they leave: conformance.json in the project's root.
+"""The evidence that the tests leave: conformance.json in the project's root.
 
-A pytest plugin, registered by tests/conftest.py. What a test saw travels with its report, so that
+A pytest plugin. What a test saw travels with its report, so that
 the process that writes the file has it from all workers of pytest-xdist; a worker that dies leaves
 the name of the test that it ran.
 """
@@ -10,19 +10,11 @@ from __future__ import annotations
 import datetime
 import json
 import platform
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 MODULE = "test_every_operator.py"
-FULL_TIERS = {
-    MODULE: "conformance_full",
-    "test_every_argument.py": "conformance_full",
-    "test_many_programs.py": "fuzz_full",
-}
-"""The modules that are left out unless their mark is asked for."""
-
 _KEY = "conformance"
 _running: pytest.Item | None = None
 
@@ -34,19 +26,11 @@ def note(**values: Any) -> None:
 
 
 class Evidence:
-    """Leaves the full tiers out unless they are asked for, and writes down what one showed."""
+    """Writes down what the tests of every operator showed."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         self.rows: dict[str, dict[str, Any]] = {}
-
-    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
-        """Collect the tests of a full tier only for its mark, as in ``-m conformance_full``."""
-        name = collection_path.name
-        asked = FULL_TIERS.get(name, "") in self.config.option.markexpr or any(
-            name in argument for argument in self.config.args
-        )
-        return None if asked else True
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE, ENV_PREFIX, backend
-from held import (
+from core.held import (
     BITS,
     FLOAT8,
     PACKED,

@@ -10,7 +10,7 @@ import pickle
 import pytest
 import torch
 from backend import DEVICE, backend
-from held import (
+from core.held import (
     PACKED,
     Function,
     assert_same_bits,

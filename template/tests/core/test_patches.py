@@ -158,10 +158,7 @@ PROBES = {
     """,
 }
 UNNEEDED = {
-    **{
-        name: (not FEATURES[feature].enabled, f"generated without {feature}")
-        for name, feature in (("rebuilding", "more_operators"), ("traced_convolutions", "networks"))
-    },
+    "rebuilding": (not FEATURES["more_operators"].enabled, "generated without more_operators"),
     "autocast_availability": (HAS_AMP, "a backend with autocast has it always"),
     "fork_rng": (RELEASE >= (2, 13), "PyTorch 2.13 has repaired it"),
     "missing_inductor": (HAS_COMPILERS, "there are compilers"),

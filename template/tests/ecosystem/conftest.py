@@ -10,6 +10,11 @@ import pytest
 from support import leave_out
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the mark."""
+    config.addinivalue_line("markers", "ecosystem: other libraries, those that are installed")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave the tests out unless the marker is named."""
     if "ecosystem" not in (config.getoption("-m") or ""):

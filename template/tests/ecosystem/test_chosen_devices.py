@@ -1,4 +1,4 @@
-"""Libraries that choose a device themselves: what docs/ecosystem.md says to write puts them here."""
+"""Libraries that choose a device themselves: what docs/features/integrations.md says to write puts them here."""
 
 from __future__ import annotations
 

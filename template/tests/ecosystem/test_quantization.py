@@ -1,6 +1,6 @@
 """torchao on the device: against float64 on the CPU, by kernels of the device alone.
 
-The keys of the tables are what a user writes. docs/quantization.md shows them with their errors: the
+The keys of the tables are what a user writes. docs/features/quantization.md shows them with their errors: the
 largest difference from what it should be, over the largest number of that.
 """
 

@@ -1,4 +1,4 @@
-"""The recipes of docs/ecosystem.md run as they stand, and what the page warns of is so."""
+"""The recipes of docs/features/integrations.md run as they stand, and what the page warns of is so."""
 
 from __future__ import annotations
 

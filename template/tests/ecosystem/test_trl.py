@@ -53,7 +53,7 @@ def test_answers_that_are_drawn_train_the_model(precision: str, tmp_path: Path) 
 
 
 def test_the_default_precision_is_refused() -> None:
-    """As docs/ecosystem.md says. If it changes, its sentence can go."""
+    """As docs/features/integrations.md says. If it changes, its sentence can go."""
     code = "import tempfile, trl; trl.SFTConfig(output_dir=tempfile.mkdtemp(), report_to=[])"
     done = run_python(code, {"ACCELERATE_TORCH_DEVICE": DEVICE}, check=False)
     assert "doesn't support bf16" in done.stderr

@@ -4,9 +4,23 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
+from support import ignore_unless_asked_for
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the mark."""
+    config.addinivalue_line("markers", "fuzz_full: a million steps of random programs")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave the million steps out unless they are asked for."""
+    if collection_path.name != "test_many_programs.py":
+        return None
+    return ignore_unless_asked_for(config, collection_path, "fuzz_full")
 
 
 @pytest.fixture(autouse=True)

@@ -45,6 +45,6 @@ def test_the_npu_keeps_the_contract(tests: str, tmp_path: Path) -> None:
 
 
 def test_it_is_small() -> None:
-    """The whole of it, its SDK included, is what docs/bring-up.md tells its readers to expect."""
+    """The whole of it, its SDK included, is an example that can be read at one sitting."""
     files = [file for suffix in ("h", "cpp", "toml") for file in NPU.rglob(f"*.{suffix}")]
     assert sum(len(file.read_text().splitlines()) for file in files) <= LINES

@@ -106,7 +106,7 @@ INTERFACES = (
     Interface(
         "GeneratorImpl",
         "c10/core/GeneratorImpl.h",
-        "features/random.md",
+        "features/rng.md",
         """
         set_current_seed current_seed seed set_offset get_offset set_state get_state
         graphsafe_set_state graphsafe_get_state clone_impl
@@ -127,7 +127,7 @@ INTERFACES = (
     Interface(
         "ProfilerStubs",
         "torch/csrc/profiler/stubs/base.h",
-        "doctor.md",
+        "features/doctor.md",
         "record elapsed mark rangePush rangePop enabled onEachDevice synchronize",
     ),
     Interface(

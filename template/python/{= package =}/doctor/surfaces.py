@@ -23,7 +23,7 @@ PAGES = {
     "allocator": "architecture.md",
 }
 FEATURE_PAGES = {
-    "generator": ("rng", "features/random.md"),
+    "generator": ("rng", "features/rng.md"),
     "autocast": ("amp", "features/amp.md"),
     "distributed": ("distributed", "features/distributed.md"),
     "storage": ("storage", "features/storage.md"),
@@ -87,7 +87,7 @@ def page_on(section: str) -> str:
     if section in FEATURE_PAGES:
         feature, page = FEATURE_PAGES[section]
         return page if absence(feature) is None else "features/index.md"
-    return PAGES.get(section, "doctor.md")
+    return PAGES.get(section, "features/doctor.md")
 
 
 def attempt(item: Surface) -> Finding:
