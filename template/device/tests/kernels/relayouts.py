@@ -73,7 +73,7 @@ class Relayouts:
         self.seen[key] += 1
         before = self.device.api.layers()
         # Where the project has the layer.
-        self.device.api.set_layers([x for x in ("validate",) if x in self.device.api.known_layers()])
+        self.device.api.set_layers([*{"validate"} & {*self.device.api.known_layers()}])
         try:
             for place in inputs:
                 self._check_input(case, outputs, arguments, place)
