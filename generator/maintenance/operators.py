@@ -48,7 +48,10 @@ def collect() -> str:
         folders = file.relative_to(_SOURCES).parts[:-1]
         owner = next((folder for folder in folders if folder in features), None)
         registrations = "".join(_REGISTRATION.findall(file.read_text("utf-8")))
-        names = set(_LITERAL.findall(registrations)) & known
+        literals = set(_LITERAL.findall(registrations))
+        # The CPU has convolutions under the names without this ending.
+        literals |= {name.removesuffix("_overrideable") for name in literals}
+        names = literals & known
         (core if owner is None else found.setdefault(owner, set())).update(names)
     text = textwrap.dedent(
         """\

@@ -294,9 +294,11 @@ def _require_answers_taken(before: Project, changed: Mapping[str, Any], after: P
     Raises:
         InputError: The version has the question, but not the answer.
     """
+    # A preset is an answer for the features.
+    given = {*changed, *(["features"] if "preset" in changed else [])}
     for question, answer in before.answers.items():
         now = after.answers.get(question, answer)
-        if question not in changed and now != answer and not _as_set(now) == _as_set(answer):
+        if question not in given and now != answer and not _as_set(now) == _as_set(answer):
             raise InputError(
                 f"{after.version} of the template does not take your {question}={answer}: change "
                 f"it first, with torchsmith update --to current --data {question}=..."

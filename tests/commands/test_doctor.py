@@ -79,7 +79,7 @@ def test_drift_tells_your_edits_from_the_templates(
     for path in ("LICENSE.jinja", "README.md.jinja"):
         append(template / path, "theirs\n")
     (template / "docs" / "news.md").write_text("# News\n")
-    (template / "docs" / "tracing.md.jinja").unlink()
+    (template / "docs" / "dtypes.md.jinja").unlink()
     commit(repository, "release", tag="v1.1.0")
     (project / "device" / "acme.cpp").write_text("ours alone\n")
     assert torchsmith("doctor", "--drift", cwd=project).status == 4
@@ -100,7 +100,7 @@ def test_drift_tells_your_edits_from_the_templates(
         "README.md": ("core", "edited", "changed"),
         "csrc/amp/autocast.cpp": ("amp", "edited", ""),
         "docs/news.md": ("core", "", "added"),
-        "docs/features/tracing.md": ("core", "", "deleted"),
+        "docs/dtypes.md": ("core", "", "deleted"),
     }
     rows = findings(done.json)
     assert rows["template"]["fix"] == "torchsmith update"

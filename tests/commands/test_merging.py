@@ -92,7 +92,7 @@ def test_preview_shows_the_diff_and_touches_nothing(project: Path, torchsmith: T
     before = contents(project)
     done = torchsmith("preview", "--remove", "amp", cwd=project).passed()
     assert "\n--- a/csrc/amp/grad_scaler.cpp\n+++ /dev/null\n" in done.out
-    assert "\n-| `amp` | Automatic mixed precision | yes |\n+| `amp` |" in done.out
+    assert "\n-| `amp` | Mixed precision | yes |\n+| `amp` |" in done.out
     assert contents(project) == before
 
 
@@ -146,7 +146,7 @@ def test_the_device_that_is_built_stays(project: Path, torchsmith: Torchsmith) -
     assert (project / "device" / "opencl").is_dir()
     commit(project, "another device")
     done = torchsmith("remove", "opencl", "-y", cwd=project)
-    words = "torchsmith update --to current -d device=simulator"
+    words = "torchsmith update --to current -d device=starter"
     done.refused(f"'opencl' cannot go while it is the device that is built: {words}")
     torchsmith(*words.split()[1:], "-y", cwd=project).passed()
     assert not (project / "device" / "opencl").exists()

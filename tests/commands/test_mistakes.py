@@ -62,12 +62,12 @@ MISTAKES = {
     "new out -d vendor": "'vendor' is not an answer, which is written key=value",
     "new out -d ''": "'' is not an answer",
     "new out -d 'dtypes=[float32'": "dtypes is a list, for instance dtypes=bool, not '[float32'",
-    "new out -d 'features=[amp'": "features is a list, for instance features=amp, not '[amp'",
+    "new out -d 'features=[amp'": "features is a list, for instance features=networks, not '[amp'",
     "new out -d 'features=amp: {'": "features is a list",
     "new out --answers open.yml": "dtypes is a list, for instance dtypes=bool, not '[a'",
     "new out -d 'features={amp: 1}'":
-        "features is a list, for instance features=amp, not '{amp: 1}'",
-    "new out -d 'features=[[amp]]'": "features is a list, for instance features=amp, not",
+        "features is a list, for instance features=networks, not '{amp: 1}'",
+    "new out -d 'features=[[amp]]'": "features is a list, for instance features=networks, not",
     "new out -d dtypes=null": "dtypes is a list, for instance dtypes=bool, not 'null'",
     "new out -d 'features=!!python/none'": "features is a list",
     "new out -d _commit=v9": "'_commit' is copier's own, and no question",
@@ -124,7 +124,7 @@ MISTAKES = {
         "preview takes --add or --remove: look at one after the other",
     "preview --project good -d vendor": "'vendor' is not an answer",
     "preview --project good -d 'features=['":
-        "features is a list, for instance features=amp, not '['",
+        "features is a list, for instance features=networks, not '['",
     "op add 'a b' --project good": "'a b' is not an operator's name, for instance aten::gelu",
     **{
         shlex.join(["device", "new", name, "--project", "good"]):
@@ -143,13 +143,13 @@ MISTAKES = {
     "doctor --restore a": "'.' is not in a rendered project",
     # smoke
     "smoke --strength pairwsie":
-        "there is no strength 'pairwsie': choose from each, pairwise, 3-way, all; "
+        "there is no strength 'pairwsie': choose from each, pairwise, 3-way; "
         "did you mean 'pairwise'?",
     "smoke --until deploy": "there is no stage 'deploy': choose from render, build, test",
     "smoke --shard 0/2": "'0/2' is no shard: write for instance 1/4",
     "smoke -d licence=mit": "there is no question 'licence'; did you mean 'license'?",
     "smoke -d license=gpl": "there is no license 'gpl': choose from apache-2.0",
-    "smoke -d device=cuda": "there is no device 'cuda': choose from simulator, opencl",
+    "smoke -d device=cuda": "there is no device 'cuda': choose from starter, simulator, opencl",
     "smoke -d 'dtypes=[float33]'": "there is no dtype 'float33'; did you mean 'float32'?",
     "smoke -d 'dtypes=[[1]]'": "dtypes is a list, for instance dtypes=bool, not '[[1]]'",
     "smoke -d 'dtypes=['": "dtypes is a list, for instance dtypes=bool, not '['",

@@ -199,7 +199,7 @@ def test_features_are_words_between_commas(
             *arguments, cwd=tmp_path,
         )  # fmt: skip
         assert done.status == 0, done.err
-        assert answers_in(tmp_path / name)["features"] == ["amp", "rng"]
+        assert answers_in(tmp_path / name)["features"] == ["rng", "amp"]
         assert answers_in(tmp_path / name)["dtypes"] == ["bool", "int64", "float32"]
 
 

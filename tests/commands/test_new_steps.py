@@ -17,7 +17,7 @@ import yaml
 
 from commanding import Torchsmith, new
 from rendering import ROOT, Renderer, answers_in, git
-from torchsmith import building, doctor
+from torchsmith import building, catalog, doctor
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_it_builds_then_tests_and_reports(
     assert done.json == {
         "destination": str(tmp_path / "out"),
         "backend_name": "foo",
-        "features": ["amp", "rng", "storage", "publishing"],
+        "features": [id for id in catalog.features() if id in catalog.presets()["standard"]],
         "version": "v1.0.0",
         "committed": False,
         "installed": True,
@@ -228,7 +228,7 @@ def test_what_other_templates_are_answered_is_no_answer_here(
     assert done.status == 0, done.err
     found = answers_in(tmp_path / "torch-acme")
     assert (found["license"], found["vendor"]) == ("apache-2.0", "Example Vendor")
-    assert found["preset"] == "standard"
+    assert set(found["features"]) == catalog.presets()["standard"]
 
 
 def test_at_a_terminal_it_asks_commits_and_remembers(render: Renderer, tmp_path: Path) -> None:
@@ -237,7 +237,7 @@ def test_at_a_terminal_it_asks_commits_and_remembers(render: Renderer, tmp_path:
     dialogue = [
         ("in torch.device", enter), ("in prose", enter), ("the copyright", f"{all_of_it}Ac me\r"),
         ("One line", enter), ("Licence", down * 2 + enter), ("Element types", enter),
-        ("to start with", down * 2 + enter), ("that is built", enter), ("integration", enter),
+        ("to start with", down + enter), ("that is built", enter), ("integration", enter),
         ("under git", enter), ("What to do next", ""),
     ]  # fmt: skip
     settings = tmp_path / "settings.yml"
@@ -264,8 +264,8 @@ def test_at_a_terminal_it_asks_commits_and_remembers(render: Renderer, tmp_path:
     os.close(ours)
     assert process.returncode == 0, shown
     found = answers_in(tmp_path / "torch-acme")
-    assert {key: found[key] for key in ("backend_name", "vendor", "license", "preset")} == {
-        "backend_name": "acme", "vendor": "Ac me", "license": "mit", "preset": "minimal",
+    assert {key: found[key] for key in ("backend_name", "vendor", "license", "features")} == {
+        "backend_name": "acme", "vendor": "Ac me", "license": "mit", "features": [],
     }  # fmt: skip
     assert git(tmp_path / "torch-acme", "log", "--format=%s") == "Render torch-acme\n"
     assert settings.read_text() == "defaults:\n  vendor: Ac me\n  license: mit\n"

@@ -96,7 +96,7 @@ def test_it_has_the_command_and_the_template_and_no_file_besides(wheel: Path) ->
     [
         (("--help",), "For maintainers of a template"),
         (("--version",), f"torchsmith {__version__}"),
-        (("features",), "Automatic mixed precision"),
+        (("features",), "Mixed precision"),
         (("dtypes",), "brain floating point"),
         (("names", "acme"), "yes"),
         (("new", "--help"), "--git"),

@@ -254,7 +254,7 @@ def test_scalars_of_the_cpu_mix_with_tensors_of_the_device() -> None:
     assert_same(there[torch.tensor(1)], x[1])
 
 
-@pytest.mark.parametrize("operator", [torch.add, torch.mm, torch.atan2], ids=str)
+@pytest.mark.parametrize("operator", [torch.add, torch.mm, torch.atan2], ids=lambda operator: operator.__name__)
 def test_tensors_of_two_devices_are_refused(operator: Any) -> None:
     x = torch.ones(2, 2, device=DEVICE)
     for first, second in ((x, torch.ones(2, 2)), (torch.ones(2, 2), x)):
