@@ -192,6 +192,10 @@ def test_products_with_what_follows_them_take_a_layout(
     params.activation = api.Activation.relu
     params.scale_b = scale_view
     params.block_b = (8, 1)
+    plain = api.MatmulParams()
+    plain.scale_b, plain.block_b = params.scale_b, params.block_b
+    if reason := api.matmul(stream, out_view, a, b, plain, probe=True):
+        pytest.skip(f"without a layout, too, the device declines this product: {reason}")
     assert api.matmul(stream, out_view, a, b, params) is None
     expected = np.maximum(left @ (right * scales), 0)
     np.testing.assert_allclose(arrays.read(out, "float32", 3, 8), expected, rtol=1e-5, atol=1e-5)

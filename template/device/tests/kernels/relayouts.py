@@ -72,7 +72,8 @@ class Relayouts:
             return
         self.seen[key] += 1
         before = self.device.api.layers()
-        self.device.api.set_layers(["validate"])
+        # Where the project has the layer.
+        self.device.api.set_layers([*{"validate"} & {*self.device.api.known_layers()}])
         try:
             for place in inputs:
                 self._check_input(case, outputs, arguments, place)
