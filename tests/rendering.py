@@ -158,9 +158,17 @@ def answers_in(project: Path) -> dict[str, Any]:
     return found
 
 
+class Content(bytes):
+    """A file's bytes; a failed comparison names them, as pprint takes minutes for a whole tree."""
+
+    def __repr__(self) -> str:
+        """Return the size and a digest."""
+        return f"<{len(self)} bytes {hashlib.sha256(self).hexdigest()[:8]}>"
+
+
 def contents(folder: Path) -> dict[str, bytes]:
     """Return every file under ``folder`` with its bytes."""
-    return {str(path): (folder / path).read_bytes() for path in files(folder)}
+    return {str(path): Content((folder / path).read_bytes()) for path in files(folder)}
 
 
 def contents_but_for_answers(folder: Path) -> dict[str, bytes]:

@@ -143,7 +143,7 @@ MISTAKES = {
     "doctor --restore a": "'.' is not in a rendered project",
     # smoke
     "smoke --strength pairwsie":
-        "there is no strength 'pairwsie': choose from each, pairwise, 3-way; "
+        "there is no strength 'pairwsie': choose from each, pairwise; "
         "did you mean 'pairwise'?",
     "smoke --until deploy": "there is no stage 'deploy': choose from render, build, test",
     "smoke --shard 0/2": "'0/2' is no shard: write for instance 1/4",

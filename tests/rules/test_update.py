@@ -8,7 +8,6 @@ from typing import Any
 
 import copier
 import pytest
-import yaml
 
 from rendering import Renderer, answers_in, commit, contents, contents_but_for_answers, files, git
 from torchsmith import catalog
@@ -60,16 +59,14 @@ def test_toggling_adds_and_deletes_whole_files_and_keeps_edits(
 
 def test_a_preset_can_take_the_place_of_a_choice(project: Path, render: Renderer) -> None:
     update(project, vcs_ref=CURRENT, data={"preset": "full"})
-    assert contents(project) == contents(render(preset="full"))
+    assert contents(project) == contents(render(preset="full", device="starter"))
 
 
-def test_features_beside_a_preset_are_refused_at_an_update_too(
-    render: Renderer, tmp_path: Path
-) -> None:
-    path = render.project(tmp_path / "project", preset="full")
-    with pytest.raises(ValueError, match="features is read with preset=custom only"):
-        update(path, vcs_ref=CURRENT, data={"features": ["amp"]})
-    assert git(path, "status", "--porcelain") == ""
+def test_features_take_the_place_of_a_preset(render: Renderer, tmp_path: Path) -> None:
+    """The answers of a project that began with a preset name its features."""
+    path = render.project(tmp_path / "project", preset="standard")
+    update(path, vcs_ref=CURRENT, data={"features": ["amp"], "device": "starter"})
+    assert contents(path) == contents(render(features=["amp"]))
 
 
 def test_a_release_arrives_without_touching_edits(render: Renderer, tmp_path: Path) -> None:
@@ -110,14 +107,13 @@ def test_a_feature_that_went_away_takes_no_other_along(render: Renderer, tmp_pat
             else:
                 path.unlink(missing_ok=True)
     table = template / "generator" / "catalog" / "features.yml"
-    rows = yaml.safe_load(table.read_text("utf-8"))
-    del rows["catalog"]["default"]["rng"]
-    rows["retired_features"]["default"] = ["rng"]
-    table.write_text(yaml.safe_dump(rows, sort_keys=False), "utf-8")
+    (table.with_suffix("") / "rng.yml").unlink()
+    edit(table, "more_operators, rng, amp, low_precision", "more_operators, amp, low_precision")
+    edit(table, "retired_features:\n  when: false\n  type: yaml\n  default: []",
+         "retired_features:\n  when: false\n  type: yaml\n  default: [rng]")  # fmt: skip
     commit(template, "retire a feature", tag="v1.1.0")
     update(project)
 
     fresh = releases.fresh(tmp_path / "fresh", preset="custom", features=["amp"])
-    answers = answers_in(project)
-    assert answers["features"] == ["amp", "rng"]
+    assert answers_in(project)["features"] == ["amp"]
     assert contents_but_for_answers(project) == contents_but_for_answers(fresh)

@@ -71,12 +71,7 @@ def test_pairs_of_many_axes_need_few_rows() -> None:
     assert len(every_row({name: axes[name] for name in ("x0", "x1", "x2")}, anything)) == 27
 
 
-# Three-way coverage takes a quarter of a minute; what it is made of seldom changes.
-@pytest.mark.parametrize(
-    "strength",
-    ["each", "pairwise", pytest.param("3-way", marks=pytest.mark.depends_on(
-        "generator/catalog", "generator/maintenance/smoke", "tests/smoke"))],
-)  # fmt: skip
+@pytest.mark.parametrize("strength", STRENGTHS)
 def test_the_rows_of_a_run_cover_the_template(strength: str) -> None:
     axes = space({})
     rows = choose(axes, strength)
