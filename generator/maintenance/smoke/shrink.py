@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from itertools import combinations
+from collections.abc import Callable, Sequence
 
 from maintenance.smoke.answers import Row, Space, features_of
 from torchsmith import catalog
 
 # Each trial is a build, though mostly from the compiler's cache.
-MOST_TRIALS = 32
+MOST_TRIALS = 64
 
 
 def shrink(space: Space, row: Row, fails_alike: Callable[[Row], bool], passed: list[Row]) -> Row:
     """Return the simplest row found that still fails as ``row`` does.
 
-    First everything but the features is set to its default, then features are removed.
+    First everything but the features is set to its default, then features are removed: all, halves,
+    quarters, at last one at a time.
 
     Args:
         space: what the row is from.
@@ -37,17 +37,19 @@ def shrink(space: Space, row: Row, fails_alike: Callable[[Row], bool], passed: l
         simpler = {**row, name: space.axes[name][0]}
         if simpler != row and still_fails_alike(simpler):
             row = simpler
-    for smaller in _subsets(features_of(row)):
-        candidate = {**row, **{id: id in smaller for id in catalog.features()}}
-        if still_fails_alike(candidate):
-            return candidate
+    size = len(catalog.features())
+    while size:
+        ids = sorted(features_of(row))
+        for start in range(0, len(ids), size):
+            smaller = _without(features_of(row), ids[start : start + size])
+            candidate = {**row, **{id: id in smaller for id in catalog.features()}}
+            if candidate != row and still_fails_alike(candidate):
+                row = candidate
+        size //= 2
     return row
 
 
-def _subsets(features: frozenset[str]) -> Iterator[frozenset[str]]:
-    """The smaller sets that are closed under `requires`: none, the small ones, then all but one."""
-    sizes = [0, 1, 2, *range(len(features) - 1, 2, -1)]
-    for size in dict.fromkeys(size for size in sizes if size < len(features)):
-        for chosen in combinations(sorted(features), size):
-            if catalog.closure(frozenset(chosen)) == frozenset(chosen):
-                yield frozenset(chosen)
+def _without(features: frozenset[str], removed: Sequence[str]) -> frozenset[str]:
+    """Return ``features`` without ``removed`` and those that require one of them."""
+    rest = features.difference(removed)
+    return frozenset(id for id in rest if catalog.closure(frozenset({id})) <= rest)
