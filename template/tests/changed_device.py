@@ -53,4 +53,4 @@ def changed_device(source: Path, folder: Path, **names: str) -> dict[str, str]:
 
 def without_group(group: str, folder: Path) -> dict[str, str]:
     """Return the environment in which the device lacks one of its optional groups."""
-    return changed_device(HERE / "device_without_group.cpp", folder, MISSING_GROUP=group)
+    return changed_device(HERE / "device_without_group.cpp", folder, MISSING_GROUP=f'"{group}"')
