@@ -168,3 +168,21 @@ def test_a_project_lists_the_moves_of_the_files_that_it_has(
         "python/torch_foo/old.py": "python/torch_foo/memory.py",
         "csrc/old/autocast.cpp": "csrc/amp/autocast.cpp",
     }
+
+
+def test_a_test_uses_the_names_of_features_that_are_rendered_with_it(
+    paths: list[PurePosixPath], render: Renderer
+) -> None:
+    """Or asks whether they are there. Elsewhere the error names the feature that is absent."""
+    project = render(preset="full")
+    providers = {name: id for id, row in catalog.features().items() for name in row.provides}
+    wrong = []
+    for path in paths:
+        if path.suffix != ".py" or path.parts[0] != "tests":
+            continue
+        text = (project / path).read_text("utf-8")
+        asks = re.search(r"hasattr\(backend|FEATURES\[", text)
+        for name in set(re.findall(r"\b(?:backend|torch\.foo)\.(\w+)", text)):
+            if providers.get(name, "core") not in needs(path) and not asks:
+                wrong.append(f"{path}: {name} of {providers[name]}")
+    assert not wrong

@@ -1,0 +1,18 @@
+"""What ``expect_device`` says of autocast regions."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from backend import DEVICE, backend
+
+LOWER = backend.get_amp_supported_dtype()
+
+pytestmark = pytest.mark.skipif(not LOWER, reason="generated without a 16-bit floating-point dtype")
+
+
+def test_a_region_of_another_device_inside_is_no_mistake() -> None:
+    """``expect_device`` complains where autocast is on for another device only."""
+    model = torch.nn.Linear(2, 2).to(DEVICE)
+    with backend.expect_device(), torch.autocast(DEVICE, dtype=LOWER[-1]), torch.autocast("cpu"):
+        assert model(torch.ones(1, 2, device=DEVICE)).dtype is LOWER[-1]
