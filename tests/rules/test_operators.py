@@ -1,0 +1,9 @@
+"""The list of operators for which features have kernels."""
+
+from __future__ import annotations
+
+from maintenance.operators import OPERATORS, collect
+
+
+def test_it_is_what_the_sources_register() -> None:
+    assert OPERATORS.read_text("utf-8") == collect(), "run `make docs`"
