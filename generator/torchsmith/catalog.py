@@ -27,6 +27,7 @@ class Feature:
     help: str
     requires: tuple[str, ...]
     since: str
+    split_from: str
     paths: tuple[str, ...]
     provides: tuple[str, ...]
 
@@ -82,6 +83,7 @@ def features() -> dict[str, Feature]:
             help=row["help"],
             requires=tuple(row["requires"]),
             since=row["since"],
+            split_from=row["split_from"],
             paths=(*row["paths"], *chain.from_iterable(row["ci_paths"].values())),
             provides=tuple(row["provides"]),
         )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -98,6 +99,24 @@ class Project:
             return "chosen"
         users = [id for id in self.features if feature in self.parts[id].requires]
         return f"required by {', '.join(users)}"
+
+    def with_split_features(self, answers: Mapping[str, Any]) -> dict[str, Any]:
+        """Return ``answers`` with the features that hold what this project has without their names.
+
+        Its version of the template had their files in the core, or in a feature that was divided.
+        """
+        package = f"torch_{self.answers['backend_name']}"
+        listed = (self.root / "python" / package / "_features.py").read_text("utf-8")
+        known = set(re.findall(r'^    "(\w+)": Feature\(', listed, re.MULTILINE))
+        split = {
+            id
+            for id, feature in catalog.features().items()
+            if id not in known and feature.split_from in ("core", *self.features)
+        }
+        if not split or answers.get("preset", "custom") != "custom":
+            return dict(answers)
+        chosen = set(answers.get("features", self._chosen))
+        return {**answers, **_choosing(chosen | split)}
 
     def adding(self, features: Sequence[str]) -> dict[str, Any]:
         """Return the answers that add ``features``; none if all are on.

@@ -11,8 +11,9 @@ import re
 import shutil
 import subprocess
 import tarfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from filelock import FileLock
@@ -31,7 +32,7 @@ from torchsmith.project import find
 from torchsmith.render import Job, render
 from torchsmith.update import apply, releases, trying
 
-ANSWERS = {"vendor": "Acme", "preset": "custom", "features": ["amp", "rng"]}
+ANSWERS: dict[str, Any] = {"vendor": "Acme", "preset": "custom", "features": ["amp", "rng"]}
 PAST, NOW = "v0.0.1", "v9999.0.0"
 # What the user has changed: a device, an operator and prose.
 EDITS: dict[str, Callable[[str], str]] = {
@@ -103,8 +104,8 @@ def replace(repository: Path, tree: Path) -> None:
     shutil.copytree(tree, repository, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".git"))
 
 
-def rendered(template: Path, project: Path, ref: str) -> Path:
-    render(project, Job(ANSWERS, str(template), ref))
+def rendered(template: Path, project: Path, ref: str, answers: Mapping[str, Any] = ANSWERS) -> Path:
+    render(project, Job(answers, str(template), ref))
     commit(project, f"rendered from {ref}")
     return project
 
@@ -141,6 +142,31 @@ def test_edits_are_kept_and_all_else_is_as_a_fresh_render(
     assert sorted(actual) == sorted(expected)
     assert [path for path in actual if actual[path] != expected[path]] == []
     assert git(project, "diff", "--name-only", "--diff-filter=U") == ""
+
+
+def test_what_became_a_feature_stays_in_projects_that_had_it(tmp_path: Path) -> None:
+    """A release divides the core: linalg is a feature of its own from then on."""
+    present, template = snapshot(tmp_path / "present"), tmp_path / "template"
+    replace(template, present)
+    features = template / "generator" / "catalog" / "features"
+    (features / "linalg.yml").unlink()
+    edit(
+        features.with_suffix(".yml"),
+        lambda text: text.replace("[networks, linalg, ", "[networks, "),
+    )
+    commit(template, PAST, tag=PAST)
+    replace(template, present)
+    commit(template, NOW, tag=NOW)
+    project = rendered(template, tmp_path / "project", PAST)
+    edit(project / "csrc" / "aten" / "linalg" / "fft.cpp", lambda text: text + "// ours\n")
+    commit(project, "edited")
+    update(project, ref=NOW)
+
+    answers = {**ANSWERS, "features": [*ANSWERS["features"], "linalg"]}
+    fresh = rendered(template, tmp_path / "fresh", NOW, answers)
+    edit(fresh / "csrc" / "aten" / "linalg" / "fft.cpp", lambda text: text + "// ours\n")
+    assert contents(project) == contents(fresh)
+    assert find(project).features == ["linalg", "rng", "amp"]
 
 
 def test_a_question_can_be_renamed_and_keeps_its_answer(history: Path, tmp_path: Path) -> None:
