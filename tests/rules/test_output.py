@@ -136,6 +136,22 @@ def test_a_feature_defines_what_the_catalog_says_it_provides(
     assert set(feature.provides) <= exported
 
 
+def test_the_error_of_an_absent_module_names_its_feature(render: Renderer) -> None:
+    project = render(preset="full")
+    listed = re.search(r"^MODULES.*?^}", (project / "python" / "torch_foo" / "_absent.py")
+                       .read_text("utf-8"), re.MULTILINE | re.DOTALL)  # fmt: skip
+    assert listed
+    named = dict(re.findall(r'"(\w+)": "(\w+)"', listed[0]))
+    modules = {
+        path.stem: feature.id
+        for feature in catalog.features().values()
+        for path in feature.places("torch_foo")
+        if path.parent == PurePosixPath("python/torch_foo") and (project / path).exists()
+        if not path.stem.startswith("_")
+    }
+    assert {module: named.get(module, module) for module in modules} == modules
+
+
 def test_the_licence_follows_the_answer(render: Renderer) -> None:
     first_lines = {
         "apache-2.0": "Apache License",

@@ -65,8 +65,20 @@ INSTEAD: dict[str, str] = {
 """Names of ``torch.cuda`` that stay absent, and what serves."""
 
 
-MODULES: dict[str, str] = {"amp": "amp", "graphs": "graphs", "random": "rng"}
-"""Modules of ``torch.cuda`` by the feature that has one of the same name."""
+MODULES: dict[str, str] = {
+    "compiler": "compile",
+    "kernels": "compile",
+    "layers": "device_layers",
+    "legacy": "integrations",
+    "multiprocessing": "ipc",
+    "plans": "sdk_helpers",
+    "random": "rng",
+    "ranges": "profiler",
+    "unified_memory": "memory_tools",
+    "usage": "doctor",
+    "utils": "extension",
+}
+"""Modules of features that have another name than their feature."""
 
 
 def explain(module: str, name: str) -> str:
@@ -77,7 +89,7 @@ def explain(module: str, name: str) -> str:
     brings it or what serves in its place.
     """
     for feature, row in FEATURES.items():
-        if (name in row.provides or MODULES.get(name) == feature) and not row.enabled:
+        if (name in row.provides or MODULES.get(name, name) == feature) and not row.enabled:
             return (
                 f"{NAME} was generated without {feature}, which brings {name}; add it with: "
                 f"torchsmith add {feature}"
