@@ -109,8 +109,7 @@ def test_a_feature_that_went_away_takes_no_other_along(render: Renderer, tmp_pat
     table = template / "generator" / "catalog" / "features.yml"
     (table.with_suffix("") / "rng.yml").unlink()
     edit(table, "more_operators, rng, amp, low_precision", "more_operators, amp, low_precision")
-    edit(table, "retired_features:\n  when: false\n  type: yaml\n  default: []",
-         "retired_features:\n  when: false\n  type: yaml\n  default: [rng]")  # fmt: skip
+    edit(table, "  default: [publishing]", "  default: [publishing, rng]")  # fmt: skip
     commit(template, "retire a feature", tag="v1.1.0")
     update(project)
 
