@@ -100,10 +100,11 @@ class Project:
         users = [id for id in self.features if feature in self.parts[id].requires]
         return f"required by {', '.join(users)}"
 
-    def with_split_features(self, answers: Mapping[str, Any]) -> dict[str, Any]:
-        """Return ``answers`` with the features that hold what this project has without their names.
+    def keeping_features(self, answers: Mapping[str, Any]) -> dict[str, Any]:
+        """Return ``answers`` of an update with the features that hold what this project has.
 
-        Its version of the template had their files in the core, or in a feature that was divided.
+        A preset in its answers is the preset of its version. A newer template may have divided the
+        core, or a feature, that has their files here.
         """
         package = f"torch_{self.answers['backend_name']}"
         listed = (self.root / "python" / package / "_features.py").read_text("utf-8")
@@ -113,7 +114,8 @@ class Project:
             for id, feature in catalog.features().items()
             if id not in known and feature.split_from in ("core", *self.features)
         }
-        if not split or answers.get("preset", "custom") != "custom":
+        as_it_is = not split and self.answers.get("preset") == "custom"
+        if as_it_is or answers.get("preset", "custom") != "custom":
             return dict(answers)
         chosen = set(answers.get("features", self._chosen))
         return {**answers, **_choosing(chosen | split)}

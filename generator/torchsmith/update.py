@@ -164,7 +164,7 @@ def trying(
     project.require_answers_as_rendered()
     version = project.version if ref == CURRENT else ref
     if ref != CURRENT:
-        answers = project.with_split_features(answers)
+        answers = project.keeping_features(answers)
     before = Job(project.answers, project.source, project.version)
     after = Job(answers, project.source, version, last=project.root / ANSWERS)
     with renders(before, after) as folders, cache.scratch() as scratch:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from groups.kernel_code import Scaling, kernels
 from groups.other_process import Other
 from groups.shared_numbers import SIZE, write
 from numpy.typing import NDArray
@@ -134,24 +133,3 @@ def numbers(make_numbers: Callable[..., int]) -> int:
 def gate(make_counters: object, gate: Any) -> Any:
     """One gate. It is opened before `make_counters` waits for the device at the end of the test."""
     return gate
-
-
-@pytest.fixture
-def load(api: ModuleType) -> Iterator[Callable[..., Any]]:
-    """Loads the kernels of kernel_code.py; unloads what the test has not."""
-    modules = []
-
-    def make(device: int = 0) -> Any:
-        modules.append(api.load_module(device, kernels(api, device), ""))
-        return modules[-1]
-
-    make.modules = modules  # type: ignore[attr-defined]
-    yield make
-    for module in modules:
-        api.unload_module(module)
-
-
-@pytest.fixture
-def scaling(api: ModuleType, load: Callable[..., Any], make_buffer: Callable[..., Any]) -> Scaling:
-    """On device 0."""
-    return Scaling(api, load(), make_buffer)

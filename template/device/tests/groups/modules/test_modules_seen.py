@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from groups.kernel_code import COUNT, VALUES, Scaling, kernels, refused
+from groups.modules.kernel_code import COUNT, VALUES, Scaling, kernels, refused
 
 GROUP = "modules"
 ONE = (1, 1, 1)
@@ -136,7 +136,7 @@ def test_addresses_that_devices_share_are_translated(
         import struct, sys
         sys.path.insert(0, {str(__file__).rsplit("/", 2)[0]!r})
         import _device as api
-        from groups.kernel_code import kernels
+        from groups.modules.kernel_code import kernels
         for device in (0, {second_device}):
             buffer = api.Buffer(device, 4)
             function = api.find_function(api.load_module(device, kernels(api, device), ""), "places")
@@ -161,7 +161,7 @@ def test_a_trace_of_launches_names_the_function(
         import sys
         sys.path.insert(0, {str(__file__).rsplit("/", 2)[0]!r})
         import _device as api
-        from groups.kernel_code import kernels
+        from groups.modules.kernel_code import kernels
         buffer = api.Buffer(0, 4)
         function = api.find_function(api.load_module(0, kernels(api), ""), "places")
         arguments = [(api.ArgumentKind.WRITTEN, buffer.address, 4)]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from groups.kernel_code import BROKEN, COUNT, VALUES, Scaling, kernels, refused
+from groups.modules.kernel_code import BROKEN, COUNT, VALUES, Scaling, kernels, refused
 
 GROUP = "modules"
 ONE = (1, 1, 1)

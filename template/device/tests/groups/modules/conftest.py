@@ -1,0 +1,31 @@
+"""Fixtures of the tests of modules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+from groups.modules.kernel_code import Scaling, kernels
+
+
+@pytest.fixture
+def load(api: ModuleType) -> Iterator[Callable[..., Any]]:
+    """Loads the kernels of kernel_code.py; unloads what the test has not."""
+    modules = []
+
+    def make(device: int = 0) -> Any:
+        modules.append(api.load_module(device, kernels(api, device), ""))
+        return modules[-1]
+
+    make.modules = modules  # type: ignore[attr-defined]
+    yield make
+    for module in modules:
+        api.unload_module(module)
+
+
+@pytest.fixture
+def scaling(api: ModuleType, load: Callable[..., Any], make_buffer: Callable[..., Any]) -> Scaling:
+    """On device 0."""
+    return Scaling(api, load(), make_buffer)
