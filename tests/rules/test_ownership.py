@@ -170,6 +170,17 @@ def test_a_project_lists_the_moves_of_the_files_that_it_has(
     }
 
 
+def test_the_seam_is_in_every_project(paths: list[PurePosixPath]) -> None:
+    """All headers, the table and the loader: a function that a device lacks is null there."""
+    seam = [
+        path
+        for path in paths
+        if path.parts[0] == "device" and path.parts[1] in ("include", "loader", "glue.cpp")
+    ]
+    assert len(seam) > 30
+    assert [path for path in seam if needs(path) != {"core"}] == []
+
+
 def test_a_test_uses_the_names_of_features_that_are_rendered_with_it(
     paths: list[PurePosixPath], render: Renderer
 ) -> None:
