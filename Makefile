@@ -83,7 +83,7 @@ format: $(READY)  ## format our own code and the template's
 	$(BIN)/python -m maintenance.format
 
 docs: $(READY)  ## the documentation, into build/site
-	$(BIN)/python -m maintenance.operators
+	$(BIN)/python -m maintenance.feature_operators
 	$(BIN)/python -m maintenance.schema
 	$(BIN)/python -m maintenance.pages
 	$(BIN)/mkdocs build --strict --site-dir build/site

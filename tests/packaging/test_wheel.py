@@ -13,7 +13,7 @@ import yaml
 
 from commanding import Ended, run, succeed
 from rendering import ROOT, Renderer, commit, contents, git
-from torchsmith import __version__, template
+from torchsmith import __version__, catalog, template
 
 TEMPLATE = ("copier.yml", "generator/catalog", "template")
 
@@ -184,7 +184,7 @@ def test_its_projects_are_kept_up_without_a_network(
     drift = torchsmith(offline, "doctor", "--json", cwd=project).json["drift"]
     assert [row["path"] for row in drift["differences"]] == ["README.md"]
     do("doctor", "--restore", "README.md")
-    expected = contents(render(features=["rng", "storage", "release", "graphs"]))
+    expected = contents(render(features=catalog.presets()["standard"] - {"amp"} | {"graphs"}))
     actual = contents(project)
     answers = yaml.safe_load(actual.pop(".copier-answers.yml"))
     assert (answers["_commit"], answers["_src_path"]) == (template.TAG, template.REPOSITORY)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from maintenance.operators import OPERATORS, collect
+from maintenance.feature_operators import OPERATORS, collect
 
 
 def test_it_is_what_the_sources_register() -> None:

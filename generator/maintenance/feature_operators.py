@@ -1,7 +1,7 @@
 """The operators for which a feature has a kernel, read from the template's sources.
 
-`python -m maintenance.operators` rewrites generator/catalog/operators.yml. A project that lacks a
-feature says with it which one has a kernel for an operator that ran on the CPU.
+`python -m maintenance.feature_operators` rewrites generator/catalog/operators.yml. A project that
+lacks a feature says with it which one has a kernel for an operator that ran on the CPU.
 """
 
 from __future__ import annotations
