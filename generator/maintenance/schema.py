@@ -39,7 +39,13 @@ def _question(name: str) -> dict[str, Any]:
     if name in catalog.lists():
         return {**found, "type": "array", "uniqueItems": True, "items": _one_of(_described(name))}
     if choices := asked.get("choices"):
-        return {**found, **_one_of({value: title for title, value in choices.items()})}
+        return {
+            **found,
+            **_one_of(
+                # Without the size of a preset, which changes with each release.
+                {value: title.partition(" (")[0] for title, value in choices.items()}
+            ),
+        }
     return {
         **found,
         "type": "string",

@@ -1,17 +1,19 @@
 """How large the core, each feature and each preset are: generator/catalog/sizes.yml.
 
-`python -m maintenance.sizes` counts the files and lines of a render; a file of two features is
-counted for the one that owns it. With `--build` it also measures the CPU seconds of clean builds
-of the presets, in this environment.
+`python -m maintenance.sizes` counts the files and lines of a render, and writes them into the
+choices of presets, too; a file of two features is counted for the one that owns it. With `--build`
+it also measures the CPU seconds of clean builds of the presets, in this environment.
 """
 
 from __future__ import annotations
 
+import re
 import resource
 import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -22,6 +24,7 @@ from torchsmith.render import Job, render
 from torchsmith.template import CATALOG
 
 FILE = CATALOG / "sizes.yml"
+QUESTIONS = CATALOG / "questions.yml"
 PACKAGE = "torch_foo"
 HEAD = "# Files and lines of the parts; of presets also the CPU seconds of a clean build.\n"
 
@@ -43,7 +46,7 @@ def counted(project: Path) -> tuple[Counter[str], Counter[str]]:
 def sizes(folder: Path) -> dict[str, dict[str, dict[str, int]]]:
     """Return the sizes of the parts and of the presets, which are rendered into ``folder``."""
     found: dict[str, dict[str, dict[str, int]]] = {"parts": {}, "presets": {}}
-    for preset in catalog.presets():
+    for preset, _ in sorted(catalog.presets().items(), key=lambda item: len(item[1])):
         project = folder / preset
         render(project, Job({"preset": preset}))
         files, lines = counted(project)
@@ -88,6 +91,18 @@ def main() -> None:
     content = {"sizes": {"when": False, "type": "yaml", "default": found}}
     text = yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=120)
     FILE.write_text(HEAD + text, "utf-8")
+    QUESTIONS.write_text(with_sizes(QUESTIONS.read_text("utf-8"), found["presets"]), "utf-8")
+
+
+def with_sizes(questions: str, presets: Mapping[str, Mapping[str, int]]) -> str:
+    """Return questions.yml with the size of each preset at the end of its choice."""
+    for id, size in presets.items():
+        build = f", {size['build']} s of CPU time to build" if "build" in size else ""
+        told = f" ({size['files']:,} files, {size['lines']:,} lines{build})"
+        choice = rf'^(    "[^"(]*?)(?: \(.*\))?": {id}$'
+        questions, count = re.subn(choice, rf'\1{told}": {id}', questions, flags=re.MULTILINE)
+        assert count == 1, id
+    return questions
 
 
 if __name__ == "__main__":

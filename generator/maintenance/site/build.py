@@ -76,7 +76,7 @@ def catalog_data(template: Path) -> dict[str, Any]:
     """Return what the page needs of the catalog: questions, computed values, checks, pruning."""
     names = (template / "generator" / "catalog" / "names.jinja").read_text("utf-8")
     values: dict[str, Any] = {}
-    for topic in ("features", "moved", "dtypes", "torch", "reserved", "operators"):
+    for topic in ("features", "moved", "dtypes", "torch", "reserved", "operators", "sizes"):
         values.update({name: row["default"] for name, row in catalog.load(topic).items()})
     values["known_answers"] = list(catalog.questions())
     values["catalog"] = catalog.rows()

@@ -44,6 +44,13 @@ def features(
         for line in cells:
             line.append(f"yes, {on[line[1]]}" if line[1] in on else "no")
     print_table(columns, cells)
+    if not here:
+        print_table(
+            ["preset", "files", "lines", "CPU time to build"],
+            [[id, f"{size['files']:,}", f"{size['lines']:,}",
+              f"{size['build']} s" if "build" in size else ""]
+             for id, size in catalog.sizes()["presets"].items()],
+        )  # fmt: skip
 
 
 def dtypes(as_json: Json = False) -> None:
