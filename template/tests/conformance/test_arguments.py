@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from backend import ENV_PREFIX
+from backend import ENV_PREFIX, backend
 from torch.testing._internal.common_methods_invocations import op_db
 
 OPERATORS = [
@@ -32,7 +32,7 @@ def findings(*arguments: str) -> list[str]:
         cwd=Path(__file__).parents[1],
         env=os.environ
         | {
-            f"{ENV_PREFIX}_DEVICE_LAYERS": "validate",
+            f"{ENV_PREFIX}_DEVICE_LAYERS": "validate" if hasattr(backend, "device_layers") else "",
             f"{ENV_PREFIX}_FALLBACK": "silent",
             f"{ENV_PREFIX}_SIMULATOR_MEMORY": str(1 << 30),
         },

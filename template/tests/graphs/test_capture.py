@@ -269,28 +269,3 @@ def test_memory_that_another_stream_of_the_capture_uses_comes_back_after_it() ->
     backend.synchronize()
     backend.empty_cache()
     assert backend.memory_stats()["active_bytes.all.current"] == before
-
-
-def test_copies_from_pinned_memory_are_of_the_graph() -> None:
-    """Operators that upload numbers, and whoever gives up what a graph copies from."""
-    sources = [torch.arange(6.0).pin_memory()]
-    x = torch.randn(1, 1, 5, 6, device=DEVICE)
-    y = torch.empty(6, device=DEVICE)
-
-    def work() -> torch.Tensor:
-        y.copy_(sources[0], non_blocking=True)
-        padded = torch.nn.functional.pad(x, (1, 2, 3, 1), mode="replicate")
-        return torch.nn.functional.interpolate(padded, size=(7, 3), mode="bilinear")
-
-    expected = work().cpu()
-    graph = backend.Graph()
-    with backend.graph(graph):
-        z = work()
-    sources.clear()
-    gc.collect()
-    others = [torch.full((size,), 3.0).pin_memory() for size in (4, 6, 20, 45) for _ in range(8)]
-    y.zero_()
-    graph.replay()
-    torch.testing.assert_close(z.cpu(), expected)
-    assert y.tolist() == list(range(6))
-    del others

@@ -96,6 +96,19 @@ class Attention(nn.Module):
         return output
 
 
+class Recurrent(nn.Module):
+    """An LSTM that classifies sequences."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lstm = nn.LSTM(3, 8, batch_first=True)
+        self.head = nn.Linear(8, 4)
+
+    def forward(self, sequences: torch.Tensor) -> torch.Tensor:
+        output: torch.Tensor = self.head(self.lstm(sequences)[0][:, -1])
+        return output
+
+
 def mlp() -> nn.Module:
     return nn.Sequential(
         nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 16), nn.GELU(), nn.Linear(16, 4)
@@ -116,6 +129,7 @@ def convolutions() -> nn.Module:
 MODELS: dict[str, tuple[Callable[[], nn.Module], torch.Tensor]] = {
     "mlp": (mlp, sample(8, 6)),
     "convolutions": (convolutions, sample(8, 2, 4, 4)),
+    "lstm": (Recurrent, sample(8, 5, 3)),
     "transformer": (Attention, torch.arange(40).view(8, 5) % 16),
 }
 OPTIMIZERS: dict[str, Callable[[nn.Module], torch.optim.Optimizer]] = {

@@ -177,33 +177,3 @@ def test_a_trace_shows_that_a_product_takes_the_layout() -> None:
     said = run_python(code, {f"{ENV_PREFIX}_TRACE": "launches"}).stderr
     (product,) = (line for line in said.splitlines() if "matmul(" in line)
     assert re.search(r"layout_b: format \d+", product), product
-
-
-def laid_out(weight: torch.Tensor) -> torch.Tensor:
-    """On the device, in the layout that it prefers for a weight of these sizes."""
-    plain = torch.empty(*weight.shape, device=DEVICE)
-    format_, numbers = backend._C.preferred_layout(plain, False)
-    if format_ == 0:
-        pytest.skip("the device keeps weights as they are")
-    result: torch.Tensor = backend.to_format(weight.to(DEVICE), format_, *numbers)
-    return result
-
-
-def test_products_by_quantized_weights_make_no_plain_copy() -> None:
-    weight, scales = torch.randint(-127, 127, (65, 70), dtype=torch.int8), sample(65)
-    x, tiled = sample(3, 70), laid_out(weight)
-    mine = x.to(DEVICE), scales.to(DEVICE)
-    torch._weight_int8pack_mm(mine[0], weight.to(DEVICE), mine[1])
-    backend.reset_peak_memory_stats()
-    before = backend.memory_allocated()
-    actual = torch._weight_int8pack_mm(mine[0], tiled, mine[1])
-    assert backend.max_memory_allocated() < before + weight.nbytes
-    assert_same(actual, torch._weight_int8pack_mm(x, weight, scales))
-
-
-def test_products_with_scales() -> None:
-    left, right = (sample(*shape).to(torch.float8_e4m3fn) for shape in ((32, 64), (48, 64)))
-    scales = sample(32, 1).abs(), sample(1, 48).abs()
-    mine = [value.to(DEVICE) for value in (left, *scales)]
-    actual = torch._scaled_mm(mine[0], laid_out(right).t(), *mine[1:], out_dtype=torch.float32)
-    assert_same(actual, (left.float() * scales[0]) @ (right.float().t() * scales[1]))

@@ -1,0 +1,36 @@
+"""Numbers that operators upload within a capture."""
+
+from __future__ import annotations
+
+import gc
+
+import torch
+from backend import DEVICE, backend
+from support import needs
+
+pytestmark = needs(torch.float32)
+
+
+def test_copies_from_pinned_memory_are_of_the_graph() -> None:
+    """Operators that upload numbers, and whoever gives up what a graph copies from."""
+    sources = [torch.arange(6.0).pin_memory()]
+    x = torch.randn(1, 1, 5, 6, device=DEVICE)
+    y = torch.empty(6, device=DEVICE)
+
+    def work() -> torch.Tensor:
+        y.copy_(sources[0], non_blocking=True)
+        padded = torch.nn.functional.pad(x, (1, 2, 3, 1), mode="replicate")
+        return torch.nn.functional.interpolate(padded, size=(7, 3), mode="bilinear")
+
+    expected = work().cpu()
+    graph = backend.Graph()
+    with backend.graph(graph):
+        z = work()
+    sources.clear()
+    gc.collect()
+    others = [torch.full((size,), 3.0).pin_memory() for size in (4, 6, 20, 45) for _ in range(8)]
+    y.zero_()
+    graph.replay()
+    torch.testing.assert_close(z.cpu(), expected)
+    assert y.tolist() == list(range(6))
+    del others
