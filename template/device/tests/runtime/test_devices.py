@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable
 from types import ModuleType
@@ -89,3 +90,20 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 4
 """
     done = run_child(code)
     assert done.returncode == 0, done.stderr
+
+
+def test_an_error_of_a_call_has_no_origin(api: ModuleType) -> None:
+    with pytest.raises(MemoryError) as caught:
+        api.allocate(0, 1 << 60)
+    error: Any = caught.value
+    assert error.device == api.HOST
+    assert error.operation is None
+
+
+def test_a_message_begins_with_the_errors_own_name_and_number(api: ModuleType) -> None:
+    with pytest.raises(MemoryError) as caught:
+        api.allocate(0, 1 << 60)
+    wanted = '"ACME_OUT_OF_MEMORY (-4): 512.00 MiB were asked for, 300.00 MiB are free"'
+    assert re.match(r"\w+ \(-?\w+\): ", str(caught.value)), (
+        f"a message is a name, a number, a colon and words, as in {wanted} (error.h), not {caught.value}"
+    )

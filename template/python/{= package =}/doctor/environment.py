@@ -27,7 +27,7 @@ def environment() -> dict[str, str]:
     return {
         package: f"{backend.__version__}, device interface {INTERFACE_VERSION}",
         "features": ", ".join(with_them) or "none",
-        "device layers": ", ".join(backend.device_layers()) or "none",
+        "device layers": ", ".join(_C.device_layers()) or "none",
         "element types": ", ".join(str(dtype)[6:] for dtype in backend.supported_dtypes()),
         "held element types": ", ".join(_held_names(backend)),
         "torch": f"{torch.__version__}, built against {TORCH_VERSION}",
