@@ -64,7 +64,6 @@ INSTEAD: dict[str, str] = {
 }
 """Names of ``torch.cuda`` that stay absent, and what serves."""
 
-
 MODULES: dict[str, str] = {
     "compiler": "compile",
     "kernels": "compile",
