@@ -107,8 +107,10 @@ class Project:
         core, or a feature, that has their files here.
         """
         package = f"torch_{self.answers['backend_name']}"
-        listed = (self.root / "python" / package / "_features.py").read_text("utf-8")
-        known = set(re.findall(r'^    "(\w+)": Feature\(', listed, re.MULTILINE))
+        listed = self.root / "python" / package / "_features.py"
+        if not listed.is_file():
+            return dict(answers)  # another template, or the user's own decision
+        known = set(re.findall(r'^    "(\w+)": Feature\(', listed.read_text("utf-8"), re.MULTILINE))
         split = {
             id
             for id, feature in catalog.features().items()
