@@ -115,7 +115,7 @@ def small(render: Renderer, tmp_path: Path) -> Checkout:
     """A checkout whose tests take seconds: two pass, one fails, one is skipped."""
     checkout = Checkout.of(render, tmp_path)
     for name in ("tests", "device/tests", "examples"):
-        succeed("rm", "-r", checkout.project / name)
+        succeed("rm", "-rf", checkout.project / name)
         (checkout.project / name).mkdir()
     lines = {
         "pyproject.toml": "[tool.pytest.ini_options]\n",
