@@ -76,7 +76,9 @@ def needed(path: Path) -> Iterator[str]:
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            module = ".".join(filter(None, [PACKAGE if node.level else "", node.module]))
+            parts = path.parts[: -node.level] if node.level else ()
+            inside = parts[parts.index(PACKAGE) :] if PACKAGE in parts else ()
+            module = ".".join(filter(None, [*inside, node.module]))
             names = [module, *(f"{module}.{alias.name}" for alias in node.names)]
         else:
             continue
