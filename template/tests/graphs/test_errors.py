@@ -21,10 +21,6 @@ REFUSED: dict[str, tuple[Deed, str]] = {
     "item": (lambda x: x.sum().item(), "aten::_local_scalar_dense waits for the device"),
     "cpu": (lambda x: x.cpu(), "aten::copy_ waits for the device"),
     "from the host": (lambda x: x.copy_(torch.ones(4)), "aten::copy_ waits for the device"),
-    "a size that the device knows": (
-        torch.nonzero,
-        "aten::nonzero (waits for the device|runs on the CPU)",
-    ),
     "synchronize": (lambda x: backend.synchronize(), "synchronize waits for the device"),
     "a stream's synchronize": (
         lambda x: backend.current_stream().synchronize(),

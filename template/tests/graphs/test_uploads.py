@@ -1,9 +1,10 @@
-"""Numbers that operators upload within a capture."""
+"""Operators of more_operators within a capture: numbers that they upload, sizes that they wait for."""
 
 from __future__ import annotations
 
 import gc
 
+import pytest
 import torch
 from backend import DEVICE, backend
 from support import needs
@@ -34,3 +35,12 @@ def test_copies_from_pinned_memory_are_of_the_graph() -> None:
     torch.testing.assert_close(z.cpu(), expected)
     assert y.tolist() == list(range(6))
     del others
+
+
+def test_a_size_that_the_device_knows_is_refused() -> None:
+    x = torch.ones(4, device=DEVICE)
+    refused = pytest.raises(RuntimeError, match="aten::nonzero waits for the device")
+    with refused, backend.graph(backend.Graph()):
+        torch.nonzero(x)
+    assert not backend.is_current_stream_capturing()
+    assert (x + 1).tolist() == [2] * 4
