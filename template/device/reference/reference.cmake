@@ -8,6 +8,7 @@ target_compile_options(${DEVICE_TARGET} PRIVATE -fno-math-errno -fno-trapping-ma
 
 # Compiled in groups, which share the reading of headers. -DCMAKE_UNITY_BUILD=OFF compiles every file by itself.
 if(NOT DEFINED CMAKE_UNITY_BUILD)
+  set_source_files_properties(${device_sources} PROPERTIES UNITY_GROUP families)
   set_source_files_properties(${runtime_sources} PROPERTIES UNITY_GROUP runtime)
   foreach(source IN LISTS reference_sources)
     get_filename_component(name "${source}" NAME)
