@@ -26,13 +26,16 @@ def environment(loader: jinja2.BaseLoader, options: Mapping[str, Any]) -> Sandbo
     undefined = str(options.pop("undefined", "jinja2.Undefined")).removeprefix("jinja2.")
     if undefined not in ("Undefined", "StrictUndefined"):
         raise InputError(f"_envops of the template has no class of jinja2's: {undefined}")
-    made = SandboxedEnvironment(
-        loader=loader,
-        extensions=[AnsibleCoreFiltersExtension],
-        undefined=getattr(jinja2, undefined),
-        cache_size=-1,
-        **options,
-    )
+    try:
+        made = SandboxedEnvironment(
+            loader=loader,
+            extensions=[AnsibleCoreFiltersExtension],
+            undefined=getattr(jinja2, undefined),
+            cache_size=-1,
+            **options,
+        )
+    except TypeError as error:  # it is called with an argument that it has not
+        raise InputError(f"_envops of the template is not for jinja2: {error}") from error
     made.globals["did_you_mean"] = did_you_mean  # which copier has not
     return made
 

@@ -87,11 +87,14 @@ def renders(*jobs: Job) -> Iterator[list[Path]]:
         InputError: One of them cannot be rendered.
     """
     with scratch() as temporary:
-        renderers: dict[tuple[str, str], Renderer] = {}
-        folders = [temporary / f"render-{number}" for number in range(len(jobs))]
-        for job, folder in zip(jobs, folders, strict=True):
+        versions: dict[tuple[str, str], Renderer] = {}
+        found = []
+        for number, job in enumerate(jobs):
             key = (job.source, job.ref)
-            if key not in renderers:
-                renderers[key] = Renderer(job.check_out(temporary))
-            renderers[key].write(job.values(renderers[key], folder), folder)
-        yield folders
+            if key not in versions:
+                versions[key] = Renderer(job.check_out(temporary))
+            folder = temporary / f"render-{number}"
+            found.append((versions[key], job.values(versions[key], folder), folder))
+        for renderer, values, folder in found:
+            renderer.write(values, folder)
+        yield [folder for _, _, folder in found]

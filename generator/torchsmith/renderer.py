@@ -19,7 +19,7 @@ from torchsmith import configuration
 from torchsmith.checkout import Checkout
 from torchsmith.errors import InputError
 from torchsmith.jinja import environment
-from torchsmith.question import Question
+from torchsmith.question import Question, truth
 
 Ask = Callable[[Question, Any], Any]
 """Asks the user a question, which has an answer already, and returns the user's."""
@@ -112,7 +112,7 @@ class Renderer:
                     found[name] = (question.checked if check else question.parsed)(offers[0])
                 elif asked and not ask:
                     raise InputError(f"{name} has no default: answer it with -d {name}=...")
-                if asked and ask and name not in given:
+                if asked and ask and name not in given and truth(row.get("ask", True)):
                     found[name] = ask(question, found.get(name))
         return known()
 
@@ -123,13 +123,16 @@ class Renderer:
             InputError: One of them cannot be rendered.
         """
         text = cache(partial(self._text, values))
-        lines = "\n".join(map(text, self.settings["_exclude"])).splitlines()
+        lines = re.split(r"\r\n|\r|\n", "\n".join(map(text, self.settings["_exclude"])))
         left_out = PathSpec.from_lines("gitignore", (normalize("NFD", line) for line in lines))
-        start = self._inside(self.root / text(self.settings["_subdirectory"]))
+        start = self.root / text(self.settings["_subdirectory"])
+        self._require_inside(start)
         destination.mkdir()
         for folder, folders, files in os.walk(start, followlinks=True):
             for entry in (*folders, *files):
-                source = self._inside(Path(folder, entry))
+                source = Path(folder, entry)
+                if source.is_symlink():
+                    self._require_inside(source)
                 with _explained(f"file '{source.relative_to(start)}'"):
                     path = self._path(source, start, text)
                     if path and not left_out.match_file(path):
@@ -170,14 +173,12 @@ class Renderer:
         return self._compiled(template).render({**values, **more})
 
     def _source(self, name: str) -> str | None:
-        file = self.root / name
-        return self._inside(file).read_text("utf-8") if file.is_file() else None
+        self._require_inside(self.root / name)
+        return (self.root / name).read_text("utf-8") if (self.root / name).is_file() else None
 
-    def _inside(self, path: Path) -> Path:
-        """Refuse a link that leads out of the template, and return all else."""
-        if path.is_symlink() and not path.resolve().is_relative_to(self.root):
-            raise InputError(f"'{path.relative_to(self.root)}' of the template leads out of it")
-        return path
+    def _require_inside(self, path: Path) -> None:
+        if not path.resolve().is_relative_to(self.root):
+            raise InputError(f"'{path.name}' of the template leads out of it")
 
 
 @contextmanager

@@ -33,7 +33,7 @@ MISTAKES: dict[str, Mistake] = {
     "features beside a preset": (
         {"preset": "full", "features": ["amp"]},
         "preset=custom only",
-        "add preset=custom",
+        "leave preset=full out",
     ),
     "no dtypes": ({"dtypes": []}, "dtypes is empty", "dtypes=[bool, int64, float32]"),
     "no bool": ({"dtypes": ["int64", "float32"]}, "dtypes lacks bool:", "add what is missing"),

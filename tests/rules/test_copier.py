@@ -199,6 +199,9 @@ def test_what_copier_refuses_is_refused_in_a_sentence(
         ("a.jinja", "{{ _copier_conf.unsafe }}", "reads _copier_conf.unsafe, which torchsmith"),
         ("{{ '..' }}/a", "", "outside of the project"),
         ("link", None, "'link' of the template leads out of it"),
+        ("a.jinja", "{% include '/etc/hostname' %}", "'hostname' of the template leads out of it"),
+        ("copier.yml", "_subdirectory: ..", "of the template leads out of it"),
+        ("copier.yml", "_envops: {odd: 1}", "_envops of the template is not for jinja2: "),
     ],
 )  # fmt: skip
 def test_what_is_not_known_or_wrong_in_a_template_is_said(
