@@ -25,7 +25,7 @@ PACKAGES := $(if $(filter opencl,$(DEVICE)),pocl-opencl-icd ocl-icd-opencl-dev o
 export PATH := $(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 
-.PHONY: help venv packages demo test test-all elsewhere faults lint format docs recording bench reserved compat site conformance fuzz sanitize oclgrind release-check clean
+.PHONY: help venv packages demo check test test-all elsewhere faults lint format docs recording bench reserved compat site conformance fuzz sanitize oclgrind release-check clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*  ## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*  ## (.*)/  make \1\t\2/' | expand -t 22
@@ -52,9 +52,12 @@ demo: $(READY) packages  ## render foo, build it, install it, run its quickstart
 	$(BIN)/python -m pip install --quiet --no-build-isolation $(CHOSEN) $(DEMO)
 	$(BIN)/python $(DEMO)/examples/quickstart.py
 
+check: $(READY)  ## lint, types, rules and the command, in four minutes: no PyTorch is needed
+	$(BIN)/python -m maintenance.gate check --jobs $(JOBS)
+
 test: $(READY) packages  ## what a change must pass: renders, builds and exercises foo; TORCH=2.15.0, DEVICE=opencl: foo's own with these
 ifeq ($(TORCH) $(DEVICE),$(TESTED) simulator)
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "not nightly" tests
+	$(BIN)/python -m maintenance.gate test --jobs $(JOBS)
 else
 	rm -rf $(DEMO)
 	$(BIN)/copier copy --quiet --defaults --data preset=full --vcs-ref HEAD $(CURDIR) $(DEMO)
@@ -63,7 +66,7 @@ else
 endif
 
 test-all: $(READY)  ## every test, as a night and a release run them: other projects are built, too
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup tests
+	$(BIN)/python -m maintenance.gate test-all --jobs $(JOBS)
 
 # One each night: what the tests rely on, they must set themselves.
 elsewhere: $(READY)  ## make test as with an older CPU, in the background, in another language, ...: today's of these, or ENVIRONMENT=sse4

@@ -192,9 +192,7 @@ def test_its_projects_are_kept_up_without_a_network(
     assert actual == expected
 
 
-@pytest.mark.depends_on(
-    "CHANGELOG.md", "LICENSE", "Makefile", "README.md", "generator/torchsmith", "pyproject.toml"
-)
+@pytest.mark.nightly
 def test_what_a_release_publishes_is_built_installed_and_tried(
     check: Callable[..., Ended],
 ) -> None:

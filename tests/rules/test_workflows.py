@@ -178,9 +178,6 @@ def test_a_workflow_to_paste_is_valid_beside_what_is_there(
     assert "test" in yaml.safe_load(whole).get("jobs", yaml.safe_load(whole))
 
 
-@pytest.mark.depends_on(
-    "docs/ci.md", "generator/catalog", "generator/maintenance/smoke", "generator/torchsmith"
-)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_works_as_it_is_written(command: str, tmp_path: Path) -> None:
     """In an empty folder. Renders are left to tests/smoke/test_run.py, which has the same one."""

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 pytestmark = [
     # One browser serves all of them.
     pytest.mark.xdist_group("browser"),
-    pytest.mark.depends_on(
-        "copier.yml", "generator/catalog", "generator/maintenance/site", "template"
-    ),
 ]
 
 DTYPES = catalog.dtypes()
