@@ -18,7 +18,8 @@ import yaml
 from filelock import FileLock
 
 from maintenance.smoke import answers
-from speed import sped_up
+from torchsmith.render import Job
+from torchsmith.render import render as render_by_us
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -102,9 +103,7 @@ class Renderer:
         destination = self.cache / key
         with FileLock(self.cache / f"{key}.lock"):
             if not destination.exists():
-                # That the savings change no byte is tests/rules/test_reproducible.py's business.
-                with sped_up():
-                    self.fresh(destination.with_suffix(".part"), **answers)
+                self.fresh(destination.with_suffix(".part"), **answers)
                 destination.with_suffix(".part").rename(destination)
         return destination
 
@@ -126,7 +125,12 @@ class Renderer:
         return template, project
 
     def fresh(self, destination: Path, **answers: Any) -> Path:
-        """Render into ``destination`` by copier itself."""
+        """Render into ``destination``."""
+        render_by_us(destination, Job(answers, str(self.template)))
+        return destination
+
+    def by_copier(self, destination: Path, **answers: Any) -> Path:
+        """Render into ``destination`` by copier."""
         copier.run_copy(
             str(self.template),
             destination,

@@ -96,16 +96,13 @@ def main() -> int:
     """Run the command and return its exit status; errors that are not bugs print one line."""
     for variable in OF_A_REPOSITORY:
         os.environ.pop(variable, None)
-    # Git, run by us or by copier, must fail instead of waiting for a password.
+    # Git must fail instead of waiting for a password.
     os.environ.setdefault("GIT_TERMINAL_PROMPT", "0")
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         status: int = app(prog_name="torchsmith", standalone_mode=False) or 0
     except InputError as error:
-        # Copier turns Ctrl-C at a question into an error of its own.
-        if isinstance(error.__cause__, KeyboardInterrupt):
-            return _end("interrupted", INTERRUPTED)
         return _end(str(error))
     except USAGE_ERRORS as error:
         return _usage(error)

@@ -9,7 +9,6 @@ import shutil
 import sys
 from pathlib import Path
 
-import copier
 import pytest
 
 from commanding import Torchsmith
@@ -244,7 +243,7 @@ def no_renders(monkeypatch: pytest.MonkeyPatch, project: Path) -> None:
     def rendered(*_: object, **__: object) -> None:
         raise AssertionError("rendered")
 
-    monkeypatch.setattr(copier, "run_copy", rendered)
+    monkeypatch.setattr("torchsmith.renderer.Renderer.write", rendered)
 
 
 @pytest.mark.usefixtures("no_renders")

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import shlex
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
-import copier
 import pytest
-from copier.errors import CopierAnswersInterrupt
 
 import torchsmith as package
 from commanding import Torchsmith, run_python
@@ -240,13 +239,14 @@ sys.exit(main())
 
 
 def test_help_imports_nothing_slow() -> None:
-    """It is to be there within 0.3 s, of which copier alone would take twice as much."""
+    """It is to be there within 0.3 s."""
     code = """
 import sys
 sys.argv = ["torchsmith", "--help"]
 from torchsmith.__main__ import main
 main()
-print(*(sys.modules.keys() & {"copier", "jinja2", "yaml", "rich", "packaging", "plumbum"}))
+slow = {"copier", "jinja2", "packaging", "pathspec", "questionary", "rich", "yaml"}
+print(*(sys.modules.keys() & slow))
 """
     done = run_python("-c", code)
     assert "Usage: torchsmith" in done.out
@@ -257,9 +257,10 @@ def test_ctrl_c_at_a_question_too(
     torchsmith: Torchsmith, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def interrupted(*_: object, **__: object) -> None:
-        raise CopierAnswersInterrupt(None, None, None)  # type: ignore[arg-type]
+        raise KeyboardInterrupt
 
-    monkeypatch.setattr(copier, "run_copy", interrupted)
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    monkeypatch.setattr("questionary.Question.unsafe_ask", interrupted)
     done = torchsmith("new", "out", cwd=tmp_path)
     assert (done.status, done.out, done.err) == (130, "", "torchsmith: interrupted\n")
 
@@ -303,10 +304,9 @@ def private() -> Iterator[str]:
 def test_nothing_waits_for_a_password(
     private: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not copier's git either, which takes its environment when it is imported."""
     monkeypatch.delenv("GIT_TERMINAL_PROMPT", raising=False)
     command = ("-m", "torchsmith.cli", "new", "out", "--template", private)
-    done = run_python(*command, cwd=tmp_path, COPIER_CACHE_DIR=str(tmp_path / "cache"))
+    done = run_python(*command, cwd=tmp_path)
     assert done.status == 2
     assert "terminal prompts disabled" in done.err
     assert done.err.count("\n") == 1

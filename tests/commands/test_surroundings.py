@@ -42,18 +42,6 @@ def test_what_git_tells_its_hooks_is_not_for_the_command(
     assert files(small) == SECOND
 
 
-def test_a_cached_render_that_lost_files_is_made_again(
-    small: Path, torchsmith: Torchsmith, own_cache: Path
-) -> None:
-    torchsmith("preview", cwd=small)
-    lost = [*own_cache.glob("renders/*/files/kept.txt")]
-    assert len(lost) == 2
-    for file in lost:
-        file.unlink()
-    torchsmith("update", "--yes", cwd=small).passed()
-    assert files(small) == SECOND
-
-
 def test_an_address_in_the_answers_is_no_option_of_git(
     small: Path, torchsmith: Torchsmith, tmp_path: Path
 ) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from feature_sets import telling_combinations
 from rendering import HOSTILE, Renderer, contents
 from torchsmith import catalog
-from torchsmith.jinja import environment
+from torchsmith.jinja import own
 from torchsmith.template import CATALOG
 
 if TYPE_CHECKING:
@@ -173,5 +173,5 @@ def test_what_yaml_cannot_hold_on_one_line_is_refused(page: WebDriver, text: str
 
 def text_problem(text: str) -> str:
     """What the template's macro says of a description, as Jinja itself runs it."""
-    names: Any = environment(CATALOG).get_template("names.jinja").make_module()
+    names: Any = own(CATALOG).get_template("names.jinja").make_module()
     return str(names.text_problem("description", text, 200)).strip()

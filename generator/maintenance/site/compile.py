@@ -10,7 +10,7 @@ from typing import Any
 
 from jinja2 import nodes
 
-from torchsmith.jinja import environment
+from torchsmith.jinja import own
 from torchsmith.template import CATALOG
 
 FILTERS = {
@@ -39,7 +39,7 @@ def compile_template(source: str, name: str) -> list[Node]:
         UnknownConstructError: naming the file and what in it the page cannot do.
     """
     try:
-        return _body(environment(CATALOG).parse(source).body)
+        return _body(own(CATALOG).parse(source).body)
     except UnknownConstructError as error:
         raise UnknownConstructError(
             f"{name}: the page's interpreter cannot do {error}: teach it in maintenance/site, "
@@ -49,7 +49,7 @@ def compile_template(source: str, name: str) -> list[Node]:
 
 def compile_macros(source: str, wanted: set[str]) -> dict[str, Node]:
     """Return some macros of a file, with their parameters."""
-    found = environment(CATALOG).parse(source).find_all(nodes.Macro)
+    found = own(CATALOG).parse(source).find_all(nodes.Macro)
     return {
         macro.name: [[argument.name for argument in macro.args], _body(macro.body)]
         for macro in found

@@ -105,7 +105,8 @@ def space(pinned: Mapping[str, Any]) -> Space:
     if "features" in pinned:
         chosen = _list("features", pinned["features"], catalog.features())
         if pinned.get("preset", "custom") != "custom":
-            raise InputError("features is read with preset=custom only: leave one of them out")
+            preset = pinned["preset"]
+            raise InputError(f"features is read with preset=custom only: leave preset={preset} out")
         whole = catalog.closure(chosen)
         axes.update({id: (id in whole,) for id in catalog.features()}, preset=("custom",))
     texts = {name: pinned[name] for name in HOSTILE if name in pinned}
