@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from backend import DEVICE
 from support import (
     assert_same,
+    compare,
     natively,
     needs,
     needs_two_devices,
@@ -86,3 +87,8 @@ def test_windows_that_do_not_advance_are_refused() -> None:
         torch.ops.aten.unfold_backward(grad, [6], 0, 3, 0)
     with pytest.raises(RuntimeError, match="size is -1 but must be >= 0"):
         torch.ops.aten.unfold_backward(grad, [6], 0, -1, 1)
+
+
+def test_windows_are_put_together_again() -> None:
+    fold = partial(F.fold, output_size=(5, 6), kernel_size=(2, 3), padding=1, stride=2)
+    compare(fold, sample(2, 18, 9))
