@@ -15,7 +15,6 @@ FOLDERS = {
     "tests/commands": (*ANSWERS, "generator/torchsmith", "tests/commands"),
     "tests/packaging": (*ANSWERS, "generator/torchsmith", "pyproject.toml", "tests/packaging"),
     "tests/site": (*ANSWERS, "generator/maintenance/site", "tests/site"),
-    "tests/smoke": (*ANSWERS, "generator/maintenance/smoke", "tests/smoke"),
     "tests/workflows": ("template/.github", "tests/workflows"),
 }
 """What the tests of a folder depend on, where they do not say it themselves."""

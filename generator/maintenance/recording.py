@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from maintenance.smoke.installing import BIN, link_packages, make_environment
+from maintenance.installing import BIN, link_packages, make_environment
 from torchsmith.template import TEMPLATE
 
 PICTURE = TEMPLATE / "docs" / "quickstart.svg"
