@@ -351,10 +351,6 @@ class Histories(RuleBasedStateMachine):
 
 
 # One of them in the gate. The template is one of the tests' own.
-@pytest.mark.depends_on(
-    "generator/torchsmith", "tests/commands/test_histories.py", "tests/dying.py",
-    "tests/expected.py", "tests/invented.py",
-)  # fmt: skip
 @pytest.mark.parametrize(
     "shard", [0, *(pytest.param(each, marks=pytest.mark.nightly) for each in range(1, SHARDS))]
 )

@@ -190,5 +190,5 @@ class Checkout(Place):
     def run(self, suite: str, *, slow: bool, first: bool) -> set[str]:
         """Run tests against the copy."""
         arguments = [suite, *([] if slow else ["-m", "not nightly"]), *(["-x"] if first else [])]
-        variables = {**os.environ, "PYTHONPATH": "generator", "CHANGED_SINCE": "HEAD"}
+        variables = {**os.environ, "PYTHONPATH": "generator"}
         return pytest(sys.executable, self.folder, variables, *arguments)

@@ -139,16 +139,6 @@ def test_it_renders_where_git_is_not_installed(
     assert not (tmp_path / "torch-bolt").exists()
 
 
-@pytest.mark.parametrize(
-    "arguments", [(), ("--strength", "each", "--until", "render"), ("-d", "a=b", "c", "--list")]
-)
-def test_smoke_builds_are_said_to_need_the_repository(
-    arguments: tuple[str, ...], python: Path, tmp_path: Path
-) -> None:
-    done = torchsmith(python, "smoke", *arguments, cwd=tmp_path)
-    assert done.refused().startswith("smoke builds are for the template's repository: clone it")
-
-
 def test_what_it_renders_is_what_the_repository_renders(
     python: Path, render: Renderer, tmp_path: Path
 ) -> None:
@@ -191,9 +181,7 @@ def test_its_projects_are_kept_up_without_a_network(
     assert actual == expected
 
 
-@pytest.mark.depends_on(
-    "CHANGELOG.md", "LICENSE", "Makefile", "README.md", "generator/torchsmith", "pyproject.toml"
-)
+@pytest.mark.nightly
 def test_what_a_release_publishes_is_built_installed_and_tried(
     check: Callable[..., Ended],
 ) -> None:

@@ -15,14 +15,7 @@ from maintenance.installing import Installed
 
 pytestmark = [
     pytest.mark.xdist_group("partial"),
-    pytest.mark.depends_on(
-        "template/device/CMakeLists.txt.jinja",
-        "template/device/glue.cpp.jinja",
-        "template/device/library.cmake",
-        "template/device/loader",
-        "template/device/simulator",
-        "template/device/tests/kernels/conftest.py",
-    ),
+    pytest.mark.nightly,
 ]
 
 # Two families in full, and one that declines a type, an operation and a rank.

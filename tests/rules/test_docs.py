@@ -44,10 +44,6 @@ def test_every_generated_part_is_shown() -> None:
     assert set(re.findall(r"<!-- (\w+): begin -->", text)) == set(pages.PARTS)
 
 
-def test_the_first_page_is_short() -> None:
-    assert (ROOT / "README.md").read_text("utf-8").count("\n") <= 100
-
-
 @pytest.mark.parametrize("released", [False, True])
 def test_the_first_commands_are_those_of_a_release_only_if_there_is_one(
     released: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

@@ -142,7 +142,7 @@ def test_our_commands_are_ones_that_we_have() -> None:
     ]
     made = {line.split()[1] for line in lines if line.startswith("make ")}
     assert made == {
-        "venv", "demo", "test", "test-all", "conformance", "fuzz", "compat", "docs", "sanitize",
+        "venv", "demo", "check", "test", "test-all", "conformance", "fuzz", "compat", "docs", "sanitize",
         "site", "release-check", "oclgrind", "elsewhere",
     }  # fmt: skip
     assert made <= TARGETS

@@ -19,13 +19,8 @@ from torchsmith import catalog
 if TYPE_CHECKING:
     from selenium.webdriver.chrome.webdriver import WebDriver
 
-pytestmark = [
-    # One browser serves all of them.
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.depends_on(
-        "copier.yml", "generator/catalog", "generator/maintenance/site", "template"
-    ),
-]
+# One browser serves all of them.
+pytestmark = pytest.mark.xdist_group("browser")
 
 # The sums and not the texts: a megabyte for each render takes a browser long to hand over.
 SUMS = """
