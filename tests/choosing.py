@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -95,12 +95,15 @@ def retype(page: WebDriver, id: str, value: str) -> None:
     field.send_keys(value)
 
 
-def unfold(page: WebDriver) -> None:
-    page.execute_script("document.querySelectorAll('form details').forEach((it) => it.open = true)")
-
-
 def feature(page: WebDriver, id: str) -> Any:
     return page.find_element("css selector", f"input[name=features][value={id}]")
+
+
+def pick(page: WebDriver, features: Collection[str]) -> None:
+    """Choose these features, and no others."""
+    page.find_element("css selector", "input[value=minimal]").click()
+    for id in features:
+        feature(page, id).click()
 
 
 CONTRAST = """

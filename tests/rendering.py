@@ -17,7 +17,6 @@ import copier
 import yaml
 from filelock import FileLock
 
-from maintenance.smoke import answers
 from torchsmith.render import Job
 from torchsmith.render import render as render_by_us
 
@@ -40,9 +39,12 @@ GIT_ENVIRONMENT = {
     "GIT_COMMITTER_DATE": "2001-01-01T00:00:00Z",
 }
 
-# Legal answers that break whatever forgets to quote, and the fewest dtypes.
+# Legal answers that break what forgets to quote, or relies on a name's length; the fewest dtypes.
 HOSTILE: dict[str, Any] = {
-    **answers.HOSTILE,
+    "backend_name": "zq_a_rather_long_but_legal_device_name",
+    "display_name": 'Ünïcode "Quoted" {Braces} & Co',
+    "vendor": "O'Neill \\ Söhne <x> #1: {{ no }} %(s)s",
+    "description": "A \"device\" with \\n, {braces}, [brackets], # `ticks`, $HOME: 漢 😀 'quotes'",
     "license": "mit",
     "dtypes": ["bool", "int64", "float32"],
 }

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from faults.listing import ROOT, Fault
-from maintenance.smoke.installing import Installed, link_packages, make_environment
+from maintenance.installing import Installed, link_packages, make_environment
 from rendering import Renderer, files, git, snapshot
 
 # A test that hangs has found something, too.

@@ -13,7 +13,7 @@ import pytest
 from filelock import FileLock
 
 from commanding import succeed
-from maintenance.smoke.installing import Installed, link_packages, make_environment
+from maintenance.installing import Installed, link_packages, make_environment
 from rendering import ROOT, Renderer
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from maintenance.smoke.installing import Installed
+from maintenance.installing import Installed
 from torchsmith import catalog
 
 PROJECTS: dict[str, dict[str, Any]] = {

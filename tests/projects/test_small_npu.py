@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from maintenance.smoke.installing import Installed
+from maintenance.installing import Installed
 
 pytestmark = [
     pytest.mark.xdist_group("npu"),

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from maintenance.installing import Installed, make_environment
 from maintenance.release.wheels import read_recipe, repair
-from maintenance.smoke.installing import Installed, make_environment
 
 pytestmark = pytest.mark.xdist_group("wheel")
 

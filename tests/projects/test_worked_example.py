@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from maintenance.smoke.installing import Installed
+from maintenance.installing import Installed
 from rendering import Renderer
 
 BLOCK = re.compile(r'^```(\w+) title="([^"]+)"\n(.*?)^```$', re.M | re.S)

@@ -9,14 +9,13 @@ from typing import Any
 import copier
 import pytest
 
-from maintenance.smoke.answers import space
-from maintenance.smoke.run import choose
+from feature_sets import answers as chosen
+from feature_sets import rows
 from rendering import Renderer, commit
 from torchsmith.errors import InputError
 from torchsmith.render import Job, renders
 from torchsmith.render import render as render_by_us
 
-SPACE = space({})
 # A template of others, with what ours has no need of. Its lines are in copier's docs.
 SETTINGS = """\
 _subdirectory: "{{ folder }}"
@@ -111,19 +110,19 @@ def both(template: Path, folder: Path, answers: dict[str, Any]) -> tuple[Path, P
     return ours, Renderer(template, folder).by_copier(copiers, **answers)
 
 
-def row_id(row: dict[str, Any]) -> str:
-    return SPACE.label(row)[:60]
+# The gate takes a few of the rows, in which each two answers occur together.
+QUICK = 4
 
 
-@pytest.mark.parametrize("row", choose(SPACE, "each"), ids=row_id)
-def test_every_answer(row: dict[str, Any], render: Renderer, tmp_path: Path) -> None:
-    assert_same(*both(render.template, tmp_path, SPACE.answers(row)))
-
-
-@pytest.mark.nightly
-def test_every_pair_of_answers(render: Renderer, tmp_path: Path) -> None:
-    for number, row in enumerate(choose(SPACE, "pairwise")):
-        assert_same(*both(render.template, tmp_path / str(number), SPACE.answers(row)))
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(each, marks=[pytest.mark.nightly] if each >= QUICK else [])
+        for each in range(len(rows()))
+    ],
+)
+def test_rows_of_answers(number: int, render: Renderer, tmp_path: Path) -> None:
+    assert_same(*both(render.template, tmp_path, {"preset": "custom", **chosen(rows()[number])}))
 
 
 def test_answers_of_before_and_changed_ones(render: Renderer, tmp_path: Path) -> None:

@@ -64,25 +64,6 @@ def require_template() -> None:
         raise InputError("there is no template beside this command: install torchsmith again")
 
 
-def require_output(file: Path | None) -> None:
-    """Refuse a report that could not be written once the work is done.
-
-    Raises:
-        InputError: It is a folder, or its folder is missing or cannot be written in.
-    """
-    from torchsmith.scratch import require_writable
-
-    if file is None:
-        return
-    if file.is_dir():
-        raise InputError(f"'{file}' is a folder: name a file")
-    if not file.parent.is_dir():
-        raise InputError(f"'{file.parent}' is no folder: make it first, or name another file")
-    require_writable(file.parent)
-    if file.exists() and not os.access(file, os.W_OK):
-        raise InputError(f"'{file}' cannot be written to: name another file")
-
-
 def template_address(template: str) -> str:
     """Return a template that was named on the command line as a project keeps it.
 
