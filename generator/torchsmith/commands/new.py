@@ -323,7 +323,7 @@ def _say_what_is_next(destination: Path, project: Project, report: dict[str, Any
     if report["tests"] is None:
         steps.append("pytest")
     say("What to do next:\n" + "".join(f"\n  {step}" for step in steps))
-    say("\ndocs/bring-up.md says how to put your device in the simulator's place, file by file.")
+    say("\ndocs/bring-up.md says how your device takes the place of the simulated one.")
 
 
 def _distribution(project: Project) -> str:
