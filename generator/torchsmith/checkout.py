@@ -51,6 +51,9 @@ def check_out(source: str, ref: str, scratch: Path, hint: str) -> Checkout:
     repository = scratch / f"{hashlib.sha256(source.encode()).hexdigest()[:8]}.git"
     clone = f"--git-dir={repository}"
     try:
+        if local and _has_exactly(folder, ref):
+            version = git.git(folder, "describe", "--tags", "--always").strip()
+            return Checkout(folder, source, version)
         if not repository.exists():
             # Git would copy the objects of a folder, and fetch those of every version from a host.
             there = (
@@ -73,6 +76,14 @@ def check_out(source: str, ref: str, scratch: Path, hint: str) -> Checkout:
     except git.GitError as error:
         raise unreachable(source, error.reason, hint) from error
     raise no_version(source, ref, hint)
+
+
+def _has_exactly(folder: Path, ref: str) -> bool:
+    """Return whether a repository's folder has the files of a version, and no others."""
+    commit = _commit(folder / ".git", ref)
+    if not commit or commit != _commit(folder / ".git", "HEAD"):
+        return False
+    return not git.git(folder, "status", "--porcelain", "--ignored", "--untracked-files=all")
 
 
 def _commit(repository: Path, ref: str) -> str:
