@@ -6,8 +6,9 @@ import shutil
 from pathlib import Path
 from statistics import median
 
-from benchmarks.costs import BIN, cost_of, environment
+from benchmarks.costs import cost_of, environment
 from benchmarks.figures import Row
+from maintenance.installing import BIN
 from torchsmith import catalog
 from torchsmith.template import TEMPLATE
 

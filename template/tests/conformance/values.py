@@ -69,9 +69,8 @@ def change_in_place(run: Run, given: Arguments) -> None:
     try:
         expected = run.reference(lambda: mine.call(function))
     except NotApplicable as reason:
-        if isinstance(
-            reason.__cause__, RuntimeError
-        ):  # an index that is out of range is found later
+        # The device finds an index that is out of range later.
+        if isinstance(reason.__cause__, RuntimeError):
             run.alike(lambda: given.copy().call(function), lambda: theirs.call(function))
         raise
     actual = run.device(lambda: theirs.call(function))
