@@ -297,7 +297,7 @@ def test_a_fix_from_elsewhere_goes_to_the_project_first(
 def test_a_python_that_is_none_is_a_mistake_in_a_project_too(
     torchsmith: Torchsmith, project: Path, tmp_path: Path
 ) -> None:
-    """The tools are looked at within the comparison, whose own mistakes are findings."""
+    """The comparison reports its own mistakes as findings."""
     done = torchsmith("doctor", "--python", str(tmp_path / "none"), cwd=project)
     done.refused("does not run as Python: name one with --python")
 

@@ -15,12 +15,6 @@ from torchsmith.sides import Sides, renamed_paths
 ANSWERS, MANIFEST = ".copier-answers.yml", ".torchsmith.yml"
 
 
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path / "cache" / "torchsmith"
-
-
 @pytest.mark.parametrize("mark", ["skip-worktree", "assume-unchanged"])
 def test_edits_that_git_overlooks_stop_an_update(
     small: Path, torchsmith: Torchsmith, mark: str
