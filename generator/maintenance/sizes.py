@@ -97,7 +97,7 @@ def main() -> None:
 def with_sizes(questions: str, presets: Mapping[str, Mapping[str, int]]) -> str:
     """Return questions.yml with the size of each preset at the end of its choice."""
     for id, size in presets.items():
-        build = f", {size['build']} s of CPU time to build" if "build" in size else ""
+        build = f", {size['build']} s to build" if "build" in size else ""
         told = f" ({size['files']:,} files, {size['lines']:,} lines{build})"
         choice = rf'^(    "[^"(]*?)(?: \(.*\))?": {id}$'
         questions, count = re.subn(choice, rf'\1{told}": {id}', questions, flags=re.MULTILINE)

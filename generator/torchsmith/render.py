@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -65,8 +65,22 @@ class Job:
         )
 
 
-def render(destination: Path, job: Job, *, ask: Ask | None = None) -> None:
-    """Render into a folder that is empty or absent, and ``ask`` what has no answer.
+def render(
+    destination: Path,
+    job: Job,
+    *,
+    ask: Ask | None = None,
+    before: Callable[[Mapping[str, Any]], None] | None = None,
+    written: Callable[[], None] | None = None,
+) -> None:
+    """Render into a folder that is empty or absent.
+
+    Args:
+        destination: The folder.
+        job: What is rendered.
+        ask: Asks what has no answer.
+        before: Called with all answers before anything is written.
+        written: Called after each file.
 
     Raises:
         InputError: The answers or the destination are wrong; nothing was written.
@@ -75,8 +89,10 @@ def render(destination: Path, job: Job, *, ask: Ask | None = None) -> None:
     with scratch() as temporary:
         renderer = Renderer(job.check_out(temporary))
         values = job.values(renderer, destination, ask)
+        if before:
+            before(values)
         with made(destination) as stage:
-            renderer.write(values, stage)
+            renderer.write(values, stage, written)
 
 
 @contextmanager

@@ -116,8 +116,13 @@ class Renderer:
                     found[name] = ask(question, found.get(name))
         return known()
 
-    def write(self, values: Mapping[str, Any], destination: Path) -> None:
-        """Write the rendered files into a folder, which is made.
+    def write(
+        self,
+        values: Mapping[str, Any],
+        destination: Path,
+        written: Callable[[], None] | None = None,
+    ) -> None:
+        """Write the rendered files into a folder, which is made; call ``written`` after each.
 
         Raises:
             InputError: One of them cannot be rendered.
@@ -137,6 +142,8 @@ class Renderer:
                     path = self._path(source, start, text)
                     if path and not left_out.match_file(path):
                         self._write(source, destination / path, values)
+                        if written and not source.is_dir():
+                            written()
 
     def _path(self, source: Path, start: Path, text: Callable[[str], str]) -> str:
         """Return where a file or folder comes to be, or nothing if it is left out."""

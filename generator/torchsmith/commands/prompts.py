@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import questionary
 
 from torchsmith.errors import InputError
 from torchsmith.question import Question
+
+
+def validated(question: Question) -> Callable[[Any], bool | str]:
+    """Return a check of what is typed, which gives a sentence on what is wrong."""
+
+    def problem(typed: Any) -> bool | str:
+        try:
+            question.checked(typed)
+        except InputError as error:
+            return str(error)
+        return True
+
+    return problem
 
 
 def ask(question: Question, answer: Any) -> Any:
@@ -21,13 +35,7 @@ def ask(question: Question, answer: Any) -> Any:
         KeyboardInterrupt: The user wants no more of it.
     """
 
-    def problem(typed: Any) -> bool | str:
-        try:
-            question.checked(typed)
-        except InputError as error:
-            return str(error)
-        return True
-
+    problem = validated(question)
     message = f"{question.rendered(question.row.get('help', '')) or question.name}:"
     offered = [
         questionary.Choice(

@@ -1,0 +1,170 @@
+"""What `torchsmith new` asks at a terminal: a name, a purpose, and more on request."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import questionary
+from prompt_toolkit.application import get_app
+
+from torchsmith import catalog
+from torchsmith.commands.prompts import ask, validated
+from torchsmith.question import Question
+
+NAMED = 21
+"""Columns of a feature's name."""
+
+
+class Interview:
+    """Asks the questions of the template: three, and those that few need on request.
+
+    Attributes:
+        answers: What was asked for, as it was answered.
+    """
+
+    def __init__(self) -> None:
+        """Begin."""
+        self.answers: dict[str, Any] = {}
+        self._wants_more: bool | None = None
+
+    def __call__(self, question: Question, answer: Any) -> Any:
+        """Ask a question, or take what is offered as its answer.
+
+        Raises:
+            KeyboardInterrupt: The user wants no more of it.
+        """
+        asks = {"backend_name": _name, "preset": _purpose, "features": _pick}
+        if question.name not in asks and self._wants_more is None:
+            message = "More options (vendor, licence, element types, device, CI)?"
+            self._wants_more = questionary.confirm(message, default=False).unsafe_ask()
+        if question.name not in asks and not self._wants_more:
+            return answer
+        found = asks.get(question.name, ask)(question, answer)
+        if question.name in asks or found != answer:
+            self.answers[question.name] = found
+        return found
+
+
+def folder(name: str) -> str:
+    """Ask for the folder of a backend of that name."""
+    offered = f"torch-{name.replace('_', '-')}"
+    asked = questionary.text("Folder:", default=offered, validate=lambda typed: bool(typed.strip()))
+    return str(asked.unsafe_ask()).strip()
+
+
+def name(offered: str) -> str:
+    """Ask for the name of a backend, before anything else is known."""
+    message = 'Device name, as in torch.device("foo"):'
+
+    def problem(typed: str) -> bool | str:
+        return catalog.name_problem(typed) or True
+
+    return _named(message, offered, problem)
+
+
+def _name(question: Question, answer: Any) -> Any:
+    message = f"{question.rendered(question.row['help'])}:"
+    return _named(message, str(answer), validated(question))
+
+
+def _named(message: str, offered: str, problem: Any) -> str:
+    """Ask for a name, and show below it what it leads to."""
+
+    def shown() -> str:
+        typed = get_app().current_buffer.text
+        if catalog.name_problem(typed):
+            return ""
+        return f'torch.device("{typed}"), package torch_{typed}, variables {typed.upper()}_...'
+
+    asked = questionary.text(message, default=offered, validate=problem, bottom_toolbar=shown)
+    return str(asked.unsafe_ask())
+
+
+def _purpose(question: Question, answer: Any) -> Any:
+    """Ask for a preset: each with its size."""
+    choices = [
+        questionary.Choice(choice.title, choice.value, disabled=choice.reason or None)
+        for choice in question.choices
+    ]
+    default = next((each for each in choices if each.value == answer), None)
+    return questionary.select("Purpose:", choices, default=default).unsafe_ask()
+
+
+def _pick(question: Question, answer: Any) -> Any:
+    """Ask for features: groups, sizes, the help of the highlighted one below."""
+    rows, parts = catalog.features(), catalog.sizes()["parts"]
+    offered = {choice.value: choice for choice in question.choices}
+    choices: list[Any] = []
+    group = ""
+    for id, choice in offered.items():
+        if id not in rows:
+            choices.append(questionary.Choice(choice.title, id, checked=id in answer))
+            continue
+        row = rows[id]
+        if row.group != group:
+            group = row.group
+            choices.append(questionary.Separator(group))
+        title = _row(id, row.title, f"{parts[id]['lines']:,}" if id in parts else "")
+        users = [other.id for other in rows.values() if id in other.requires]
+        needed = f" (needed by {', '.join(users)})" if users else ""
+        choices.append(
+            questionary.Choice(
+                title, id, checked=id in answer, description=f"{row.help}{needed}"
+            )
+        )
+    asked = questionary.checkbox(
+        "Features:",
+        choices,
+        validate=validated(question),
+        instruction="(type to search, space to choose)",
+        use_search_filter=True,
+        use_jk_keys=False,
+    )
+    return question.checked(asked.unsafe_ask())
+
+
+def _row(id: str, title: str, lines: str) -> str:
+    """Return a line of the list, which fits the terminal."""
+    columns = shutil.get_terminal_size().columns - 6  # pointer and mark
+    wide = columns >= NAMED + 30 + 8
+    name = f"{id:<{NAMED}}" + (f"{title:<30}" if wide else "")
+    return f"{name}{lines:>8}"
+
+
+def summary(destination: Path, values: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
+    """Return lines on what will be made, and the command that makes it again."""
+    features, sizes = _features(values), catalog.sizes()
+    size = sizes["presets"].get(values["preset"]) or {
+        kind: sum(sizes["parts"][part][kind] for part in ("core", *features))
+        for kind in ("files", "lines")
+    }
+    build = f", about {size['build']} s of CPU time to build" if "build" in size else ""
+    answers = [shlex.quote(f"{key}={_typed(answer)}") for key, answer in given.items()]
+    command = " -d ".join([f"torchsmith new {in_shell(destination)} --defaults", *answers])
+    return [
+        f"{destination}: {size['files']:,} files, {size['lines']:,} lines{build}.",
+        f"Features: {', '.join(features) or 'none, the core alone'}.",
+        f"The same without questions: {command}",
+    ]
+
+
+def _features(values: Mapping[str, Any]) -> list[str]:
+    """Return the features of a project, each that came along with what needs it."""
+    presets = catalog.presets()
+    chosen = presets.get(values["preset"], frozenset(values.get("features") or ()))
+    return [id for id in catalog.features() if id in catalog.closure(frozenset(chosen))]
+
+
+def files(values: Mapping[str, Any]) -> int:
+    """Return about how many files these answers make."""
+    parts = catalog.sizes()["parts"]
+    return sum(parts[part]["files"] for part in ("core", *_features(values)))
+
+
+def _typed(answer: Any) -> str:
+    """Return an answer as it is given on a command line."""
+    return f"[{','.join(answer)}]" if isinstance(answer, list) else str(answer)
