@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +14,7 @@ import yaml
 from torchsmith import catalog, git
 from torchsmith.errors import InputError, require_choice
 from torchsmith.files import recover
+from torchsmith.shell import quoted
 
 ANSWERS = ".copier-answers.yml"
 MANIFEST = ".torchsmith.yml"
@@ -184,7 +184,7 @@ class Project:
         for question in {**rendered, **self.answers}:
             was, is_now = rendered.get(question), self.answers.get(question)
             if was != is_now:
-                wish = shlex.quote(f"{question}={_plain(was if is_now is None else is_now)}")
+                wish = quoted(f"{question}={_plain(was if is_now is None else is_now)}")
                 raise InputError(
                     f"{ANSWERS} was edited by hand: {question} is {_plain(is_now)} there, but the "
                     f"project was rendered with {_plain(was)}: restore it with git, then "
@@ -208,7 +208,7 @@ class Project:
         if marked := git.overlooked(self.root):
             raise InputError(
                 f"git overlooks changes of '{marked[0]}', which could be lost: git update-index "
-                f"--no-skip-worktree --no-assume-unchanged {shlex.quote(marked[0])}"
+                f"--no-skip-worktree --no-assume-unchanged -- {quoted(marked[0])}"
             )
 
 

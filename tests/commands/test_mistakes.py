@@ -81,12 +81,31 @@ MISTAKES = {
         "the folder's name makes no backend, as 'cuda' is a device type of PyTorch's own: "
         "try -d backend_name=my_cuda",
     "new full/torch-lambda": "as 'lambda' is a keyword of Python: try -d backend_name=lambda_chip",
+    **{
+        shlex.join(["new", folder]):
+            f"as '{name}' is not a device name, which is lower-case letters with single "
+            f"underscores between them: try -d backend_name={idea}"
+        for folder, name, idea in [
+            ("torch-mi300", "mi300", "mi"), ("torch_x2", "x2", "x"), ("torch.m.i", "m.i", "m_i"),
+            ("torch-M\u00fcller", "M\u00fcller", "muller"), ("torch-ACME", "ACME", "acme"),
+            ("torch-a b", "a b", "a_b"), ("torch-300", "300", "foo"),
+        ]
+    },
     "new out --to v99": "' has no version 'v99': ",
     "new repository/out --git": "is in the git repository '",
     "new file": "'file' is a file: name a new folder",
     "new file/a/b": "'file' is a file: name a new folder",
     "new /dev/null/a": "'/dev/null' is a file: name a new folder",
     "new dangling": "'dangling' is a link to nothing: remove it",
+    "new dangling/": "'dangling' is a link to nothing: remove it",
+    "new deep": "'deep' is a link to nothing: remove it",
+    "new loop": "'loop' is a link to nothing: remove it",
+    "new loop/torch-a": "'loop' is a link to nothing: remove it",
+    "new link": "'link' is a file: name a new folder",
+    "new link/a": "'link' is a file: name a new folder",
+    "new file/../a": "'file' is a file: name a new folder",
+    "new .": "'.' is not empty: name a new folder",
+    "new ..": "'..' is not empty: name a new folder",
     "new dangling/a": "'dangling' is a link to nothing: remove it",
     "new full": "'full' is not empty: name a new folder",
     "new /proc/foo": "nothing can be written in '/proc'",
@@ -145,7 +164,13 @@ MISTAKES = {
 def place(tmp_path: Path) -> Path:
     """A folder with what one may stumble over."""
     (tmp_path / "file").write_text("mine\n")
-    (tmp_path / "dangling").symlink_to("nowhere")
+    for link, target in (
+        ("dangling", "none"),
+        ("deep", "full/a/b"),
+        ("loop", "loop"),
+        ("link", "file"),
+    ):
+        (tmp_path / link).symlink_to(target)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine.txt").write_text("mine\n")
     git(tmp_path, "init", "--quiet", "repository")

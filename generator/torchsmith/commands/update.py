@@ -5,7 +5,6 @@ The plan that is shown is the merge itself, done beside the project.
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -28,6 +27,7 @@ from torchsmith.commands.common import (
     working,
 )
 from torchsmith.errors import InputError
+from torchsmith.shell import quoted
 
 if TYPE_CHECKING:
     from torchsmith.project import Project
@@ -306,7 +306,7 @@ def _show_plan(project: Project, plan: Plan) -> None:
     elif plan.lost:
         line(
             f"{len(plan.lost)} of the files that go away hold edits of yours. Git keeps them: "
-            f"git show {shlex.quote(f'HEAD:{plan.lost[0]}')}",
+            f"git show {quoted(f'HEAD:./{plan.lost[0]}')}",
             "bold red",
         )
 
