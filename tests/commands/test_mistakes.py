@@ -116,11 +116,26 @@ MISTAKES = {
     "new out --template full": "there is no template in 'full'",
     "new out --build --python none": "'none' does not run as Python: name one with --python",
     # Which project
-    "features --project none": "'none' is not in a rendered project",
-    "features --project full": "'full' is not in a rendered project",
-    "features --project file": "'file' is not in a rendered project",
-    "update": "'.' is not in a rendered project",
-    "add rng --project full": "'full' is not in a rendered project",
+    **{
+        f"{command} --project full": "'full' is not a rendered project, as it has no"
+        for command in (
+            "doctor", "add rng", "remove rng", "update", "preview", "diff", "device new acme",
+            "op add gelu",
+        )
+    },
+    **{
+        f"features --project {folder}": f"'{folder}' is not a rendered project, as it {reason}"
+        for folder, reason in {
+            "none": "is no folder: name the folder of one",
+            "file": "is no folder: name the folder of one",
+            "loop": "is no folder: name the folder of one",
+            "full": "has no .copier-answers.yml: name the folder of one",
+            "good/docs": "has no .copier-answers.yml: name '",
+            "good/none": "is no folder: name '",
+            "good/.torchsmith.yml": "is no folder: name '",
+        }.items()
+    },
+    "update": "'.' is not in a rendered project, as no folder above it has .copier-answers.yml: go",
     "op add gelu": "'.' is not in a rendered project",
     "features --project empty": f"has no lines like 'key: value': {RESTORE}",
     "doctor --project no-yaml": f"is not YAML: {RESTORE}",
@@ -150,8 +165,6 @@ MISTAKES = {
     "device new acme": "'.' is not in a rendered project",
     # doctor
     "doctor --ignore .torchsmith.yml --project ignoring-nothing": "is a list of files: restore it",
-    "doctor --project none": "'none' is not in a rendered project",
-    "doctor --project file": "'file' is not in a rendered project",
     "doctor --python none": "'none' does not run as Python",
     "doctor --python ./file": "'./file' does not run as Python",
     "doctor --python true": "does not run as Python",
@@ -186,6 +199,7 @@ def place(tmp_path: Path) -> Path:
         (tmp_path / name / ".copier-answers.yml").write_bytes(answers)
         if manifest is not None:
             (tmp_path / name / ".torchsmith.yml").write_bytes(manifest)
+    (tmp_path / "good" / "docs").mkdir()
     return tmp_path
 
 

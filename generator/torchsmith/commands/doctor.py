@@ -15,7 +15,7 @@ from torchsmith.commands.common import (
     OUTDATED,
     BuildPython,
     Json,
-    ProjectIfAny,
+    ProjectFolder,
     print_json,
     print_table,
     working,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def doctor(
-    project: ProjectIfAny = None,
+    project: ProjectFolder = None,
     python: BuildPython = None,
     drift: Annotated[
         bool,
@@ -61,11 +61,11 @@ def doctor(
 
     Each finding comes with a fix. The status is 1 if there is a problem; your edits are none.
     """
-    from torchsmith.project import find, is_project
+    from torchsmith.project import current, find
 
     found = None
-    if project or drift or restore or ignore or is_project(Path()):
-        found = find(project or Path())
+    if project or drift or restore or ignore or current():
+        found = find(project)
     if found and (restore or ignore):
         _change(found, restore or [], ignore or [], as_json=as_json)
         return
