@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from torchsmith.errors import InputError
+from torchsmith.shell import quoted
 
 LEAST = (2, 38)
 """The first git that merges trees without a working tree."""
@@ -112,7 +112,7 @@ def root_of(folder: Path) -> Path | None:
     except GitError as error:
         for parent in (folder.absolute(), *folder.absolute().parents):
             if (parent / ".git").exists():
-                trust = f": git config --global --add safe.directory {shlex.quote(str(parent))}"
+                trust = f": git config --global --add safe.directory {quoted(str(parent))}"
                 fix = trust if "dubious ownership" in error.reason else ""
                 raise InputError(f"git refuses '{parent}', {error.reason}{fix}") from error
         return None

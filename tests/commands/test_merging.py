@@ -58,7 +58,7 @@ def test_remove_discards_edits_when_it_is_told_to(
     commit(project, "edited")
     done = torchsmith("remove", "amp", "--yes", "--discard-edits", cwd=project).passed()
     assert "- csrc/amp/autocast.cpp  with your edits in it" in done.out
-    assert "git show HEAD:csrc/amp/autocast.cpp" in done.out
+    assert "git show HEAD:./csrc/amp/autocast.cpp" in done.out
     assert contents(project) == contents(render(features=[]))
 
 

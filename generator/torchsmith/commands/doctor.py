@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import shutil
 from dataclasses import asdict
 from pathlib import Path
@@ -16,12 +15,13 @@ from torchsmith.commands.common import (
     OUTDATED,
     BuildPython,
     Json,
-    ProjectIfAny,
+    ProjectFolder,
     print_json,
     print_table,
     working,
 )
 from torchsmith.errors import InputError
+from torchsmith.shell import quoted
 
 if TYPE_CHECKING:
     from torchsmith.doctor import Finding
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def doctor(
-    project: ProjectIfAny = None,
+    project: ProjectFolder = None,
     python: BuildPython = None,
     drift: Annotated[
         bool,
@@ -61,11 +61,11 @@ def doctor(
 
     Each finding comes with a fix. The status is 1 if there is a problem; your edits are none.
     """
-    from torchsmith.project import find, is_project
+    from torchsmith.project import current, find
 
     found = None
-    if project or drift or restore or ignore or is_project(Path()):
-        found = find(project or Path())
+    if project or drift or restore or ignore or current():
+        found = find(project)
     if found and (restore or ignore):
         _change(found, restore or [], ignore or [], as_json=as_json)
         return
@@ -194,7 +194,7 @@ def _compare(project: Project) -> tuple[Finding, Drift | None]:
             fix = f"correct _src_path or _commit in {file}"
         else:
             found = f"cannot be reached: {error}"
-            fix = f"git ls-remote {shlex.quote(git.address(project.source))}"
+            fix = f"git ls-remote {quoted(git.address(project.source))}"
         return Finding("template", "problem", found, fix), None
     try:
         project.require_answers_as_rendered()
@@ -214,7 +214,7 @@ def _go_to(project: Project) -> str:
     """What a command begins with that is copied to a shell which is elsewhere."""
     here = Path.cwd()
     there = here == project.root or project.root in here.parents
-    return "" if there else f"cd {shlex.quote(str(project.root))} && "
+    return "" if there else f"cd {quoted(str(project.root))} && "
 
 
 def _show_findings(findings: list[Finding], drifted: Drift | None) -> None:

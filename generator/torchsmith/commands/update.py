@@ -5,12 +5,10 @@ The plan that is shown is the merge itself, done beside the project.
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -28,6 +26,7 @@ from torchsmith.commands.common import (
     working,
 )
 from torchsmith.errors import InputError
+from torchsmith.shell import quoted
 
 if TYPE_CHECKING:
     from torchsmith.project import Project
@@ -64,7 +63,7 @@ Features = Annotated[list[str], typer.Argument(metavar="FEATURE...", show_defaul
 
 
 def add(
-    features: Features, project: ProjectFolder = Path(), yes: Yes = False, as_json: Json = False
+    features: Features, project: ProjectFolder = None, yes: Yes = False, as_json: Json = False
 ) -> None:
     """Add features to a project, as a merge with your edits.
 
@@ -83,7 +82,7 @@ def add(
 
 def remove(
     features: Features,
-    project: ProjectFolder = Path(),
+    project: ProjectFolder = None,
     discard_edits: Discard = False,
     yes: Yes = False,
     as_json: Json = False,
@@ -106,7 +105,7 @@ def remove(
 
 
 def update(
-    project: ProjectFolder = Path(),
+    project: ProjectFolder = None,
     to: To = None,
     data: Data = None,
     template: Template = None,
@@ -133,7 +132,7 @@ def update(
 
 
 def preview(
-    project: ProjectFolder = Path(),
+    project: ProjectFolder = None,
     to: To = None,
     data: Data = None,
     add: Annotated[
@@ -178,7 +177,7 @@ def diff(
             show_default=False,
         ),
     ] = None,
-    project: ProjectFolder = Path(),
+    project: ProjectFolder = None,
     as_json: Json = False,
 ) -> None:
     """Show how files differ from what the project's version of the template renders.
@@ -306,7 +305,7 @@ def _show_plan(project: Project, plan: Plan) -> None:
     elif plan.lost:
         line(
             f"{len(plan.lost)} of the files that go away hold edits of yours. Git keeps them: "
-            f"git show {shlex.quote(f'HEAD:{plan.lost[0]}')}",
+            f"git show {quoted(f'HEAD:./{plan.lost[0]}')}",
             "bold red",
         )
 
