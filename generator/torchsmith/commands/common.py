@@ -94,8 +94,16 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 def say(text: str) -> None:
-    """Tell the user something that is no part of the report."""
-    print(text, file=sys.stderr)
+    """Tell the user something that is no part of the report.
+
+    A terminal gets prose in whole words; lines that are indented are to be copied as they are.
+    """
+    out = console(stderr=True)
+    for line in text.split("\n"):
+        if out.is_terminal and not line.startswith("  "):
+            out.print(line)
+        else:
+            print(line, file=sys.stderr)
 
 
 @contextmanager

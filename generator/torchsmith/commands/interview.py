@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
 import shutil
-from collections.abc import Callable, Mapping
+import textwrap
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from prompt_toolkit.application import get_app
 from torchsmith import catalog
 from torchsmith.commands.prompts import ask, validated
 from torchsmith.question import Question
+from torchsmith.shell import quoted, quoted_path
 
 NAMED = 21
 """Columns of a feature's name."""
@@ -40,7 +41,7 @@ class Interview:
         asks = {"backend_name": _name, "preset": _purpose, "features": _pick}
         if question.name not in asks and self._wants_more is None:
             message = "More options (vendor, licence, element types, device, CI)?"
-            self._wants_more = questionary.confirm(message, default=False).unsafe_ask()
+            self._wants_more = questionary.confirm(_message(message), default=False).unsafe_ask()
         if question.name not in asks and not self._wants_more:
             return answer
         found = asks.get(question.name, ask)(question, answer)
@@ -80,16 +81,28 @@ def _named(message: str, offered: str, problem: Any) -> str:
             return ""
         return f'torch.device("{typed}"), package torch_{typed}, variables {typed.upper()}_...'
 
-    asked = questionary.text(message, default=offered, validate=problem, bottom_toolbar=shown)
+    asked = questionary.text(
+        _message(message), default=offered, validate=problem, bottom_toolbar=shown
+    )
     return str(asked.unsafe_ask())
 
 
 def _purpose(question: Question, answer: Any) -> Any:
-    """Ask for a preset: each with its size."""
-    choices = [
-        questionary.Choice(choice.title, choice.value, disabled=choice.reason or None)
-        for choice in question.choices
-    ]
+    """Ask for a preset; its size is beside it, or below on a narrow terminal."""
+    wide = _columns() >= 64
+    choices = []
+    for choice in question.choices:
+        words, _, size = choice.title.partition(" (")
+        size = size.rstrip(")")
+        short, _, more = words.partition(", ")
+        choices.append(
+            questionary.Choice(
+                f"{short:<13}  {size}" if wide and size else short,
+                choice.value,
+                disabled=choice.reason or None,
+                description=_below(more if wide else f"{more}; {size}".strip("; ")),
+            )
+        )
     default = next((each for each in choices if each.value == answer), None)
     return questionary.select("Purpose:", choices, default=default).unsafe_ask()
 
@@ -113,14 +126,14 @@ def _pick(question: Question, answer: Any) -> Any:
         needed = f" (needed by {', '.join(users)})" if users else ""
         choices.append(
             questionary.Choice(
-                title, id, checked=id in answer, description=f"{row.help}{needed}"
+                title, id, checked=id in answer, description=_below(f"{row.help}{needed}")
             )
         )
     asked = questionary.checkbox(
         "Features:",
         choices,
         validate=validated(question),
-        instruction="(type to search, space to choose)",
+        instruction="(type to search)",
         use_search_filter=True,
         use_jk_keys=False,
     )
@@ -129,22 +142,35 @@ def _pick(question: Question, answer: Any) -> Any:
 
 def _row(id: str, title: str, lines: str) -> str:
     """Return a line of the list, which fits the terminal."""
-    columns = shutil.get_terminal_size().columns - 6  # pointer and mark
-    wide = columns >= NAMED + 30 + 8
-    name = f"{id:<{NAMED}}" + (f"{title:<30}" if wide else "")
-    return f"{name}{lines:>8}"
+    wide = _columns() >= NAMED + 30 + 8
+    return f"{id:<{NAMED}}{title:<30}{lines:>8}" if wide else f"{id} {lines}"
+
+
+def _below(text: str) -> str:
+    """Return the description of a choice, in lines that fit the terminal."""
+    return textwrap.fill(text, _columns() - 12, subsequent_indent="  ")
+
+
+def _message(text: str) -> str:
+    """Return a question in lines that fit the terminal."""
+    return textwrap.fill(text, shutil.get_terminal_size().columns - 4, subsequent_indent="  ")
+
+
+def _columns() -> int:
+    """Return how wide a choice may be, beside its pointer and mark."""
+    return shutil.get_terminal_size().columns - 6
 
 
 def summary(destination: Path, values: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
     """Return lines on what will be made, and the command that makes it again."""
     features, sizes = _features(values), catalog.sizes()
-    size = sizes["presets"].get(values["preset"]) or {
+    size = sizes["presets"].get(values.get("preset", "")) or {
         kind: sum(sizes["parts"][part][kind] for part in ("core", *features))
         for kind in ("files", "lines")
     }
     build = f", about {size['build']} s of CPU time to build" if "build" in size else ""
-    answers = [shlex.quote(f"{key}={_typed(answer)}") for key, answer in given.items()]
-    command = " -d ".join([f"torchsmith new {in_shell(destination)} --defaults", *answers])
+    answers = [quoted(f"{key}={_typed(answer)}") for key, answer in given.items()]
+    command = " -d ".join([f"torchsmith new {quoted_path(destination)} --defaults", *answers])
     return [
         f"{destination}: {size['files']:,} files, {size['lines']:,} lines{build}.",
         f"Features: {', '.join(features) or 'none, the core alone'}.",
@@ -155,7 +181,7 @@ def summary(destination: Path, values: Mapping[str, Any], given: Mapping[str, An
 def _features(values: Mapping[str, Any]) -> list[str]:
     """Return the features of a project, each that came along with what needs it."""
     presets = catalog.presets()
-    chosen = presets.get(values["preset"], frozenset(values.get("features") or ()))
+    chosen = presets.get(values.get("preset", ""), frozenset(values.get("features") or ()))
     return [id for id in catalog.features() if id in catalog.closure(frozenset(chosen))]
 
 

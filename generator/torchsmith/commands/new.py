@@ -8,8 +8,9 @@ import shutil
 import sys
 import time
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,6 +22,7 @@ from torchsmith.commands.common import (
     BuildPython,
     Data,
     Json,
+    console,
     parse,
     print_json,
     say,
@@ -30,8 +32,10 @@ from torchsmith.errors import InputError
 from torchsmith.shell import quoted_path
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from torchsmith.commands.interview import Interview
     from torchsmith.project import Project
-    from torchsmith.renderer import Ask
 
 ELSEWHERE = "name another with --template"
 """What to do where the template cannot be reached."""
@@ -39,11 +43,13 @@ ELSEWHERE = "name another with --template"
 
 def new(
     destination: Annotated[
-        Path,
+        Path | None,
         typer.Argument(
-            metavar="FOLDER", help="Folder to write: new, or empty.", show_default=False
+            metavar="FOLDER",
+            help="Folder to write: new, or empty. A terminal is asked for it.",
+            show_default=False,
         ),
-    ],
+    ] = None,
     data: Data = None,
     answers: Annotated[
         Path | None,
@@ -100,6 +106,8 @@ def new(
     given = {**_given(answers), **asked}
     terminal = sys.stdin.isatty() and not as_json
     ask = terminal and not defaults
+    if destination is None:
+        destination = _folder(given, ask=ask)
     offered = recall() | ({} if "backend_name" in given else _name(destination, ask=ask))
     if with_git:
         _require_no_repository(destination)
@@ -109,7 +117,11 @@ def new(
 
         require_tools(python)
     job = Job(given, source, _version_to_render(template, source, to), defaults=offered)
-    render(destination, job, ask=_prompts() if ask else None)
+    interview = _interview() if ask else None
+    with _bar() as bar:
+        begin = partial(_begin, destination, given, interview, bar)
+        written = partial(bar.advance, bar.task_ids[0])
+        render(destination, job, ask=interview, before=begin, written=written)
     project = find(destination, updatable=False)
     _warn_of_no_version(project, committed=template is not None or to is not None)
     if not as_json:
@@ -251,10 +263,60 @@ def _require_no_repository(destination: Path) -> None:
         )
 
 
-def _prompts() -> Ask:
-    from torchsmith.commands.prompts import ask
+def _interview() -> Interview:
+    from torchsmith.commands.interview import Interview
 
-    return ask
+    return Interview()
+
+
+def _folder(given: dict[str, Any], *, ask: bool) -> Path:
+    """Ask for the name, unless it is ``given``, and for a folder.
+
+    Raises:
+        InputError: Nobody is ``ask``ed.
+    """
+    if not ask:
+        raise InputError("no folder is named: torchsmith new torch-NAME")
+    from torchsmith.commands import interview
+
+    given.setdefault("backend_name", interview.name("foo"))
+    return Path(interview.folder(str(given["backend_name"])))
+
+
+@contextmanager
+def _bar() -> Iterator[Progress]:
+    """Yield a bar that is shown from its start on, on a terminal."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    out = console(stderr=True)
+    columns = (TextColumn("Writing"), BarColumn(), MofNCompleteColumn(), TextColumn("files"))
+    bar = Progress(*columns, console=out, transient=True, disable=not out.is_terminal)
+    bar.add_task("")
+    try:
+        yield bar
+    finally:
+        bar.stop()
+
+
+def _begin(
+    destination: Path,
+    given: Mapping[str, Any],
+    interview: Interview | None,
+    bar: Progress,
+    values: Mapping[str, Any],
+) -> None:
+    """Show what will be made, ask whether it shall be, and start the bar.
+
+    Raises:
+        typer.Abort: It shall not.
+    """
+    from torchsmith.commands.interview import files, summary
+
+    if interview:
+        say("\n".join(["", *summary(destination, values, {**given, **interview.answers}), ""]))
+        typer.confirm("Write it?", default=True, abort=True)
+    bar.update(bar.task_ids[0], total=files(values))
+    bar.start()
 
 
 def _wants_git(destination: Path) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import textwrap
 from collections.abc import Callable
 from typing import Any
 
@@ -34,9 +36,10 @@ def ask(question: Question, answer: Any) -> Any:
     Raises:
         KeyboardInterrupt: The user wants no more of it.
     """
-
     problem = validated(question)
-    message = f"{question.rendered(question.row.get('help', '')) or question.name}:"
+    words = f"{question.rendered(question.row.get('help', '')) or question.name}:"
+    columns = shutil.get_terminal_size().columns - 4
+    message = textwrap.fill(words, columns, subsequent_indent="  ")
     offered = [
         questionary.Choice(
             choice.title,
