@@ -7,6 +7,7 @@ import re
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from torchsmith.errors import InputError
@@ -16,7 +17,9 @@ LEAST = (2, 38)
 """The first git that merges trees without a working tree."""
 NEEDED = f"{'.'.join(map(str, LEAST))} or newer"
 
-DIFF_OPTIONS = ("--no-color", "--no-ext-diff")
+DIFF_OPTIONS = (
+    "--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/",
+)  # fmt: skip
 """How differences are shown, whatever the user's settings are."""
 
 
@@ -29,7 +32,12 @@ class GitError(InputError):
 
 
 def git(
-    folder: Path, *arguments: str, text: str = "", index: Path | None = None, worst: int = 0
+    folder: Path,
+    *arguments: str,
+    text: str = "",
+    index: Path | None = None,
+    objects: Path | None = None,
+    worst: int = 0,
 ) -> str:
     """Run git in a folder and return what it prints.
 
@@ -38,6 +46,7 @@ def git(
         arguments: Its arguments.
         text: What it reads.
         index: An index file to use in place of the repository's.
+        objects: A folder of objects to use in place of the repository's.
         worst: The highest status that is no refusal.
 
     Raises:
@@ -48,6 +57,8 @@ def git(
     environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
     if index:
         environment["GIT_INDEX_FILE"] = str(index)
+    if objects:
+        environment["GIT_OBJECT_DIRECTORY"] = str(objects)
     try:
         done = subprocess.run(
             ["git", "-C", str(folder), *arguments],
@@ -258,12 +269,26 @@ class ScratchRepository:
         listed = "".join(f"{path}\0" for path in paths)
         git(folder, *there, "checkout-index", "-z", "--stdin", text=listed, index=index)
 
-    def diff_with(self, tree: str, folder: Path, paths: Iterable[str]) -> str:
-        """Return how files of a tree differ in a folder, as git shows it."""
-        there = (f"--git-dir={self.folder}", "--work-tree=.")
-        index = self.folder / "index"
-        git(folder, *there, "read-tree", tree, index=index)
-        return git(folder, *there, "diff", *DIFF_OPTIONS, "--", *paths, index=index)
+    def compared(self, tree: str, folder: Path, *options: str) -> str:
+        """Return what `git diff` prints of the files of a tree that differ in a folder.
+
+        Where the folder is under git, its own repository compares: with the line endings, the file
+        modes, the filters and the attributes that are set there.
+
+        Args:
+            tree: The tree.
+            folder: The folder, in the repository whose objects are read here, or in none.
+            options: Of `git diff`.
+        """
+        index = self.folder / "index-of-a-folder"
+        index.unlink(missing_ok=True)
+        if root_of(folder):
+            there, prefix = [], git(folder, "rev-parse", "--show-prefix").removesuffix("\n")
+        else:
+            there, prefix = [f"--git-dir={self.folder}", "--work-tree=."], ""
+        run = partial(git, folder, *there, index=index, objects=self.folder / "objects")
+        run("read-tree", *([f"--prefix={prefix}"] if prefix else []), tree)
+        return run("--literal-pathspecs", "diff", "--relative", *DIFF_OPTIONS, *options)
 
 
 def _is_file(path: Path) -> bool:
