@@ -18,7 +18,7 @@ LEAST = (2, 38)
 NEEDED = f"{'.'.join(map(str, LEAST))} or newer"
 
 DIFF_OPTIONS = (
-    "--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/",
+    "--no-color", "--no-ext-diff", "--no-textconv", "--find-renames", "--src-prefix=a/", "--dst-prefix=b/",
 )  # fmt: skip
 """How differences are shown, whatever the user's settings are."""
 
@@ -164,12 +164,13 @@ class Conflict:
 
 @dataclass(frozen=True)
 class Differences:
-    """How two trees differ, and the text that git shows of it."""
+    """How two trees differ: the text that git shows, and its files and lines that come and go."""
 
     added: list[str]
     changed: list[str]
     deleted: list[str]
     text: str
+    totals: tuple[int, int, int]
 
 
 class ScratchRepository:
@@ -258,7 +259,13 @@ class ScratchRepository:
         added, changed, deleted = (
             [path for path, kind in kinds if kind in which] for which in ("A", "MT", "D")
         )
-        return Differences(added, changed, deleted, self.run("diff", *DIFF_OPTIONS, before, after))
+        text = self.run("diff", *DIFF_OPTIONS, before, after)
+        numbers = self.run("diff", *DIFF_OPTIONS, "--shortstat", before, after)
+        files, inserted, gone = (
+            int(found[1]) if (found := re.search(rf"(\d+) {word}", numbers)) else 0
+            for word in ("file", "insertion", "deletion")
+        )
+        return Differences(added, changed, deleted, text, (files, inserted, gone))
 
     def write(self, tree: str, paths: Iterable[str], folder: Path) -> None:
         """Write files of a tree into a folder, as a checkout does."""

@@ -135,6 +135,12 @@ class Project:
             return {}
         return _choosing({*self._chosen, *features})
 
+    def with_dependents(self, features: Sequence[str]) -> list[str]:
+        """Return ``features`` with those that are on and require one of them, directly or not."""
+        users = [id for id in self.features if {*self.parts[id].requires} & {*features}]
+        grown = [*dict.fromkeys([*features, *users])]
+        return grown if len(grown) == len(features) else self.with_dependents(grown)
+
     def removing(self, features: Sequence[str]) -> dict[str, Any]:
         """Return the answers that remove ``features``; none if all are off.
 

@@ -52,6 +52,7 @@ class Plan:
         blocked: Files that would come where the user has one that git does not know.
         conflicts: Files that would be left for the user to resolve, those of `lost` among them.
         diff: All of it, as git shows it.
+        totals: Files that would change, and their lines that would come and go.
         merged: What the project would become; None if nothing was tried.
     """
 
@@ -69,6 +70,7 @@ class Plan:
     blocked: list[str] = field(default_factory=list)
     conflicts: list[str] = field(default_factory=list)
     diff: str = ""
+    totals: tuple[int, int, int] = (0, 0, 0)
     merged: Merged | None = None
 
     @property
@@ -206,6 +208,7 @@ def _plan(
         ],
         conflicts=sorted({conflict.path for conflict in conflicts}),
         diff=differences.text,
+        totals=differences.totals,
         merged=Merged(start, repository, files, conflicts),
     )  # fmt: skip
 

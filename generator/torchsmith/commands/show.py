@@ -2,54 +2,128 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from torchsmith.commands.common import FOUND, Json, ProjectFolder, print_json, print_table
+from torchsmith.commands.common import (
+    FOUND,
+    Json,
+    ProjectFolder,
+    console,
+    print_json,
+    print_table,
+)
+from torchsmith.errors import InputError, did_you_mean
+
+if TYPE_CHECKING:
+    from torchsmith.catalog import Feature
 
 
 def features(
+    word: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="WORD",
+            help="A feature, for all that is known of it; a group, or a word to look for.",
+            show_default=False,
+        ),
+    ] = None,
     project: ProjectFolder = None,
     as_json: Json = False,
 ) -> None:
-    """Show the features that a backend can have and, in a project, why one is on.
+    """Show the features that a backend can have and, in a project, which are on.
 
-    Example: torchsmith features --project torch-foo
+    Example: torchsmith features serving
     """
     from torchsmith import catalog
     from torchsmith.project import current, find
 
-    here = None
-    if project or current():
-        here = find(project, updatable=False)
+    here = find(project, updatable=False) if project or current() else None
     on = {id: here.reason(id) for id in here.features} if here else {}
-    rows = catalog.features().values()
+    rows = [row for row in catalog.features().values() if word is None or _has(row, word)]
+    if not rows:
+        known = [
+            *catalog.features(),
+            *dict.fromkeys(it.group for it in catalog.features().values()),
+        ]
+        raise InputError(f"no feature has '{word}' in its name, group or description: "
+                         f"`torchsmith features` lists all{did_you_mean(word or '', known)}")  # fmt: skip
     if as_json:
         print_json([{**asdict(row), "enabled": row.id in on if here else None,
                      "because": on.get(row.id)} for row in rows])  # fmt: skip
-        return
-    parts = catalog.sizes()["parts"]
-    columns = ["group", "feature", "what it is", "requires", "lines"]
-    groups = [row.group for row in rows]
-    cells = [
-        ["" if row.group == before else row.group, row.id, row.title, ", ".join(row.requires),
-         f"{parts[row.id]['lines']:,}"]
-        for before, row in zip(["", *groups], rows, strict=False)
-    ]  # fmt: skip
-    if here:
-        columns.append("in this project")
-        for line in cells:
-            line.append(f"yes, {on[line[1]]}" if line[1] in on else "no")
-    print_table(columns, cells)
-    if not here:
-        print_table(
-            ["preset", "files", "lines", "CPU time to build"],
-            [[id, f"{size['files']:,}", f"{size['lines']:,}",
-              f"{size['build']} s" if "build" in size else ""]
-             for id, size in catalog.sizes()["presets"].items()],
-        )  # fmt: skip
+    elif word in catalog.features():
+        _print_feature(catalog.features()[word], on if here else None)
+    else:
+        _print_features(rows, on if here else None)
+        if word is None:
+            _print_presets()
+
+
+def _has(row: Feature, word: str) -> bool:
+    """Whether a feature is meant by a word, or has it in what is said of it."""
+    from torchsmith import catalog
+
+    if word in catalog.features():
+        return row.id == word
+    return word.lower() in f"{row.id} {row.group} {row.title} {row.help}".lower()
+
+
+def _print_features(rows: Sequence[Feature], on: Mapping[str, str] | None) -> None:
+    """Print a line for each, in groups, with a mark at those that are on."""
+    from torchsmith import catalog
+
+    parts, out = catalog.sizes()["parts"], console()
+    mark = "✓" if "utf" in (out.encoding or "").lower() else "*"
+    group = ""
+    for row in rows:
+        if row.group != group:
+            group = row.group
+            out.print(f"\n{group}", style="bold")
+        title = f"{row.title:<30}" if out.width >= 64 else ""
+        is_on = on is not None and row.id in on
+        line = f"{mark if is_on else ' '} {row.id:<21}{title}{parts[row.id]['lines']:>7,}"
+        out.print(line, soft_wrap=True)
+    if on is not None:
+        out.print(f"\n{mark} is on in this project. torchsmith features NAME says why.")
+
+
+def _print_presets() -> None:
+    from torchsmith import catalog
+
+    print_table(
+        ["preset", "files", "lines", "CPU s to build"],
+        [[id, f"{size['files']:,}", f"{size['lines']:,}", str(size.get("build", ""))]
+         for id, size in catalog.sizes()["presets"].items()],
+    )  # fmt: skip
+
+
+def _print_feature(row: Feature, on: Mapping[str, str] | None) -> None:
+    """Print all that is known of a feature."""
+    from torchsmith import catalog
+
+    size = catalog.sizes()["parts"][row.id]
+    users = [other.id for other in catalog.features().values() if row.id in other.requires]
+    facts = {
+        "group": row.group,
+        "size": f"{size['files']:,} files, {size['lines']:,} lines",
+        "requires": ", ".join(row.requires),
+        "required by": ", ".join(users),
+        "in presets": ", ".join(id for id, ids in catalog.presets().items() if row.id in ids),
+        "adds": ", ".join(f"torch.NAME.{name}" for name in row.provides),
+        "files": "\n".join(
+            path.lstrip("/").replace("{package}", "torch_NAME") for path in row.paths
+        ),
+    }
+    if on is not None:
+        facts["in this project"] = f"yes, {on[row.id]}" if row.id in on else "no"
+    out = console()
+    out.print(f"{row.id}: {row.title}\n{row.help}\n", soft_wrap=False)
+    for name, fact in facts.items():
+        if fact:
+            out.print(f"{name}: {fact}" if "\n" not in fact else f"{name}:\n{fact}")
 
 
 def dtypes(as_json: Json = False) -> None:

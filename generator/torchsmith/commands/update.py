@@ -6,7 +6,8 @@ The plan that is shown is the merge itself, done beside the project.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,12 +26,18 @@ from torchsmith.commands.common import (
     say,
     working,
 )
-from torchsmith.errors import InputError
+from torchsmith.commands.patch import of_changed_files, renames, show
+from torchsmith.errors import InputError, require_choice
 from torchsmith.shell import quoted
 
 if TYPE_CHECKING:
     from torchsmith.project import Project
     from torchsmith.update import Plan
+
+LISTED = 24
+"""Files that a plan lists one by one; more are counted by folder."""
+RENAMES = 5
+"""Renamed files that a plan lists."""
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Go on without being asked.")]
 To = Annotated[
@@ -67,16 +74,16 @@ def add(
 ) -> None:
     """Add features to a project, as a merge with your edits.
 
-    Example: torchsmith add rng storage
+    Example: torchsmith add rng,storage
 
-    The plan is shown first. With --json it is all that happens, unless --yes is given.
+    +NAME adds all features of a preset or of a group: +serving. The plan is shown first. With --json it is all that happens, unless --yes is given.
     """
     from torchsmith.project import find
     from torchsmith.update import CURRENT
 
     found = find(project)
     found.require_clean()
-    change = Change(found.adding(features), CURRENT)
+    change = Change(found.adding(_named(features)), CURRENT)
     _merge(found, change, yes=yes, as_json=as_json)
 
 
@@ -84,6 +91,10 @@ def remove(
     features: Features,
     project: ProjectFolder = None,
     discard_edits: Discard = False,
+    with_dependents: Annotated[
+        bool,
+        typer.Option("--with-dependents", help="Remove the features that require these, too."),
+    ] = False,
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:
@@ -99,7 +110,8 @@ def remove(
 
     found = find(project)
     found.require_clean()
-    answers = found.removing(features)
+    named = _named(features)
+    answers = found.removing(found.with_dependents(named) if with_dependents else named)
     change = Change(answers, CURRENT, discard_edits=discard_edits)
     _merge(found, change, yes=yes, as_json=as_json)
 
@@ -141,13 +153,17 @@ def preview(
     remove: Annotated[
         list[str] | None, typer.Option(metavar="FEATURE", help="As if this were removed.")
     ] = None,
+    patch: Annotated[
+        bool, typer.Option("--patch", help="Show the text of new and deleted files, too.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Show what an update would change, and touch nothing; the status is 1 if it would conflict.
 
     Example: torchsmith preview --add rng
 
-    Only what is committed counts. With --add or --remove the version stays, unless --to is given.
+    Only what is committed counts. The text is that of changed files; a terminal shows it with your
+    pager. With --add or --remove the version stays, unless --to is given.
     """
     from torchsmith.project import find
 
@@ -156,14 +172,14 @@ def preview(
     if add and remove:
         raise InputError("preview takes --add or --remove: look at one after the other")
     if add or remove:
-        answers |= found.adding(add) if add else found.removing(remove or [])
+        answers |= found.adding(_named(add)) if add else found.removing(_named(remove or []))
         to = to or "current"
     with _trying(found, Change(answers, _version_to_reach(found, to))) as plan:
         if as_json:
             print_json({**_report(plan), "diff": plan.diff})
         else:
             _show_plan(found, plan)
-            _show_diff(plan.diff)
+            show(plan.diff if patch else of_changed_files(plan.diff))
         if plan.conflicts:
             raise typer.Exit(FOUND)
 
@@ -195,7 +211,31 @@ def diff(
     if as_json:
         print_json({"diff": text})
     else:
-        _show_diff(text)
+        show(text)
+
+
+def _named(words: Sequence[str]) -> list[str]:
+    """Return the features that words name: `a,b` two, `+serving` those of a preset or a group.
+
+    Raises:
+        InputError: There is no such preset or group.
+    """
+    from torchsmith import catalog
+
+    sets: dict[str, Iterable[str]] = dict(catalog.presets())
+    for row in catalog.features().values():
+        sets.setdefault(row.group.lower(), [])
+        sets[row.group.lower()] = [*sets[row.group.lower()], row.id]
+    found = []
+    for word in (part.strip() for each in words for part in each.split(",")):
+        if word.startswith("+"):
+            require_choice(
+                "preset or group", word[1:].lower(), sets, f"choose from {', '.join(sets)}"
+            )
+            found += [id for id in catalog.features() if id in sets[word[1:].lower()]]
+        elif word:
+            found.append(word)
+    return found
 
 
 def _version_to_reach(project: Project, to: str | None) -> str:
@@ -264,6 +304,20 @@ def _report(plan: Plan) -> dict[str, Any]:
     return {name: getattr(plan, name) for name in shown}
 
 
+def _folded(paths: Sequence[str], left_out: set[str], named: set[str]) -> list[str]:
+    """Return paths as a list shows them: many of a folder as one line, but those that are named."""
+    shown = [path for path in paths if path not in left_out]
+    if len(shown) <= LISTED:
+        return shown
+    single = [path for path in shown if path in named or path.count("/") == 0]
+    folders = Counter("/".join(path.split("/")[:2]) for path in shown if path not in single)
+    counted = {f"{path}/" if path not in shown else path: many for path, many in folders.items()}
+    return single + [
+        path if many == 1 and not path.endswith("/") else f"{path}  {many} files"
+        for path, many in counted.items()
+    ]
+
+
 def _show_plan(project: Project, plan: Plan) -> None:
     out = console()
 
@@ -276,15 +330,24 @@ def _show_plan(project: Project, plan: Plan) -> None:
     if plan.after != plan.before:
         out.print(f"{plan.before} → {plan.after}")
     out.print("Features: " + (", ".join(plan.features) or "none, the core alone"))
+    went = renames(plan.diff)
+    named = {*plan.lost, *plan.conflicts}
     for mark, style, paths in (
-        ("+", "green", plan.added),
+        ("+", "green", _folded(plan.added, {*went.values()}, named)),
         ("~", "yellow", plan.changed),
-        ("-", "red", plan.removed),
+        ("-", "red", _folded(plan.removed, {*went}, named)),
     ):
         for path in paths:
             note = "  with your edits in it" if path in plan.lost else ""
             note = "  conflicts with your edits" if path in plan.conflicts else note
             line(f"  {mark} {path}{note}", style)
+    if went:
+        for old, new in list(went.items())[:RENAMES]:
+            line(f"  → {old} is {new}", "cyan")
+        if len(went) > RENAMES:
+            line(f"  → and {len(went) - RENAMES:,} more files are renamed", "cyan")
+    files, inserted, gone = plan.totals
+    out.print(f"{files:,} files, +{inserted:,} -{gone:,} lines")
     for old, new in plan.moved.items():
         line(f"  your edits of {old} follow it to {new}", "green")
     for old, new in plan.renamed.items():
@@ -308,13 +371,3 @@ def _show_plan(project: Project, plan: Plan) -> None:
             f"git show {quoted(f'HEAD:./{plan.lost[0]}')}",
             "bold red",
         )
-
-
-def _show_diff(diff: str) -> None:
-    out = console()
-    styles = {"+": "green", "-": "red", "@": "cyan"}
-    for line in diff.splitlines():
-        if out.is_terminal:
-            out.print(line, style=styles.get(line[:1]), soft_wrap=True)
-        else:
-            print(line)

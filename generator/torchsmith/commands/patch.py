@@ -1,0 +1,60 @@
+"""Differences as people read them: what was renamed, and the text of files that changed."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from torchsmith.commands.common import console
+
+WHOLE = ("new file mode", "deleted file mode")
+"""How git says that all of a file's lines came or went."""
+
+
+class Section(NamedTuple):
+    """What `git diff` prints of a file.
+
+    Attributes:
+        text: The lines.
+        renamed: The paths before and after, or None.
+        whole: Whether the file came or went.
+    """
+
+    text: str
+    renamed: tuple[str, str] | None
+    whole: bool
+
+
+def sections(diff: str) -> Iterator[Section]:
+    """Divide what `git diff` prints by files."""
+    for text in re.split(r"(?m)^(?=diff --git )", diff):
+        if text:
+            head, _, _ = text.partition("\n@@")
+            names = re.search(r"(?m)^rename from (.*)\nrename to (.*)$", head)
+            whole = any(f"\n{words}" in head for words in WHOLE)
+            yield Section(text, (names[1], names[2]) if names else None, whole)
+
+
+def renames(diff: str) -> dict[str, str]:
+    """Return the paths of renamed files, before and after."""
+    return dict(each.renamed for each in sections(diff) if each.renamed)
+
+
+def of_changed_files(diff: str) -> str:
+    """Leave out the files that came or went as a whole."""
+    return "".join(each.text for each in sections(diff) if not each.whole)
+
+
+def show(diff: str) -> None:
+    """Print differences; a terminal shows them in colour, with the user's pager."""
+    out = console()
+    if not out.is_terminal:
+        print(diff, end="")
+        return
+    styles = {"+": "green", "-": "red", "@": "cyan"}
+    os.environ.setdefault("LESS", "FRX")  # as git sets it
+    with out.pager(styles=True):
+        for line in diff.splitlines():
+            out.print(line, style=styles.get(line[:1]), soft_wrap=True)
