@@ -18,7 +18,8 @@ LEAST = (2, 38)
 NEEDED = f"{'.'.join(map(str, LEAST))} or newer"
 
 DIFF_OPTIONS = (
-    "--no-color", "--no-ext-diff", "--no-textconv", "--find-renames", "--src-prefix=a/", "--dst-prefix=b/",
+    "--no-color", "--no-ext-diff", "--no-textconv", "--find-renames",
+    "--src-prefix=a/", "--dst-prefix=b/",
 )  # fmt: skip
 """How differences are shown, whatever the user's settings are."""
 

@@ -45,12 +45,10 @@ def features(
     on = {id: here.reason(id) for id in here.features} if here else {}
     rows = [row for row in catalog.features().values() if word is None or _has(row, word)]
     if not rows:
-        known = [
-            *catalog.features(),
-            *dict.fromkeys(it.group for it in catalog.features().values()),
-        ]
-        raise InputError(f"no feature has '{word}' in its name, group or description: "
-                         f"`torchsmith features` lists all{did_you_mean(word or '', known)}")  # fmt: skip
+        raise InputError(
+            f"no feature has '{word}' in its name, group or description: `torchsmith features` "
+            f"lists all{did_you_mean(word or '', catalog.features())}"
+        )
     if as_json:
         print_json([{**asdict(row), "enabled": row.id in on if here else None,
                      "because": on.get(row.id)} for row in rows])  # fmt: skip

@@ -76,7 +76,8 @@ def add(
 
     Example: torchsmith add rng,storage
 
-    +NAME adds all features of a preset or of a group: +serving. The plan is shown first. With --json it is all that happens, unless --yes is given.
+    +NAME adds all features of a preset or of a group: +serving. The plan is shown first. With
+    --json it is all that happens, unless --yes is given.
     """
     from torchsmith.project import find
     from torchsmith.update import CURRENT
@@ -334,7 +335,7 @@ def _show_plan(project: Project, plan: Plan) -> None:
     named = {*plan.lost, *plan.conflicts}
     for mark, style, paths in (
         ("+", "green", _folded(plan.added, {*went.values()}, named)),
-        ("~", "yellow", plan.changed),
+        ("~", "yellow", _folded(plan.changed, {*went.values()}, named)),
         ("-", "red", _folded(plan.removed, {*went}, named)),
     ):
         for path in paths:
