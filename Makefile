@@ -8,6 +8,7 @@ TORCH ?= $(TESTED)
 VENV := $(if $(filter $(TESTED),$(TORCH)),.venv,build/torch-$(TORCH))
 BIN := $(abspath $(VENV))/bin
 READY := $(VENV)/ready
+TOOLS := $(VENV)/tools
 DEVICE ?= simulator
 DEMO := build/foo
 DIST := build/dist
@@ -25,20 +26,23 @@ PACKAGES := $(if $(filter opencl,$(DEVICE)),pocl-opencl-icd ocl-icd-opencl-dev o
 export PATH := $(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 
-.PHONY: help venv packages demo test test-all elsewhere faults lint format docs recording bench reserved compat site conformance fuzz sanitize oclgrind release-check clean
+.PHONY: help venv packages demo check test test-all elsewhere faults lint format docs recording bench reserved compat site conformance fuzz sanitize oclgrind release-check clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*  ## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*  ## (.*)/  make \1\t\2/' | expand -t 22
 
 venv: $(READY)  ## the virtual environment, with the pinned PyTorch and all tools; another with TORCH=2.15.0
 
-# PyTorch goes first, so that nothing else chooses its version.
-$(READY): pyproject.toml Makefile
+# None of the tools requires PyTorch, so none chooses its version.
+$(TOOLS): pyproject.toml Makefile
 	mkdir -p $(@D)
 	test -x $(BIN)/python || python3 -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet torch==$(TORCH)
 	$(BIN)/python -m pip install --quiet --editable '.[build,test,docs]'
+	touch $@
+
+$(READY): $(TOOLS)
+	$(BIN)/python -m pip install --quiet torch==$(TORCH)
 	touch $@
 
 # apt-get where it is there and may; else CMake says what it does not find.
@@ -52,9 +56,12 @@ demo: $(READY) packages  ## render foo, build it, install it, run its quickstart
 	$(BIN)/python -m pip install --quiet --no-build-isolation $(CHOSEN) $(DEMO)
 	$(BIN)/python $(DEMO)/examples/quickstart.py
 
+check: $(TOOLS)  ## lint, types, rules and the command, in four minutes: no PyTorch is needed
+	$(BIN)/python -m maintenance.gate check --jobs $(JOBS)
+
 test: $(READY) packages  ## what a change must pass: renders, builds and exercises foo; TORCH=2.15.0, DEVICE=opencl: foo's own with these
 ifeq ($(TORCH) $(DEVICE),$(TESTED) simulator)
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "not nightly" tests
+	$(BIN)/python -m maintenance.gate test --jobs $(JOBS)
 else
 	rm -rf $(DEMO)
 	$(BIN)/copier copy --quiet --defaults --data preset=full --vcs-ref HEAD $(CURDIR) $(DEMO)
@@ -63,7 +70,7 @@ else
 endif
 
 test-all: $(READY)  ## every test, as a night and a release run them: other projects are built, too
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup tests
+	$(BIN)/python -m maintenance.gate test-all --jobs $(JOBS)
 
 # One each night: what the tests rely on, they must set themselves.
 elsewhere: $(READY)  ## make test as with an older CPU, in the background, in another language, ...: today's of these, or ENVIRONMENT=sse4
@@ -72,7 +79,7 @@ elsewhere: $(READY)  ## make test as with an older CPU, in the background, in an
 faults: $(READY)  ## plant faults one by one, and say which tests catch each: an hour or more; WORDS="autocast" for some of them
 	PYTHONPATH=generator:tests $(BIN)/python -m faults $(WORDS)
 
-lint: $(READY)  ## formatting and types of our own Python
+lint: $(TOOLS)  ## formatting and types of our own Python
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -121,7 +128,7 @@ site: $(READY)  ## the page to choose a backend on, into build/page
 	$(BIN)/python -m maintenance.site.build $(if $(SOURCE),--source $(SOURCE))
 
 # RELEASES= leaves the wheels of a project out, which take ten minutes for each PyTorch.
-release-check: $(READY)  ## a rehearsal: the packages, installed in every way, and wheels of foo for each PyTorch; RELEASES=2.13 for one
+release-check: $(TOOLS)  ## a rehearsal: the packages, installed in every way, and wheels of foo for each PyTorch; RELEASES=2.13 for one
 	@test -z "$(TAG)" || test "$(TAG)" = "v$$($(BIN)/torchsmith --version | cut -d' ' -f2)" || \
 	  { echo "the tag is $(TAG), but 'torchsmith --version' says otherwise: raise __version__, or name the tag after it"; exit 1; }
 	@test -z "$(TAG)" || grep -q "^## $(TAG:v%=%) (20" CHANGELOG.md || \

@@ -41,9 +41,11 @@ def measure(parts: Collection[str], found: Callable[[list[Row]], None]) -> list[
         if "commands" in parts:
             found(rendered + browsing(scratch, template))
             found(commanding(scratch, template))
-        standard, project = scratch / "standard-1", scratch / "full-1"
+        minimal, standard, project = (
+            scratch / f"{preset}-1" for preset in ("minimal", "standard", "full")
+        )
         if "building" in parts:
-            rows, compiled = building(standard, project, scratch)
+            rows, compiled = building(minimal, standard, project, scratch)
             found(rows)
         if set(parts) <= {"commands", "building"}:
             return compiled

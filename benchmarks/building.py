@@ -31,13 +31,18 @@ def clean_build(project: Path) -> tuple[Cost, list[units.Unit]]:
     return clean, units.read(log, plain, project)
 
 
-def building(standard: Path, project: Path, scratch: Path) -> tuple[list[Row], list[units.Unit]]:
-    """Build both presets clean, `full` again after touching a kernel, and from a warm ccache."""
+def building(
+    minimal: Path, standard: Path, project: Path, scratch: Path
+) -> tuple[list[Row], list[units.Unit]]:
+    """Build presets clean, `full` again after touching a kernel, and from a warm ccache."""
+    small, _ = clean_build(minimal)
     usual, _ = clean_build(standard)
     clean, compiled = clean_build(project)
     (project / "device/reference/unary.cpp").touch()
     touched = cost_of(["cmake", "--build", str(project / "build/plain")], CCACHE_DISABLE="1")
     rows = [
+        Row("clean build of `minimal`, CPU time, against `full`", small.cpu / clean.cpu, 0.25, "x"),
+        Row("clean build of `standard`, CPU time, against `full`", usual.cpu / clean.cpu, 0.5, "x"),
         Row("clean build of `standard`, no ccache, CPU time", usual.cpu, 125, "s"),
         Row("clean build of `full`, no ccache, CPU time", clean.cpu, 210, "s"),
         Row("its dearest translation unit, CPU time", compiled[0].seconds, 15, "s"),

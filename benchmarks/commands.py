@@ -6,8 +6,10 @@ import shutil
 from pathlib import Path
 from statistics import median
 
-from benchmarks.costs import BIN, cost_of, environment
+from benchmarks.costs import cost_of, environment
 from benchmarks.figures import Row
+from maintenance.installing import BIN
+from torchsmith import catalog
 from torchsmith.template import TEMPLATE
 
 RUNS = 5
@@ -31,7 +33,7 @@ def cloned(scratch: Path) -> Path:
 def rendering(scratch: Path, template: Path) -> list[Row]:
     """Time copier by itself."""
     rows = []
-    for preset in ("minimal", "standard", "full"):
+    for preset, limit in {"minimal": 3.0, "standard": 5.0, "full": 3.0}.items():
         options = ["--quiet", "--defaults", "--vcs-ref", OLD, "-d", f"preset={preset}"]
         seconds = [
             cost_of([
@@ -39,40 +41,42 @@ def rendering(scratch: Path, template: Path) -> list[Row]:
             ]).wall
             for i in range(RUNS)
         ]  # fmt: skip
-        rows.append(Row(f"`copier copy`, `{preset}`", median(seconds), 3.0, "s"))
-    return rows
+        rows.append(Row(f"`copier copy`, `{preset}`", median(seconds), limit, "s"))
+    return [*rows, *sizes()]
+
+
+def sizes() -> list[Row]:
+    """Return how large the presets are, as the catalog has it."""
+    minimal, standard = (catalog.sizes()["presets"][preset] for preset in ("minimal", "standard"))
+    return [
+        Row("a render of `minimal`", minimal["files"], 300, "files"),
+        Row("a render of `minimal`, its lines", minimal["lines"] / 1000, 30, "thousand lines"),
+        Row("a render of `standard`", standard["lines"] / 1000, 66, "thousand lines"),
+    ]
 
 
 def commanding(scratch: Path, template: Path) -> list[Row]:
-    """Time the command as it is when it was installed from a wheel.
-
-    Each run has a project of its own, and nothing in its cache; where it has, the figure says so.
-    """
+    """Time the command as it is when it was installed from a wheel, on projects of `full`."""
     torchsmith = str(environment(scratch / "installed", str(TEMPLATE)) / "torchsmith")
     rows = []
     for option in ("--help", "--version"):
         seconds = [cost_of([torchsmith, option]).wall for _ in range(RUNS)]
         rows.append(Row(f"`torchsmith {option}`", median(seconds), 0.5, "s"))
-    seconds = [
-        cost_of([torchsmith, "new", str(scratch / f"new-{i}"), "--defaults"]).wall
-        for i in range(RUNS)
-    ]
-    rows.append(Row("`torchsmith new`, without a build", median(seconds), 2.5, "s"))
+    for preset in ("standard", "full"):
+        options = ["--defaults", "-d", f"preset={preset}"]
+        seconds = [
+            cost_of([torchsmith, "new", str(scratch / f"new-{preset}-{i}"), *options]).wall
+            for i in range(RUNS)
+        ]
+        rows.append(
+            Row(f"`torchsmith new`, `{preset}`, without a build", median(seconds), 2.0, "s")
+        )
 
-    project = _edited(scratch / "standard-0")
-    for figure, limit, commands in (
-        ("preview", 5.0, ["preview"]),
-        ("preview` again", None, ["preview", "preview"]),
-        ("add graphs", 6.0, ["add graphs --yes"]),
-        ("remove amp", 6.0, ["remove amp --yes"]),
-        ("update", 6.0, ["update --yes"]),
-        ("update` after its preview", None, ["preview", "update --yes"]),
-        ("doctor", 4.0, ["doctor"]),
-        ("doctor` again", None, ["doctor", "doctor"]),
-    ):
-        seconds = [_last(torchsmith, project, commands, scratch / "run") for _ in range(RUNS)]
-        name = figure if "`" in figure else f"{figure}`"
-        rows.append(Row(f"`torchsmith {name}", median(seconds), limit, "s"))
+    project = _edited(scratch / "full-0")
+    for command in ("preview", "remove opencl --yes", "update --yes", "doctor"):
+        seconds = [_seconds(torchsmith, project, command, scratch / "run") for _ in range(RUNS)]
+        name = command.removesuffix(" --yes")
+        rows.append(Row(f"`torchsmith {name}`, `full`", median(seconds), 4.0, "s"))
     return rows
 
 
@@ -87,16 +91,14 @@ def _edited(project: Path) -> Path:
     return project
 
 
-def _last(torchsmith: str, project: Path, commands: list[str], scratch: Path) -> float:
-    """Run commands in a copy of a project, the first one with an empty cache; time the last."""
+def _seconds(torchsmith: str, project: Path, command: str, scratch: Path) -> float:
+    """Run a command in a copy of a project, and return how long it takes."""
     shutil.copytree(project, scratch / "project")
     try:
-        for command in commands:
-            cost = cost_of(
-                [torchsmith, *command.split(), "--project", str(scratch / "project")],
-                XDG_CACHE_HOME=str(scratch / "cache"),
-            )
-        return cost.wall
+        return cost_of(
+            [torchsmith, *command.split(), "--project", str(scratch / "project")],
+            XDG_CACHE_HOME=str(scratch / "cache"),
+        ).wall
     finally:
         shutil.rmtree(scratch)
 

@@ -7,12 +7,13 @@ import os
 import resource
 import subprocess
 import sys
+import sysconfig
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-BIN = Path(sys.executable).parent
+from maintenance.installing import BIN, make_environment
 
 
 @dataclass(frozen=True)
@@ -53,12 +54,9 @@ def printed(program: Path, python: Path, *arguments: str, **environment: str) ->
 
 def environment(folder: Path, package: str) -> Path:
     """Install a package into an environment that has this one's others, and return its `bin`."""
-    cost_of([sys.executable, "-m", "venv", "--without-pip", str(folder)])
-    (own,) = (folder / "lib").glob("python3*/site-packages")
-    (site,) = (BIN.parent / "lib").glob("python3*/site-packages")
-    (own / "parent.pth").write_text(f"{site}\n")
+    python = make_environment(folder, Path(sysconfig.get_path("purelib")))
     cost_of([
-        sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"), "install",
+        sys.executable, "-m", "pip", "--python", str(python), "install",
         "--no-build-isolation", "--no-deps", "--force-reinstall", package,
     ])  # fmt: skip
-    return folder / "bin"
+    return python.parent

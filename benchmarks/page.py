@@ -17,7 +17,7 @@ from torchsmith.template import REPOSITORY
 PAINTED = """
 return performance.getEntriesByName("first-contentful-paint")[0].startTime;
 """
-# Milliseconds from the navigation until the template is unpacked and its files are shown.
+# Milliseconds from the navigation until the files are unpacked and shown.
 SHOWN = """
 const done = arguments[0];
 (function look() {

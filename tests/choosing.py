@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import pytest
 
 from maintenance.site import build
 
@@ -20,13 +18,12 @@ NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 @contextmanager
 def chromium(*, width: int = 1400, height: int = 1000, dark: bool = False) -> Iterator[WebDriver]:
-    """Open a browser window, or skip the test where there is no browser."""
-    selenium = pytest.importorskip("selenium.webdriver", reason="selenium drives the browser")
+    """Open a browser window."""
+    from selenium import webdriver
+
     found = next(filter(None, map(shutil.which, NAMES)), None)
-    driver = shutil.which("chromedriver")
-    if not found or not driver:
-        pytest.skip("there is no Chromium here: apt-get install chromium chromium-driver")
-    options = selenium.ChromeOptions()
+    assert found, "there is no Chromium: apt-get install chromium chromium-driver"
+    options = webdriver.ChromeOptions()
     options.binary_location = found
     # As root, as on many CI machines, Chromium starts without its sandbox only.
     for argument in (
@@ -39,8 +36,8 @@ def chromium(*, width: int = 1400, height: int = 1000, dark: bool = False) -> It
     ):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    service = selenium.ChromeService(driver)
-    window = selenium.Chrome(options=options, service=service)
+    service = webdriver.ChromeService(shutil.which("chromedriver"))
+    window = webdriver.Chrome(options=options, service=service)
     try:
         yield window
     finally:
@@ -98,12 +95,15 @@ def retype(page: WebDriver, id: str, value: str) -> None:
     field.send_keys(value)
 
 
-def unfold(page: WebDriver) -> None:
-    page.execute_script("document.querySelectorAll('form details').forEach((it) => it.open = true)")
-
-
 def feature(page: WebDriver, id: str) -> Any:
     return page.find_element("css selector", f"input[name=features][value={id}]")
+
+
+def pick(page: WebDriver, features: Collection[str]) -> None:
+    """Choose these features, and no others."""
+    page.find_element("css selector", "input[value=minimal]").click()
+    for id in features:
+        feature(page, id).click()
 
 
 CONTRAST = """

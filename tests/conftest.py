@@ -7,33 +7,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-import changes
-from rendering import GIT_ENVIRONMENT, ROOT, Renderer, snapshot
-
-ANSWERS = ("copier.yml", "generator/catalog")
-FOLDERS = {
-    "tests/commands": (*ANSWERS, "generator/torchsmith", "tests/commands"),
-    "tests/packaging": (*ANSWERS, "generator/torchsmith", "pyproject.toml", "tests/packaging"),
-    "tests/site": (*ANSWERS, "generator/maintenance/site", "tests/site"),
-    "tests/smoke": (*ANSWERS, "generator/maintenance/smoke", "tests/smoke"),
-    "tests/workflows": ("template/.github", "tests/workflows"),
-}
-"""What the tests of a folder depend on, where they do not say it themselves."""
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What depends on nothing that has changed waits for the night; `-m` comes after this."""
-    changed = changes.changed(ROOT)
-    for item in items:
-        depends = item.get_closest_marker("depends_on")
-        folder = item.path.parent.relative_to(ROOT).as_posix()
-        paths = depends.args if depends else FOLDERS.get(folder, ())
-        for path in paths:
-            if not (ROOT / path).exists():
-                raise pytest.UsageError(f"{item.nodeid} depends on {path}, which is not there")
-        if paths and not changes.concern(changed, paths):
-            item.add_marker("nightly")
+from rendering import GIT_ENVIRONMENT, Renderer, snapshot
 
 
 @pytest.fixture(scope="session", autouse=True)

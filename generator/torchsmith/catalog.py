@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from torchsmith.template import CATALOG
+from torchsmith.configuration import documents
+from torchsmith.template import CATALOG, TEMPLATE
 
 if TYPE_CHECKING:
     import jinja2
@@ -41,22 +42,10 @@ class Feature:
         return any(covers(place, path) for place in self.places(package))
 
 
-class _Loader(yaml.SafeLoader):
-    """Reads `!include` as copier does: the documents of the files that a pattern matches."""
-
-    def include(self, node: yaml.ScalarNode) -> list[Any]:
-        """Return the documents, in the order of the files' names."""
-        files = sorted(CATALOG.parents[1].glob(str(self.construct_scalar(node))))
-        return [yaml.load(file.read_text(encoding="utf-8"), _Loader) for file in files]
-
-
-_Loader.add_constructor("!include", _Loader.include)
-
-
 @cache
 def load(topic: str) -> dict[str, Any]:
     """Return one file of the catalog."""
-    content = yaml.load((CATALOG / f"{topic}.yml").read_text(encoding="utf-8"), _Loader)
+    (content,) = documents(CATALOG / f"{topic}.yml", TEMPLATE)
     assert isinstance(content, dict)
     return content
 
@@ -64,10 +53,10 @@ def load(topic: str) -> dict[str, Any]:
 @cache
 def rows() -> dict[str, dict[str, Any]]:
     """Return the features by id, in catalog order, as templates see them."""
-    from torchsmith.jinja import environment
+    from torchsmith.jinja import own
 
     tables = {name: row["default"] for name, row in load("features").items()}
-    text = environment(CATALOG).from_string(tables["catalog"]).render(tables)
+    text = own(CATALOG).from_string(tables["catalog"]).render(tables)
     found: dict[str, dict[str, Any]] = yaml.safe_load(text)
     return found
 
@@ -169,9 +158,9 @@ def name_problem(name: str) -> str:
 @cache
 def _name_check() -> jinja2.Template:
     """Return the template's own check of names, which needs no render."""
-    from torchsmith.jinja import environment
+    from torchsmith.jinja import own
 
-    names = environment(CATALOG)
+    names = own(CATALOG)
     names.globals.update({name: table["default"] for name, table in load("reserved").items()})
     return names.from_string(
         "#% import 'names.jinja' as names\n{= names.name_problem(name) | trim =}"

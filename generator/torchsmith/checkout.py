@@ -1,95 +1,111 @@
-"""Versions of a template that cannot change, and their files in a folder."""
+"""Versions of templates, with their files in a folder."""
 
 from __future__ import annotations
 
 import hashlib
 import shutil
+import tempfile
 from dataclasses import dataclass
-from importlib.metadata import distribution
 from pathlib import Path
 
 from torchsmith import git
 from torchsmith.errors import unreachable
 from torchsmith.template import CHECKOUT, REPOSITORY, TAG, TEMPLATE, is_release
+from torchsmith.versions import no_version
 
 
 @dataclass(frozen=True)
-class Pin:
+class Checkout:
     """A version of a template.
 
     Attributes:
+        folder: Its files.
         source: Path or URL of the template, as projects record it.
-        version: The version, as projects record it.
-        content: What tells its files from those of any other version: the commit.
-        place: The folder that has the files, or the address of the repository that does.
+        version: The version, as projects record it; empty where the template is in no repository.
     """
 
+    folder: Path
     source: str
     version: str
-    content: str
-    place: Path | str
 
 
-def pin(source: str, ref: str | None, hint: str) -> Pin | None:
-    """Return the version that a template has at the moment, or None if that can change.
-
-    It can where the template is no repository, or has uncommitted changes. Of a remote one only
-    releases are told without a clone.
+def check_out(source: str, ref: str, scratch: Path, hint: str) -> Checkout:
+    """Return a version of a template.
 
     Args:
         source: Path or URL of the template.
-        ref: A tag, branch or commit; None is the latest tag.
+        ref: A tag, branch or commit; HEAD has what is not committed, too.
+        scratch: Where files are put, and clones for the next version of the same template.
         hint: What to do if the template cannot be reached.
 
     Raises:
-        InputError: The template cannot be reached.
+        InputError: The template cannot be reached, or has no such version.
     """
     own = CHECKOUT is None and source == str(TEMPLATE)
     if own or (is_release() and (source, ref) == (REPOSITORY, TAG)):
-        return Pin(REPOSITORY, TAG, _installed(), TEMPLATE)
-    if ref is None or ref.startswith("-") or shutil.which("git") is None:
-        return None
+        return Checkout(TEMPLATE, REPOSITORY, TAG)
     folder = Path(source).expanduser().absolute()
-    if not folder.is_dir() or folder.suffix == ".git":
-        return _remote(source, ref, hint)
-    if git.root_of(folder) != folder.resolve() or (ref == "HEAD" and git.changes(folder)):
-        return None
+    local = folder.is_dir() and folder.suffix != ".git"
+    if local and (shutil.which("git") is None or git.root_of(folder) != folder.resolve()):
+        return Checkout(folder, source, "")
+    repository = scratch / f"{hashlib.sha256(source.encode()).hexdigest()[:8]}.git"
+    clone = f"--git-dir={repository}"
     try:
-        commit = git.git(folder, "rev-parse", "--verify", f"{ref}^{{commit}}").strip()
-        version = git.git(folder, "describe", "--tags", "--always", commit).strip()
-    except git.GitError:
-        return None
-    return Pin(source, version, commit, str(folder))
-
-
-def _remote(source: str, tag: str, hint: str) -> Pin | None:
-    address, name = git.address(source), f"refs/tags/{tag}"
-    try:
-        listed = git.git(Path.cwd(), "ls-remote", "--", address, name, f"{name}^{{}}")
+        if local and _has_exactly(folder, ref):
+            version = git.git(folder, "describe", "--tags", "--always").strip()
+            return Checkout(folder, source, version)
+        if not repository.exists():
+            # Git would copy the objects of a folder, and fetch those of every version from a host.
+            there = (
+                ("--shared", "--", str(folder))
+                if folder.exists()
+                else ("--filter=blob:none", "--", git.address(source))
+            )
+            git.git(scratch, "clone", "--quiet", "--bare", *there, str(repository))
+        commit = _commit(repository, ref)
+        if commit and local and ref == "HEAD" and git.changes(folder):
+            commit = _with_changes(folder, clone, commit)
+        if commit:
+            files = Path(tempfile.mkdtemp(dir=scratch))
+            index = repository / f"index-{files.name}"
+            git.git(
+                files, clone, "--work-tree=.", "read-tree", "--reset", "-u", commit, index=index
+            )
+            version = git.git(scratch, clone, "describe", "--tags", "--always", commit).strip()
+            return Checkout(files, source, version)
     except git.GitError as error:
         raise unreachable(source, error.reason, hint) from error
-    # Of an annotated tag, which is an object of its own, the commit comes last.
-    commit = listed.splitlines()[-1].split()[0] if listed else ""
-    return Pin(source, tag, commit, address) if commit else None
+    raise no_version(source, ref, hint)
 
 
-def _installed() -> str:
-    """What tells this package from another one of the same version: it lists its files' sums."""
-    record = distribution("torchsmith").read_text("RECORD") or ""
-    return hashlib.sha256(record.encode()).hexdigest()
+def _has_exactly(folder: Path, ref: str) -> bool:
+    """Return whether a repository's folder has the files of a version, and no others."""
+    commit = _commit(folder / ".git", ref)
+    if not commit or commit != _commit(folder / ".git", "HEAD"):
+        return False
+    return not git.git(folder, "status", "--porcelain", "--ignored", "--untracked-files=all")
 
 
-def check_out(pinned: Pin, folder: Path) -> Path:
-    """Return a folder with the files of a version: where they are, or else ``folder``.
+def _commit(repository: Path, ref: str) -> str:
+    """Return the commit that is called so, or nothing."""
+    try:
+        return git.git(
+            repository.parent,
+            f"--git-dir={repository}",
+            "rev-parse",
+            "--verify",
+            "--quiet",
+            "--end-of-options",
+            f"{ref}^{{commit}}",
+        ).strip()
+    except git.GitError:
+        return ""
 
-    Raises:
-        GitError: The template cannot be reached.
-    """
-    if isinstance(pinned.place, Path):
-        return pinned.place
-    # Git would copy the objects of a local repository, and fetch every version of a remote one.
-    how = "--shared" if Path(pinned.place).is_dir() else "--filter=blob:none"
-    clone = ("clone", "--quiet", "--no-checkout", how, "--", pinned.place, str(folder))
-    git.git(Path.cwd(), *clone)
-    git.git(folder, "checkout", "--quiet", "--detach", pinned.content)
-    return folder
+
+def _with_changes(folder: Path, clone: str, commit: str) -> str:
+    """Return a commit of a clone with all that stands in a folder; the same for the same files."""
+    git.git(folder, clone, "--work-tree=.", "add", "--all")
+    tree = git.git(folder, clone, "write-tree").strip()
+    who = "torchsmith <torchsmith@localhost> 0 +0000"
+    text = f"tree {tree}\nparent {commit}\nauthor {who}\ncommitter {who}\n\nUncommitted\n"
+    return git.git(folder, clone, "hash-object", "-t", "commit", "-w", "--stdin", text=text).strip()

@@ -11,12 +11,9 @@ import typer
 from typer.core import TyperGroup
 
 from torchsmith import __version__
-from torchsmith.commands import device, doctor, new, op, show, smoke, update
+from torchsmith.commands import device, doctor, new, op, show, update
 from torchsmith.commands.common import INTERRUPTED, MISTAKE, Command, say
 from torchsmith.errors import InputError, refusal, undecodable
-
-MAINTENANCE = ("smoke",)
-"""Commands for maintainers of a template, listed under their own heading."""
 
 OF_A_REPOSITORY = (
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
@@ -33,19 +30,17 @@ OF_A_REPOSITORY = (
 
 
 class Commands(TyperGroup):
-    """The commands of a project first, then those of a template."""
+    """Lists the commands, each with its whole sentence."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write both lists of commands."""
-        named = [(name, self.commands[name]) for name in self.list_commands(ctx)]
-        for heading, maintenance in (("Commands", False), ("For maintainers of a template", True)):
-            rows = [
-                (name, command.get_short_help_str(limit=200))
-                for name, command in named
-                if (name in MAINTENANCE) == maintenance
-            ]
-            with formatter.section(heading):
-                formatter.write_dl(rows)
+        """Write the list."""
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [
+                    (name, self.commands[name].get_short_help_str(limit=200))
+                    for name in self.list_commands(ctx)
+                ]
+            )
 
 
 # Plain markup: rich would take the brackets of features=[amp] for a style.
@@ -89,23 +84,19 @@ app.command(cls=Command)(update.diff)
 app.command(cls=Command)(doctor.doctor)
 app.add_typer(device.app, name="device")
 app.add_typer(op.app, name="op")
-app.command(name="smoke", cls=Command, context_settings=smoke.SETTINGS)(smoke.smoke)
 
 
 def main() -> int:
     """Run the command and return its exit status; errors that are not bugs print one line."""
     for variable in OF_A_REPOSITORY:
         os.environ.pop(variable, None)
-    # Git, run by us or by copier, must fail instead of waiting for a password.
+    # Git must fail instead of waiting for a password.
     os.environ.setdefault("GIT_TERMINAL_PROMPT", "0")
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         status: int = app(prog_name="torchsmith", standalone_mode=False) or 0
     except InputError as error:
-        # Copier turns Ctrl-C at a question into an error of its own.
-        if isinstance(error.__cause__, KeyboardInterrupt):
-            return _end("interrupted", INTERRUPTED)
         return _end(str(error))
     except USAGE_ERRORS as error:
         return _usage(error)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -11,11 +11,12 @@ from typing import Literal
 
 import yaml
 
-from torchsmith import cache, git
+from torchsmith import git
 from torchsmith.errors import InputError, did_you_mean
 from torchsmith.files import same, swap, write_texts
 from torchsmith.project import ANSWERS, MANIFEST, Project, find
 from torchsmith.render import Job, renders
+from torchsmith.scratch import scratch
 
 
 @dataclass(frozen=True)
@@ -49,23 +50,20 @@ class Drift:
         return any(each.yours for each in self.differences)
 
 
-def drift(
-    project: Project, ref: str, ignoring: list[str], meanwhile: Callable[[], object]
-) -> Drift:
+def drift(project: Project, ref: str, ignoring: list[str]) -> Drift:
     """Compare a project with a render of its own version and with one of the newest.
 
     Args:
         project: The project.
         ref: The newest version.
         ignoring: Files that are left out.
-        meanwhile: What to do while other processes begin to render.
 
     Raises:
         InputError: One of the two cannot be rendered.
     """
     own = Job(project.answers, project.source, project.version)
     newest = [] if ref == project.version else [Job(project.answers, project.source, ref)]
-    with renders(own, *newest, meanwhile=meanwhile) as folders:
+    with renders(own, *newest) as folders:
         then, now = folders[0], folders[-1]
         after = find(now)
         paths = {path for folder in (then, now) for path in _files(folder)}
@@ -112,8 +110,8 @@ def text_diff(project: Project, names: Sequence[str]) -> str:
         _require_known(names, pristine)
         unheard = {ANSWERS, MANIFEST, *ignored(project)}
         names = names or sorted(set(_files(pristine)) - unheard)
-        with cache.scratch() as scratch:
-            repository = git.ScratchRepository(scratch / "repository")
+        with scratch() as temporary:
+            repository = git.ScratchRepository(temporary / "repository")
             return repository.diff_with(repository.store(pristine), project.root, names)
 
 

@@ -19,8 +19,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from torchsmith import cache, git
+from torchsmith import git
 from torchsmith.errors import InputError
+from torchsmith.scratch import scratch
 
 _SIGNALS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 
@@ -61,12 +62,12 @@ def write_texts(root: Path, texts: dict[str, str]) -> None:
     Raises:
         OSError: The files cannot be written; nothing has changed.
     """
-    with cache.scratch() as scratch:
+    with scratch() as temporary:
         for path, text in texts.items():
-            file = scratch / path
+            file = temporary / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, "utf-8")
-        swap(root, scratch, write=[*texts])
+        swap(root, temporary, write=[*texts])
 
 
 def same(one: Path, other: Path) -> bool:

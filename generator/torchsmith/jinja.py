@@ -1,24 +1,47 @@
-"""Jinja as copier sets it up for the template, for what is rendered without copier."""
+"""Jinja as copier sets it up."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import jinja2
+from jinja2.sandbox import SandboxedEnvironment
 from jinja2_ansible_filters import AnsibleCoreFiltersExtension
 
-from torchsmith import catalog
+from torchsmith.configuration import documents
+from torchsmith.errors import InputError, did_you_mean
+from torchsmith.template import CATALOG, TEMPLATE
+
+
+def environment(loader: jinja2.BaseLoader, options: Mapping[str, Any]) -> SandboxedEnvironment:
+    """Return the environment with a template's options, as `_envops` has them.
+
+    Raises:
+        InputError: One of them is not known.
+    """
+    options = {"keep_trailing_newline": True, **options}
+    undefined = str(options.pop("undefined", "jinja2.Undefined")).removeprefix("jinja2.")
+    if undefined not in ("Undefined", "StrictUndefined"):
+        raise InputError(f"_envops of the template has no class of jinja2's: {undefined}")
+    try:
+        made = SandboxedEnvironment(
+            loader=loader,
+            extensions=[AnsibleCoreFiltersExtension],
+            undefined=getattr(jinja2, undefined),
+            cache_size=-1,
+            **options,
+        )
+    except TypeError as error:  # it is called with an argument that it has not
+        raise InputError(f"_envops of the template is not for jinja2: {error}") from error
+    made.globals["did_you_mean"] = did_you_mean  # which copier has not
+    return made
 
 
 @cache
-def environment(folder: Path) -> jinja2.Environment:
-    """Return the environment whose files are those of ``folder``."""
-    options: dict[str, Any] = {
-        **catalog.load("settings")["_envops"],
-        "undefined": jinja2.StrictUndefined,
-    }
-    return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(folder), extensions=[AnsibleCoreFiltersExtension], **options
-    )
+def own(folder: Path) -> SandboxedEnvironment:
+    """Return the environment of this template's options, whose files are those of ``folder``."""
+    (settings,) = documents(CATALOG / "settings.yml", TEMPLATE)
+    return environment(jinja2.FileSystemLoader(folder), settings["_envops"])

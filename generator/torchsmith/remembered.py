@@ -6,14 +6,11 @@ Copier takes the defaults of questions from there too.
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import copier
 import yaml
-from copier.errors import MissingSettingsWarning, SettingsError
 from platformdirs import user_config_path
 
 from torchsmith import catalog
@@ -29,14 +26,17 @@ def recall() -> dict[str, str]:
     Raises:
         InputError: The settings are broken.
     """
+    file = _file()
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", MissingSettingsWarning)
-            found = copier.load_settings().defaults
-    except (SettingsError, OSError, UnicodeDecodeError) as error:
+        found = (yaml.safe_load(file.read_text("utf-8")) or {}).get("defaults") or {}
+        if not isinstance(found, dict):
+            raise TypeError("defaults has no lines like 'key: value'")
+    except FileNotFoundError:
+        return {}
+    except (yaml.YAMLError, AttributeError, TypeError, OSError, UnicodeDecodeError) as error:
         reason = " ".join(str(error).split())
         raise InputError(
-            f"copier's settings in {_file()} are broken ({reason}): correct them"
+            f"copier's settings in {file} are broken ({reason}): correct them"
         ) from error
     return {key: found[key] for key in QUESTIONS if _fits(key, found.get(key))}
 

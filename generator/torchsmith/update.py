@@ -15,13 +15,15 @@ from typing import Any
 
 from packaging.version import InvalidVersion, Version
 
-from torchsmith import cache, git
-from torchsmith.errors import InputError, unreachable
+from torchsmith import git
+from torchsmith.errors import InputError
 from torchsmith.files import same, swap
 from torchsmith.project import ANSWERS, Project, find
-from torchsmith.render import MOVED, Job, renders
+from torchsmith.render import Job, renders
+from torchsmith.scratch import scratch
 from torchsmith.sides import Sides, collides, renamed_paths
 from torchsmith.template import REPOSITORY, TAG, is_release
+from torchsmith.versions import releases
 
 CURRENT = ":current:"
 """The version of the template that a project has, as an update's ``ref``."""
@@ -92,32 +94,6 @@ class Merged:
     conflicts: list[git.Conflict]
 
 
-def releases(source: str, hint: str = MOVED) -> list[str]:
-    """Return the released versions of a template, the oldest first.
-
-    Args:
-        source: Path or URL of the template.
-        hint: What to do if it cannot be reached.
-
-    Raises:
-        InputError: The template cannot be reached.
-    """
-    try:
-        tags = git.git(Path.cwd(), "ls-remote", "--tags", "--refs", "--", git.address(source))
-    except git.GitError as error:
-        raise unreachable(source, error.reason, hint) from error
-    found = []
-    for line in tags.splitlines():
-        tag = line.rpartition("refs/tags/")[2]
-        try:
-            version = Version(tag)
-        except InvalidVersion:
-            continue
-        if not version.is_prerelease:
-            found.append((version, tag))
-    return [tag for _, tag in sorted(found)]
-
-
 def newest(project: Project) -> str:
     """Return the version that a project is to follow: a release goes to the last release.
 
@@ -167,22 +143,22 @@ def trying(
         answers = project.keeping_features(answers)
     before = Job(project.answers, project.source, project.version)
     after = Job(answers, project.source, version, last=project.root / ANSWERS)
-    with renders(before, after) as folders, cache.scratch() as scratch:
+    with renders(before, after) as folders, scratch() as temporary:
         updated = find(folders[1])
         _require_answers_taken(project, answers, updated)
-        yield _plan(project, updated, folders, scratch, discard_edits=discard_edits)
+        yield _plan(project, updated, folders, temporary, discard_edits=discard_edits)
 
 
 def _plan(
     project: Project,
     updated: Project,
     folders: Sequence[Path],
-    scratch: Path,
+    temporary: Path,
     *,
     discard_edits: bool,
 ) -> Plan:
     """Merge what lies between two renders into the project's last commit."""
-    repository = git.ScratchRepository(scratch / "repository", project.root)
+    repository = git.ScratchRepository(temporary / "repository", project.root)
     start, mine = git.git(project.root, "rev-parse", "HEAD", "HEAD:./").split()
     before, after = map(repository.store, folders)
     sides = Sides(repository.files(before), repository.files(mine), repository.files(after))
@@ -206,7 +182,7 @@ def _plan(
             conflicts += [git.Conflict(kept[path], stage, version)
                           for stage, version in ((1, edited[path]), (2, file))]  # fmt: skip
     differences = repository.differences(mine, tree)
-    files = scratch / "files"
+    files = temporary / "files"
     repository.write(tree, [*differences.added, *differences.changed], files)
     changed = {*differences.changed, *(conflict.path for conflict in conflicts)}
     return Plan(

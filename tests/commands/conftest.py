@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,17 +10,9 @@ import invented
 import tiny
 from commanding import Ended, Torchsmith
 from rendering import commit
-from speed import sped_up
 from torchsmith import cli
 from torchsmith.render import Job
 from torchsmith.render import render as render_for_cli
-
-
-@pytest.fixture(autouse=True)
-def fast_renders() -> Iterator[None]:
-    """Render faster in this process; what users wait for is measured in benchmarks."""
-    with sped_up():
-        yield
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ import shutil
 import sys
 from pathlib import Path
 
-import copier
 import pytest
 
 from commanding import Torchsmith
@@ -244,7 +243,7 @@ def no_renders(monkeypatch: pytest.MonkeyPatch, project: Path) -> None:
     def rendered(*_: object, **__: object) -> None:
         raise AssertionError("rendered")
 
-    monkeypatch.setattr(copier, "run_copy", rendered)
+    monkeypatch.setattr("torchsmith.renderer.Renderer.write", rendered)
 
 
 @pytest.mark.usefixtures("no_renders")
@@ -298,7 +297,7 @@ def test_a_fix_from_elsewhere_goes_to_the_project_first(
 def test_a_python_that_is_none_is_a_mistake_in_a_project_too(
     torchsmith: Torchsmith, project: Path, tmp_path: Path
 ) -> None:
-    """The tools are looked at within the comparison, whose own mistakes are findings."""
+    """The comparison reports its own mistakes as findings."""
     done = torchsmith("doctor", "--python", str(tmp_path / "none"), cwd=project)
     done.refused("does not run as Python: name one with --python")
 

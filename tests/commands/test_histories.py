@@ -267,9 +267,6 @@ def index(folder: Path) -> Index:
 
 
 # One of them in the gate. The template is one of the tests' own.
-@pytest.mark.depends_on(
-    "generator/torchsmith", "tests/commands/test_histories.py", "tests/invented.py"
-)
 @pytest.mark.parametrize(
     "shard", [0, *(pytest.param(each, marks=pytest.mark.nightly) for each in range(1, SHARDS))]
 )

@@ -20,10 +20,6 @@ from torchsmith.files import swap
 from torchsmith.render import Job, render
 
 # The template that it works on is one of the tests' own.
-pytestmark = pytest.mark.depends_on(
-    "generator/torchsmith", "tests/commands/test_interrupted.py", "tests/invented.py"
-)
-
 MOMENTS = 20
 OLD, NEW = invented.TAGS[0], invented.TAGS[-1]
 # Says when Python itself has started, which nobody can do anything about: within main(), so that

@@ -12,6 +12,7 @@ import pytest
 
 from commanding import Torchsmith, new
 from rendering import Renderer, answers_in, commit, git, snapshot
+from torchsmith.errors import InputError
 
 
 def test_without_git_it_warns_that_there_will_be_no_updates(
@@ -96,7 +97,7 @@ def test_a_version_that_is_not_there_is_refused_before_anything_is_rendered(
     address: str, version: str, hint: str, template: Path, torchsmith: Torchsmith, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr(copier, "run_copy", None)
+    monkeypatch.setattr("torchsmith.render.Renderer", None)
     place = address.format(tmp_path)
     done = torchsmith("new", "out", "--template", place, "--to", version, cwd=tmp_path)
     assert done.status == 2
@@ -107,10 +108,8 @@ def test_a_version_that_is_not_there_is_refused_before_anything_is_rendered(
 
 
 def test_a_commit_that_a_remote_template_lacks_is_refused_by_name(
-    template: Path, torchsmith: Torchsmith, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    template: Path, torchsmith: Torchsmith, tmp_path: Path
 ) -> None:
-    """It is known after the clone only."""
-    monkeypatch.setenv("COPIER_CACHE_DIR", str(tmp_path / "cache"))
     address = f"git+file://{template}"
     done = torchsmith("new", "out", "--template", address, "--to", "abcdef123", cwd=tmp_path)
     assert (done.status, done.err.count("\n")) == (2, 1)
@@ -148,11 +147,11 @@ def test_the_folder_names_the_backend(
 ) -> None:  # fmt: skip
     asked: list[dict[str, Any]] = []
 
-    def run_copy(*_: object, data: dict[str, Any], user_defaults: dict[str, Any], **__: object):  # type: ignore[no-untyped-def]
-        asked.append({"backend_name": "foo", **user_defaults, **data})
-        raise ValueError("enough")
+    def answers(_: object, given: dict[str, Any], *, offered: dict[str, Any], **__: object) -> None:
+        asked.append({"backend_name": "foo", **offered, **given})
+        raise InputError("enough")
 
-    monkeypatch.setattr(copier, "run_copy", run_copy)
+    monkeypatch.setattr("torchsmith.renderer.Renderer.answers", answers)
     here = tmp_path / "torch-here"
     here.mkdir()
     if "--answers" in given:

@@ -11,13 +11,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-import copier
 import pytest
 import yaml
 
 from commanding import Torchsmith, new
 from rendering import ROOT, Renderer, answers_in, git
 from torchsmith import building, catalog, doctor
+from torchsmith.errors import InputError
 
 
 @pytest.fixture
@@ -104,16 +104,16 @@ def test_it_says_what_to_do_next(torchsmith: Torchsmith, tmp_path: Path, render:
 def test_at_a_terminal_a_name_that_is_taken_is_offered_as_one_that_is_free(
     torchsmith: Torchsmith, settings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    offered: list[dict[str, Any]] = []
+    found: list[dict[str, Any]] = []
 
-    def run_copy(*_: object, defaults: bool, user_defaults: dict[str, Any], **__: object) -> None:
-        assert not defaults
-        offered.append(user_defaults)
-        raise ValueError("enough")
+    def answers(*_: object, offered: dict[str, Any], ask: object, **__: object) -> None:
+        assert ask
+        found.append(offered)
+        raise InputError("enough")
 
-    monkeypatch.setattr(copier, "run_copy", run_copy)
+    monkeypatch.setattr("torchsmith.renderer.Renderer.answers", answers)
     torchsmith("new", "torch-cuda", cwd=tmp_path)
-    assert offered == [{"backend_name": "my_cuda"}]
+    assert found == [{"backend_name": "my_cuda"}]
 
 
 def test_git_makes_a_first_commit(torchsmith: Torchsmith, tmp_path: Path, render: Renderer) -> None:

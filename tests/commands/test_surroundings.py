@@ -15,12 +15,6 @@ from torchsmith.sides import Sides, renamed_paths
 ANSWERS, MANIFEST = ".copier-answers.yml", ".torchsmith.yml"
 
 
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path / "cache" / "torchsmith"
-
-
 @pytest.mark.parametrize("mark", ["skip-worktree", "assume-unchanged"])
 def test_edits_that_git_overlooks_stop_an_update(
     small: Path, torchsmith: Torchsmith, mark: str
@@ -38,18 +32,6 @@ def test_what_git_tells_its_hooks_is_not_for_the_command(
 ) -> None:
     for name, place in (("DIR", ""), ("INDEX_FILE", "/index"), ("OBJECT_DIRECTORY", "/objects")):
         monkeypatch.setenv(f"GIT_{name}", f"{small}/.git{place}")
-    torchsmith("update", "--yes", cwd=small).passed()
-    assert files(small) == SECOND
-
-
-def test_a_cached_render_that_lost_files_is_made_again(
-    small: Path, torchsmith: Torchsmith, own_cache: Path
-) -> None:
-    torchsmith("preview", cwd=small)
-    lost = [*own_cache.glob("renders/*/files/kept.txt")]
-    assert len(lost) == 2
-    for file in lost:
-        file.unlink()
     torchsmith("update", "--yes", cwd=small).passed()
     assert files(small) == SECOND
 

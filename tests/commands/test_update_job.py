@@ -14,12 +14,6 @@ import yaml
 from commanding import succeed
 from rendering import GIT_ENVIRONMENT, ROOT, Renderer, commit, git
 
-pytestmark = pytest.mark.depends_on(
-    "generator/torchsmith",
-    "template/.github/workflows/update.yml",
-    "template/.gitlab/update.yml",
-)
-
 PROVIDERS = ("github", "gitlab")
 # What a program of CI's was called with, an argument a line and a file that is named along with it.
 RECORD = """#!/bin/sh

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from faults.listing import ROOT, Fault
-from maintenance.smoke.installing import Installed, link_packages, make_environment
+from maintenance.installing import Installed, link_packages, make_environment
 from rendering import Renderer, files, git, snapshot
 
 # A test that hangs has found something, too.
@@ -190,5 +190,5 @@ class Checkout(Place):
     def run(self, suite: str, *, slow: bool, first: bool) -> set[str]:
         """Run tests against the copy."""
         arguments = [suite, *([] if slow else ["-m", "not nightly"]), *(["-x"] if first else [])]
-        variables = {**os.environ, "PYTHONPATH": "generator", "CHANGED_SINCE": "HEAD"}
+        variables = {**os.environ, "PYTHONPATH": "generator"}
         return pytest(sys.executable, self.folder, variables, *arguments)

@@ -82,11 +82,11 @@ def test_it_has_the_command_and_the_template_and_no_file_besides(wheel: Path) ->
     package = {name.removeprefix("generator/") for name in listed("generator/torchsmith")}
     assert names == package | {f"torchsmith/_template/{name}" for name in listed(*TEMPLATE)}
     tools = {path.stem for path in (ROOT / "generator" / "maintenance").iterdir()} - {"__init__"}
-    assert {"compat", "pages", "release", "site", "smoke"} <= tools
+    assert {"compat", "pages", "release", "site"} <= tools
     modules = {name.split("/")[1].removesuffix(".py") for name in package}
     assert not modules & tools, "a tool of the template's maintainers"
     assert not [
-        name for name in package - {"torchsmith/commands/smoke.py"}
+        name for name in package
         if re.search(r"(import|from) maintenance", (ROOT / "generator" / name).read_text("utf-8"))
     ]  # fmt: skip
 
@@ -94,13 +94,12 @@ def test_it_has_the_command_and_the_template_and_no_file_besides(wheel: Path) ->
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--help",), "For maintainers of a template"),
+        (("--help",), "kept up to date"),
         (("--version",), f"torchsmith {__version__}"),
         (("features",), "Mixed precision"),
         (("dtypes",), "brain floating point"),
         (("names", "acme"), "yes"),
         (("new", "--help"), "--git"),
-        (("smoke", "--help"), "torchsmith smoke"),
     ],
     ids=lambda given: given[0] if isinstance(given, tuple) else "",
 )
@@ -138,16 +137,6 @@ def test_it_renders_where_git_is_not_installed(
     assert "Warning" not in done.err
     torchsmith(python, "new", "torch-bolt", "--git", cwd=tmp_path).refused("git is not installed")
     assert not (tmp_path / "torch-bolt").exists()
-
-
-@pytest.mark.parametrize(
-    "arguments", [(), ("--strength", "each", "--until", "render"), ("-d", "a=b", "c", "--list")]
-)
-def test_smoke_builds_are_said_to_need_the_repository(
-    arguments: tuple[str, ...], python: Path, tmp_path: Path
-) -> None:
-    done = torchsmith(python, "smoke", *arguments, cwd=tmp_path)
-    assert done.refused().startswith("smoke builds are for the template's repository: clone it")
 
 
 def test_what_it_renders_is_what_the_repository_renders(
@@ -192,9 +181,7 @@ def test_its_projects_are_kept_up_without_a_network(
     assert actual == expected
 
 
-@pytest.mark.depends_on(
-    "CHANGELOG.md", "LICENSE", "Makefile", "README.md", "generator/torchsmith", "pyproject.toml"
-)
+@pytest.mark.nightly
 def test_what_a_release_publishes_is_built_installed_and_tried(
     check: Callable[..., Ended],
 ) -> None:

@@ -11,13 +11,7 @@ from commanding import succeed
 from rendering import Renderer, contents
 
 # It builds a device, without PyTorch.
-pytestmark = pytest.mark.depends_on(
-    "template/device/bindings",
-    "template/device/CMakeLists.txt.jinja",
-    "template/device/layers/validate",
-    "template/device/library.cmake",
-    "template/device/loader",
-)
+pytestmark = pytest.mark.nightly
 
 DECLARATION = """
 // out is in, with the rows from `first` on negated. Both float32, of rank 2 and the same sizes.

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from maintenance.smoke.installing import Installed
+from maintenance.installing import Installed
 from torchsmith import catalog
 
 PROJECTS: dict[str, dict[str, Any]] = {
@@ -22,13 +22,6 @@ PROJECTS: dict[str, dict[str, Any]] = {
     },
 }
 NAMES = {"full": "foo", "minimal": "zq_nova"}
-
-# What a choice of features is made of. Each file of theirs is in `full`, which every run builds,
-# and tests/rules/test_ownership.py sees whether what stays includes or imports what goes.
-FEWER = pytest.mark.depends_on(
-    "generator/catalog/features.yml", "template/CMakeLists.txt.jinja", "template/cmake"
-)
-
 
 # Fewer tests would mean that some were not collected.
 AT_LEAST = {"tests": 6900, "device/tests": 20000}
@@ -46,20 +39,12 @@ def run_tests(project: Installed, *arguments: str) -> int:
     return int(passed[1])
 
 
-@pytest.fixture(params=["full", pytest.param("minimal", marks=FEWER)])
+@pytest.fixture(params=["full", pytest.param("minimal", marks=pytest.mark.nightly)])
 def project(request: pytest.FixtureRequest, install: Callable[..., Installed]) -> Installed:
     return install(request.param, **PROJECTS[request.param])
 
 
-@pytest.mark.parametrize(
-    "tests",
-    [
-        "tests",
-        pytest.param(
-            "device/tests", marks=pytest.mark.depends_on("template/cmake", "template/device")
-        ),
-    ],
-)
+@pytest.mark.parametrize("tests", ["tests", "device/tests"])
 def test_the_tests_of_full_pass(tests: str, install: Callable[..., Installed]) -> None:
     assert run_tests(install("full", **PROJECTS["full"]), tests) >= AT_LEAST[tests]
 
@@ -70,12 +55,12 @@ def test_the_slow_tests_of_full_pass(tests: str, install: Callable[..., Installe
     assert run_tests(install("full", **PROJECTS["full"]), tests, "-m", "full") > 10
 
 
-@FEWER
+@pytest.mark.nightly
 def test_the_tests_of_minimal_pass(install: Callable[..., Installed]) -> None:
     assert run_tests(install("minimal", **PROJECTS["minimal"])) >= 450
 
 
-@FEWER
+@pytest.mark.nightly
 def test_the_preset_that_nobody_has_to_name_passes_what_it_adds_to_the_core(
     install: Callable[..., Installed],
 ) -> None:
@@ -127,7 +112,7 @@ def test_its_doctor_finds_nothing_missing(install: Callable[..., Installed]) -> 
     assert "generated without" not in done.stdout
 
 
-@FEWER
+@pytest.mark.nightly
 def test_without_features_each_name_says_how_to_get_it(install: Callable[..., Installed]) -> None:
     minimal = install("minimal", **PROJECTS["minimal"])
     done = minimal.run("-c", "import torch; torch.zq_nova.get_amp_supported_dtype")

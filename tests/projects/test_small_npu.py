@@ -7,13 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from maintenance.smoke.installing import Installed
+from maintenance.installing import Installed
 
 pytestmark = [
     pytest.mark.xdist_group("npu"),
-    pytest.mark.depends_on(
-        "template/device/shared", "template/device/tests/npu", "template/examples/gpt.py.jinja"
-    ),
+    pytest.mark.nightly,
 ]
 
 # What the device declines would be an error.

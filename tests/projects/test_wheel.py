@@ -13,13 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from maintenance.installing import Installed, make_environment
 from maintenance.release.wheels import read_recipe, repair
-from maintenance.smoke.installing import Installed, make_environment
 
-pytestmark = [
-    pytest.mark.xdist_group("wheel"),
-    pytest.mark.skipif(sys.platform != "linux", reason="wheels are built on Linux"),
-]
+pytestmark = pytest.mark.xdist_group("wheel")
 
 
 def run(command: list[str], cwd: Path, variables: dict[str, str]) -> str:

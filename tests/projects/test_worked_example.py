@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from maintenance.smoke.installing import Installed
+from maintenance.installing import Installed
 from rendering import Renderer
 
 BLOCK = re.compile(r'^```(\w+) title="([^"]+)"\n(.*?)^```$', re.M | re.S)
@@ -37,12 +37,7 @@ def test_its_lines_stand_where_the_page_says(render: Renderer, tmp_path: Path) -
     assert "kEntr" in (project / "device/reference/unary_floating.cpp").read_text("utf-8")
 
 
-@pytest.mark.depends_on(
-    "template/docs/adding-an-operator.md.jinja",
-    "template/csrc/aten/unary.cpp.jinja",
-    "template/device/reference/unary_floating.cpp.jinja",
-    "template/device/tests/kernels/unary_oracle.py",
-)
+@pytest.mark.nightly
 def test_it_builds_and_runs(install: Callable[..., Installed]) -> None:
     done = install("example", edit=apply, preset="full")
     new = done.run("-m", "pytest", "-q", "tests/core/test_special_entr.py")

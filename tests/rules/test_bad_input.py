@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import copier
 import pytest
 
 from rendering import Renderer, contents, git
@@ -34,7 +33,7 @@ MISTAKES: dict[str, Mistake] = {
     "features beside a preset": (
         {"preset": "full", "features": ["amp"]},
         "preset=custom only",
-        "add preset=custom",
+        "leave preset=full out",
     ),
     "no dtypes": ({"dtypes": []}, "dtypes is empty", "dtypes=[bool, int64, float32]"),
     "no bool": ({"dtypes": ["int64", "float32"]}, "dtypes lacks bool:", "add what is missing"),
@@ -56,7 +55,7 @@ def refused(ours: bool, folder: Path, answers: dict[str, object], render: Render
         if ours:
             render_for_cli(folder, Job(answers, str(render.template)))
         else:
-            render.fresh(folder, **answers)
+            render.by_copier(folder, **answers)
     return str(caught.value)
 
 
@@ -125,11 +124,11 @@ def test_an_empty_repository_can_be_filled_and_a_project_copied_over(
     render: Renderer, tmp_path: Path
 ) -> None:
     git(tmp_path, "init", "--quiet", "new")
-    project = render.fresh(tmp_path / "new", features="[rng]")
+    project = render.by_copier(tmp_path / "new", features="[rng]")
     answers = read_answers(project / ".copier-answers.yml")
     assert (answers["preset"], answers["features"]) == ("custom", ["rng"])
     before = contents(project)
-    render.fresh(project)
+    render.by_copier(project)
     assert contents(project) == before
 
 
@@ -141,7 +140,7 @@ def test_a_failure_that_is_no_mistake_keeps_its_traceback(
     def defect(*_: object, **__: object) -> None:
         raise AssertionError("defect")
 
-    monkeypatch.setattr(copier, "run_copy", defect)
+    monkeypatch.setattr("torchsmith.renderer.Renderer.write", defect)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["torchsmith", "new", "does-not-exist-yet", "--defaults"])
     with pytest.raises(AssertionError, match="defect"):

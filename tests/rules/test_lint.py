@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import pytest
@@ -35,8 +34,6 @@ def test_python_is_formatted_and_lint_free(project: Path) -> None:
     succeed("ruff", "check", "--no-cache", ".", cwd=project)
 
 
-@pytest.mark.skipif(
-    importlib.util.find_spec("torch") is None, reason="the types of the package are PyTorch's"
-)
+@pytest.mark.torch
 def test_the_package_is_typed(project: Path, shared: Path) -> None:
     succeed("mypy", "--strict", f"--cache-dir={shared / 'mypy'}", "python", cwd=project)

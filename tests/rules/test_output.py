@@ -106,7 +106,7 @@ def test_the_core_leaves_the_names_of_features_to_them(render: Renderer) -> None
         f"{path}: {match[0]}"
         for path in files(project)
         if path.parts[0] in ("csrc", "python")
-        # The stub of the C++ module has the functions of all features.
+        # Functions of the C++ module are no names of the package.
         and path.name not in ("_features.py", "_operators.json", "_C.pyi")
         # There names are those that other libraries ask for.
         and "integrations" not in path.parts

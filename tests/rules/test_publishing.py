@@ -169,13 +169,13 @@ def test_what_pre_commit_runs_finds_nothing_in_a_fresh_project(
     assert git(project, "diff", "--name-only") == ""
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize(
     ("preset", "flag"),
     [("debug", "-g"), ("release", "-O3"), ("asan", "-fsanitize=address,undefined"),
      ("tsan", "-fsanitize=thread")],
 )  # fmt: skip
 def test_a_preset_configures(preset: str, flag: str, render: Renderer, tmp_path: Path) -> None:
-    pytest.importorskip("torch", reason="a backend is configured for a PyTorch")
     project = render(preset="full")
     succeed(
         "cmake", "--preset", preset, "-S", project, "-B", tmp_path / "build",

@@ -30,7 +30,8 @@ from rendering import (
 )
 from torchsmith.project import find
 from torchsmith.render import Job, render
-from torchsmith.update import apply, releases, trying
+from torchsmith.update import apply, trying
+from torchsmith.versions import releases
 
 ANSWERS: dict[str, Any] = {"vendor": "Acme", "preset": "custom", "features": ["amp", "rng"]}
 PAST, NOW = "v0.0.1", "v9999.0.0"

@@ -11,8 +11,6 @@ import pytest
 
 from rendering import Renderer, contents
 
-pytestmark = pytest.mark.depends_on("copier.yml", "generator/catalog")
-
 # Renders with a clock of its own: SHIFT seconds off.
 SCRIPT = """
 import os, sys, time

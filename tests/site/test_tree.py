@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from choosing import CONTRAST, chromium, feature, opened, retype, shown, text, unfold
+from choosing import CONTRAST, chromium, feature, opened, retype, shown, text
 from rendering import Renderer, contents
 from torchsmith import catalog
 
@@ -16,14 +16,13 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.xdist_group("browser")
 
-WITHOUT_AMP = [id for id in catalog.features() if id in catalog.presets()["standard"] - {"amp"}]
-
 
 def test_the_tree_follows_a_feature_that_is_toggled_with_the_keyboard(
     page: WebDriver, render: Renderer
 ) -> None:
+    features = [id for id in catalog.features() if id in catalog.presets()["standard"] - {"amp"}]
     standard, without = (
-        set(contents(render(**answers))) for answers in ({}, {"features": WITHOUT_AMP})
+        set(contents(render(**answers))) for answers in ({}, {"features": features})
     )
     assert shown(page) == standard
     box = feature(page, "amp")
@@ -31,17 +30,15 @@ def test_the_tree_follows_a_feature_that_is_toggled_with_the_keyboard(
     assert not box.is_selected()
     assert shown(page) == without
     assert text(page, "count") == f"{len(without)} files"
-    assert f"'features=[{', '.join(WITHOUT_AMP)}]'" in text(page, "command")
+    assert f"'features=[{', '.join(features)}]'" in text(page, "new")
     box.send_keys(" ")
     assert shown(page) == standard
+    assert "-d preset=standard" in text(page, "new")
 
 
-def test_a_file_is_shown_as_it_would_be_rendered(page: WebDriver, render: Renderer) -> None:
-    unfold(page)
+def test_a_file_is_opened_with_the_keyboard_and_stays(page: WebDriver, render: Renderer) -> None:
     retype(page, "backend_name", "acme")
-    retype(page, "vendor", "Acme & Sons")
-    project = render(preset="full", backend_name="acme", vendor="Acme & Sons")
-    # With the keyboard alone: open the folder, then the file.
+    project = render(backend_name="acme")
     for path in ("python", "python/torch_acme", "python/torch_acme/__init__.py"):
         entry = page.find_element("css selector", f"#tree [data-path='{path}']")
         entry.send_keys("\n")
@@ -117,13 +114,11 @@ def test_the_filter_leaves_the_files_that_have_its_words(page: WebDriver) -> Non
 
 
 def test_colours_change_no_letter_of_a_file(page: WebDriver) -> None:
-    unfold(page)
-    retype(page, "vendor", "Acme\xa0& <b>Söhne</b>")
     ask = """
-        return [...torchsmith.render(answersGiven())].filter(([path, text]) => {
-          choose(path);
-          return document.getElementById("content").textContent !== text;
-        }).map(([path]) => path);
+        return torchsmith.written().filter((path) => {
+          torchsmith.choose(path);
+          return document.getElementById("content").textContent !== torchsmith.textOf(path);
+        });
     """
     assert page.execute_script(ask) == []
 

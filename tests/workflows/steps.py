@@ -12,14 +12,6 @@ import yaml
 from commanding import Ended, run
 from rendering import Renderer, git
 
-PAYLOADS = Path(__file__).parent / "payloads"
-
-
-def recorded(name: str) -> dict[str, Any]:
-    """Return an event as GitHub leaves it in a file, with PyTorch's webhook in it."""
-    event: dict[str, Any] = json.loads((PAYLOADS / f"{name}.json").read_text("utf-8"))
-    return event
-
 
 def workflow(project: Path, name: str) -> dict[str, Any]:
     """Return a workflow of a project."""

@@ -15,7 +15,8 @@ import pytest
 
 from commanding import succeed
 from rendering import Renderer
-from workflows.steps import Checkout, recorded, step, workflow
+from workflows.payloads import sent
+from workflows.steps import Checkout, step, workflow
 
 COUNTS = {"passed": 3, "failed": 1, "skipped": 2}
 
@@ -99,9 +100,9 @@ def group(relay: dict[str, Any], event: dict[str, Any]) -> str:
 def test_a_newer_commit_and_closing_stop_what_runs(relay: dict[str, Any]) -> None:
     assert relay["concurrency"]["cancel-in-progress"] is True
     names = ("opened", "synchronize", "closed", "push")
-    groups = {name: group(relay, recorded(name)) for name in names}
+    groups = {name: group(relay, sent(name)) for name in names}
     assert groups["opened"] == groups["synchronize"] == groups["closed"] == "191234"
-    assert groups["push"] == recorded("push")["client_payload"]["payload"]["after"]
+    assert groups["push"] == sent("push")["client_payload"]["payload"]["after"]
 
 
 @pytest.fixture
@@ -233,7 +234,7 @@ def leave(checkout: Checkout, content: str | bytes) -> None:
 def test_pytorch_hears_of_the_begin_and_of_the_end(
     start: str, report: str, checkout: Checkout, server: Relay
 ) -> None:
-    event = recorded("opened")
+    event = sent("opened")
     checkout.run(start, event, **server.variables).passed()
     leave(checkout, json.dumps(COUNTS))
     checkout.run(report, event, RESULT="failure", **server.variables).passed()
@@ -260,8 +261,8 @@ def test_pytorch_hears_of_the_begin_and_of_the_end(
 def test_at_l1_nothing_leaves(start: str, report: str, checkout: Checkout, server: Relay) -> None:
     leave(checkout, json.dumps(COUNTS))
     variables = {**server.variables, "RELAY_LEVEL": ""}
-    checkout.run(start, recorded("opened"), **variables).passed()
-    checkout.run(report, recorded("opened"), RESULT="success", **variables).passed()
+    checkout.run(start, sent("opened"), **variables).passed()
+    checkout.run(report, sent("opened"), RESULT="success", **variables).passed()
     assert (server.asked, server.told) == ([], [])
     assert "**success**" in checkout.summary
 
@@ -286,7 +287,7 @@ def test_what_the_gate_left_is_not_believed(
     content: str | bytes, report: str, checkout: Checkout, server: Relay
 ) -> None:
     leave(checkout, content)
-    checkout.run(report, recorded("opened"), RESULT="success", **server.variables).passed()
+    checkout.run(report, sent("opened"), RESULT="success", **server.variables).passed()
     (told,) = server.told
     assert "test_results" not in told["workflow"]
     assert told["workflow"]["conclusion"] == "success"
@@ -295,14 +296,14 @@ def test_what_the_gate_left_is_not_believed(
 
 def test_more_than_figures_is_left_out(report: str, checkout: Checkout, server: Relay) -> None:
     leave(checkout, json.dumps({**COUNTS, "conclusion": "success", "<b>": 1}))
-    checkout.run(report, recorded("opened"), RESULT="cancelled", **server.variables).passed()
+    checkout.run(report, sent("opened"), RESULT="cancelled", **server.variables).passed()
     assert server.told[0]["workflow"]["test_results"] == {**COUNTS, "total": 6}
     assert server.told[0]["workflow"]["conclusion"] == "cancelled"
 
 
 def test_a_relay_that_is_busy_is_asked_again(start: str, checkout: Checkout, server: Relay) -> None:
     server.answers = [429, 503]
-    checkout.run(start, recorded("opened"), **server.variables).passed()
+    checkout.run(start, sent("opened"), **server.variables).passed()
     assert len(server.told) == 3
     assert server.told[0] == server.told[2]
 
@@ -312,7 +313,7 @@ def test_a_refusal_is_one_sentence_and_no_token_goes_elsewhere(
     status: int, start: str, checkout: Checkout, server: Relay
 ) -> None:
     server.answers = [status]
-    done = checkout.run(start, recorded("opened"), **server.variables)
+    done = checkout.run(start, sent("opened"), **server.variables)
     assert (done.status, done.out, done.err.count("\n")) == (2, "", 1), done
     assert f"answers {status}" in done.err
     assert "of the repository" not in done.err
@@ -322,7 +323,7 @@ def test_a_refusal_is_one_sentence_and_no_token_goes_elsewhere(
 
 def test_without_an_identity_nothing_is_sent(start: str, checkout: Checkout, server: Relay) -> None:
     variables = {**server.variables, "ACTIONS_ID_TOKEN_REQUEST_URL": ""}
-    done = checkout.run(start, recorded("opened"), **variables)
+    done = checkout.run(start, sent("opened"), **variables)
     assert (done.status, server.told) == (2, [])
     assert "id-token" in done.err
 
@@ -331,7 +332,7 @@ def test_without_an_identity_nothing_is_sent(start: str, checkout: Checkout, ser
 def test_an_end_that_github_has_no_word_for_is_refused(
     result: str, report: str, checkout: Checkout, server: Relay
 ) -> None:
-    done = checkout.run(report, recorded("opened"), RESULT=result, **server.variables)
+    done = checkout.run(report, sent("opened"), RESULT=result, **server.variables)
     assert (done.status, server.told, done.err.count("\n")) == (2, [], 1)
 
 

@@ -10,11 +10,9 @@ from typing import Any
 import pytest
 
 from rendering import Renderer
-from workflows.steps import Checkout, recorded, step, workflow
+from workflows.payloads import OPENED, PUSHED, SYNCHRONIZED, sent
+from workflows.steps import Checkout, step, workflow
 
-OPENED = "3f1c9a7be0d24558a6c1f0d7e9b8a2c4d5e6f701"
-SYNCHRONIZED = "90ab12cd34ef56789012ab34cd56ef7890123456"
-PUSHED = "5eed5eed5eed5eed5eed5eed5eed5eed5eed5eed"
 BODY = ("client_payload", "payload")
 REQUEST = (*BODY, "pull_request")
 REPORTING = {"RELAY_LEVEL": "L2", "RELAY_CALLBACK": "https://relay.invalid/callback"}
@@ -106,8 +104,8 @@ LIES: dict[str, tuple[str, tuple[str | int, ...], object]] = {
 def changed(
     name: str | dict[str, Any], place: tuple[str | int, ...], value: object
 ) -> dict[str, Any]:
-    """Return an event, or the recorded one of a name, with another value in one place."""
-    event = recorded(name) if isinstance(name, str) else copy.deepcopy(name)
+    """Return an event, or that of a name, with another value in one place."""
+    event = sent(name) if isinstance(name, str) else copy.deepcopy(name)
     holder: Any = event
     for key in place[:-1]:
         holder = holder[key]
@@ -136,7 +134,7 @@ def test_a_commit_is_tested_at_the_level_of_the_repository(
     name: str, event: str, sha: str, plan: str, checkout: Checkout
 ) -> None:
     for variables in ({}, REPORTING, {**REPORTING, "RELAY_LEVEL": "L3"}):
-        done = checkout.run(plan, recorded(name), **variables).passed()
+        done = checkout.run(plan, sent(name), **variables).passed()
         level = variables.get("RELAY_LEVEL", "L1")
         assert checkout.outputs == {
             "run": "true", "event": event, "sha": sha, "level": level, "pytorch": "source",
@@ -157,7 +155,7 @@ def test_a_commit_is_tested_at_the_level_of_the_repository(
 def test_what_needs_no_test_is_left_with_a_reason(
     name: str, why: str, plan: str, checkout: Checkout
 ) -> None:
-    assert why in checkout.run(plan, recorded(name)).passed().out
+    assert why in checkout.run(plan, sent(name)).passed().out
     assert checkout.outputs["run"] == "false"
 
 
@@ -171,10 +169,10 @@ def test_a_branch_of_a_release_is_tested_and_a_branch_that_begins_like_main_is_n
 
 def test_a_label_may_be_asked_for(plan: str, checkout: Checkout) -> None:
     for label, wanted in {"ciflow/crcr/foo": "true", "ciflow/crcr/fo": "false"}.items():
-        checkout.run(plan, recorded("opened"), RELAY_LABEL=label).passed()
+        checkout.run(plan, sent("opened"), RELAY_LABEL=label).passed()
         assert checkout.outputs["run"] == wanted
     # A push has no labels.
-    checkout.run(plan, recorded("push"), RELAY_LABEL="ciflow/crcr/foo").passed()
+    checkout.run(plan, sent("push"), RELAY_LABEL="ciflow/crcr/foo").passed()
     assert checkout.outputs["run"] == "true"
 
 
@@ -214,8 +212,8 @@ def test_a_lie_is_one_sentence(lie: str, plan: str, checkout: Checkout) -> None:
 
 @pytest.mark.parametrize("hostile", HOSTILE, ids=IDS)
 def test_texts_of_others_change_nothing(hostile: str, plan: str, checkout: Checkout) -> None:
-    expected = checkout.run(plan, recorded("opened")).passed().out, checkout.outputs
-    event = recorded("opened")
+    expected = checkout.run(plan, sent("opened")).passed().out, checkout.outputs
+    event = sent("opened")
     for place in TEXTS:
         event = changed(event, place, hostile)
     done = checkout.run(plan, event).passed()
@@ -270,9 +268,9 @@ def test_no_file_is_one_sentence(plan: str, checkout: Checkout, tmp_path: Path) 
 def test_a_wrong_variable_is_named(
     variables: dict[str, str], words: list[str], plan: str, checkout: Checkout
 ) -> None:
-    refused(checkout, checkout.run(plan, recorded("opened"), **variables), *words)
+    refused(checkout, checkout.run(plan, sent("opened"), **variables), *words)
 
 
 def test_the_nightly_wheel_serves_where_nobody_is_told(plan: str, checkout: Checkout) -> None:
-    checkout.run(plan, recorded("opened"), RELAY_PYTORCH="nightly").passed()
+    checkout.run(plan, sent("opened"), RELAY_PYTORCH="nightly").passed()
     assert checkout.outputs["pytorch"] == "nightly"

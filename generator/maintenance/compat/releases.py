@@ -9,7 +9,9 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from torchsmith import cache, catalog
+from platformdirs import user_cache_path
+
+from torchsmith import catalog
 from torchsmith.errors import InputError
 
 AARCH64 = "manylinux_2_28_aarch64"
@@ -31,7 +33,9 @@ def sources(minor: str, platform: str | None = None) -> Path:
             f"PyTorch {minor} is outside the versions of a rendered project: "
             f"choose from {', '.join(supported)}"
         )
-    folder = cache.root() / "-".join(filter(None, (f"torch-{minor}", platform)))
+    folder = user_cache_path("torchsmith", appauthor=False) / "-".join(
+        filter(None, (f"torch-{minor}", platform))
+    )
     if not folder.exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:

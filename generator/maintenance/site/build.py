@@ -1,4 +1,8 @@
-"""`python -m maintenance.site.build`: writes the page, one HTML file that works from any folder."""
+"""`python -m maintenance.site.build`: writes the page, one HTML file that works from any folder.
+
+It holds renders of the presets under the name MARKER, which the page replaces by the chosen one: a
+feature is whole files, so the files of `full` and its owners give the tree of any other choice.
+"""
 
 from __future__ import annotations
 
@@ -7,118 +11,51 @@ import base64
 import gzip
 import json
 import re
-import stat
 import subprocess
 import sys
-from pathlib import Path
+import tempfile
+from pathlib import Path, PurePosixPath
 from typing import Any
 
-from maintenance.site.compile import compile_macros, compile_template
 from torchsmith import catalog
 from torchsmith.git import address
+from torchsmith.render import Job, render
 from torchsmith.template import REPOSITORY, TEMPLATE
 
+MARKER = "zq_name"
+"""A name that occurs in no file, and whose forms in upper case, in prose and with a dash differ."""
+
 PAGE = Path(__file__).parent / "page"
-VENDOR = Path(__file__).parent / "vendor"
+VENDOR = Path(__file__).parent / "vendor" / "prism"
 # In order: a language of prism may extend those before it.
-LIBRARIES = {
-    "fflate": ("fflate.js",),
-    "prism": tuple(
-        f"prism-{part}.min.js" for part in ("core", "clike", "c", "cpp", "python", "yaml", "toml")
-    ),
-}
-LICENSES = "generator/catalog/licenses"
-USED_MACROS = {"name_problem", "name_clash", "suggest", "text_problem"}
-# Checks of the command line and of the folder, which the page does not have.
-SILENT = ("answers_problem", "destination_problem")
-SCRIPTS = (
-    "jinja.js",
-    "data.js",
-    "template.js",
-    "command.js",
-    "zip.js",
-    "link.js",
-    "tree.js",
-    "file.js",
-    "page.js",
-)
-# Variables of copier that are not answers.
-OUTSIDE = {"answers_file": ".copier-answers.yml", "dst_path": "", "data": {}}
+LANGUAGES = ("core", "clike", "c", "cpp", "python", "yaml", "toml")
+PRISM = ("LICENSE", *(f"prism-{language}.min.js" for language in LANGUAGES))
+SCRIPTS = ("data.js", "command.js", "link.js", "tree.js", "file.js", "page.js")
+
+Texts = dict[str, str]
+"""Files by path."""
 
 
-def files(template: Path) -> list[dict[str, Any]]:
-    """Return the template's files: path, mode, and content as text or as a compiled template."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "template"],
-        cwd=template,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    found = []
-    for name in sorted(set(filter(None, listed.stdout.split("\0")))):
-        source = template / name
-        if not source.exists():
-            continue
-        text = source.read_text("utf-8")
-        path = name.removeprefix("template/").removesuffix(".jinja")
-        found.append(
-            {
-                "path": compile_template(path, name),
-                "executable": bool(source.stat().st_mode & stat.S_IXUSR),
-                "content": compile_template(text, name) if name.endswith(".jinja") else text,
-            }
-        )
-    return found
-
-
-def catalog_data(template: Path) -> dict[str, Any]:
-    """Return what the page needs of the catalog: questions, computed values, checks, pruning."""
-    names = (template / "generator" / "catalog" / "names.jinja").read_text("utf-8")
-    values: dict[str, Any] = {}
-    for topic in ("features", "moved", "dtypes", "torch", "reserved", "operators", "sizes"):
-        values.update({name: row["default"] for name, row in catalog.load(topic).items()})
-    values["known_answers"] = list(catalog.questions())
-    values["catalog"] = catalog.rows()
-    computed = {
-        name: {
-            "yaml": row["type"] == "yaml",
-            "template": compile_template(row["default"], f"computed.yml: {name}"),
+def rendered(template: Path, source: str, **answers: str) -> Texts:
+    """Return the files for some answers, as if the template were at ``source``."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name, "project")
+        render(folder, Job({"backend_name": MARKER, **answers}, str(template)))
+        return {
+            path.relative_to(folder).as_posix(): path.read_text("utf-8").replace(
+                str(template), source
+            )
+            for path in sorted(folder.rglob("*"))
+            if path.is_file()
         }
-        for name, row in catalog.load("computed").items()
-    }
-    macros = compile_macros(names, USED_MACROS) | {name: [[], []] for name in SILENT}
-    exclude = catalog.load("settings")["_exclude"]
-    return {
-        "values": values,
-        "computed": computed,
-        "macros": macros,
-        "exclude": [compile_template(pattern, "_exclude") for pattern in exclude],
-        "includes": {
-            f"{LICENSES}/{file.name}": compile_template(file.read_text("utf-8"), file.name)
-            for file in sorted((template / LICENSES).glob("*.txt"))
-        },
-        "questions": {name: question(name) for name in catalog.questions()},
-        "outside": OUTSIDE,
-    }
 
 
-def question(name: str) -> dict[str, Any]:
-    """Return what the page needs of a question, with its default and its check compiled."""
-    row = catalog.load("questions")[name]
-    return {
-        "help": row["help"],
-        "list": row.get("multiselect", False),
-        "choices": row["choices"] if isinstance(row.get("choices"), dict) else None,
-        "default": compile_template(str(row["default"]), f"questions.yml: {name}"),
-        "validator": compile_template(row.get("validator", ""), f"questions.yml: {name}"),
-    }
-
-
-def documentation(source: str) -> str | None:
-    """Return where the documentation of a template is read, or None if that is no web address."""
-    place = address(source)
-    return f"{place.removesuffix('.git')}/tree/HEAD/docs" if place.startswith("https://") else None
+def owners(paths: list[str]) -> dict[str, str]:
+    """Return the feature that each file and each folder belongs to, where it is one's."""
+    places = catalog.places(f"torch_{MARKER}")
+    every = {each for path in map(PurePosixPath, paths) for each in (path, *path.parents)}
+    found = {str(path): catalog.owner(path, places) for path in sorted(every)}
+    return {path: owner for path, owner in found.items() if owner}
 
 
 def data(template: Path, source: str) -> dict[str, Any]:
@@ -126,18 +63,68 @@ def data(template: Path, source: str) -> dict[str, Any]:
 
     Args:
         template: the repository.
-        source: where users have it from: what they pass to copier.
+        source: where users have it from: what they pass to the commands.
     """
-    described = subprocess.run(
-        ["git", "describe", "--tags", "--always"], cwd=template, capture_output=True, text=True
+    tagged = subprocess.run(
+        ["git", "describe", "--tags", "--exact-match"], cwd=template, capture_output=True, text=True
     )
+    presets = {preset: rendered(template, source, preset=preset) for preset in catalog.presets()}
+    whole = presets["full"]
+    # The other files as they are for its device: few differ.
+    starter = rendered(template, source, preset="full", device="starter")
+    presets["minimal"] = {**starter, **presets["minimal"]}
+    features = catalog.features()
+    names = catalog.load("reserved")["reserved"]["default"]
+    reserved = sorted({name for group in names for name in group["names"].split()})
     return {
         "source": source,
         "docs": documentation(source),
-        "commit": described.stdout.strip() or "HEAD",
-        "catalog": catalog_data(template),
-        "files": files(template),
+        "version": tagged.stdout.strip(),
+        "marker": MARKER,
+        "name": {
+            key: catalog.load("questions")["backend_name"][key] for key in ("default", "help")
+        },
+        "reserved": {name: catalog.name_problem(name) for name in reserved},
+        "features": {
+            id: {
+                "group": feature.group,
+                "title": feature.title,
+                "help": feature.help,
+                "requires": feature.requires,
+                **catalog.sizes()["parts"][id],
+            }
+            for id, feature in features.items()
+        },
+        "presets": {
+            id: {"title": title, "features": [each for each in features if each in on]}
+            for title, id in catalog.load("questions")["preset"]["choices"].items()
+            if (on := catalog.presets().get(id)) is not None
+        },
+        "owners": owners(list(whole)),
+        "files": {
+            path: {
+                "text": text,
+                "features": [
+                    id
+                    for id, feature in features.items()
+                    if feature.owns(PurePosixPath(path), f"torch_{MARKER}")
+                ],
+                # As in the presets where the text is another one.
+                "presets": {
+                    preset: texts[path]
+                    for preset, texts in presets.items()
+                    if texts.get(path, text) != text
+                },
+            }
+            for path, text in whole.items()
+        },
     }
+
+
+def documentation(source: str) -> str | None:
+    """Return where the documentation of a template is read, or None if that is no web address."""
+    place = address(source)
+    return f"{place.removesuffix('.git')}/tree/HEAD/docs" if place.startswith("https://") else None
 
 
 def packed(content: dict[str, Any]) -> str:
@@ -149,13 +136,9 @@ def packed(content: dict[str, Any]) -> str:
 def page(content: dict[str, Any]) -> str:
     """Return the page with its style, its scripts and its data in it."""
     text = (PAGE / "index.html").read_text("utf-8")
-    for library, scripts in LIBRARIES.items():
-        folder = VENDOR / library
-        # The page contains the libraries, so it has to contain their licences.
-        licence, *codes = (
-            (folder / name).read_text("utf-8").strip() for name in ("LICENSE", *scripts)
-        )
-        text = text.replace(f"/* {library} */", "\n".join([f"/*\n{licence}\n*/", *codes]))
+    # The page contains the library, so it has to contain its licence.
+    licence, *codes = ((VENDOR / name).read_text("utf-8").strip() for name in PRISM)
+    text = text.replace("/* prism */", "\n".join([f"/*\n{licence}\n*/", *codes]))
     text = text.replace("/* style.css */", (PAGE / "style.css").read_text("utf-8"))
     for name in SCRIPTS:
         # Comments are not needed in the page.
@@ -167,7 +150,7 @@ def page(content: dict[str, Any]) -> str:
 def main() -> int:
     """Write the page."""
     parser = argparse.ArgumentParser(prog="python -m maintenance.site.build", description=__doc__)
-    parser.add_argument("--source", default=REPOSITORY, help="the template's address, for copier")
+    parser.add_argument("--source", default=REPOSITORY, help="the template's address")
     parser.add_argument("--out", type=Path, default=TEMPLATE / "build" / "page" / "index.html")
     arguments = parser.parse_args()
     arguments.out.parent.mkdir(parents=True, exist_ok=True)

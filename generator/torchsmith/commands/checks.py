@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -63,38 +62,6 @@ def require_template() -> None:
 
     if not (TEMPLATE / "copier.yml").exists():
         raise InputError("there is no template beside this command: install torchsmith again")
-
-
-def require_writable(folder: Path) -> None:
-    """Refuse a folder that cannot be written to, before there is something to write.
-
-    Raises:
-        InputError: The system does not let us.
-    """
-    try:
-        tempfile.TemporaryFile(dir=folder).close()
-    except OSError as error:
-        reason = os.strerror(error.errno or 0)
-        raise InputError(
-            f"nothing can be written in '{folder}' ({reason}): name another place"
-        ) from error
-
-
-def require_output(file: Path | None) -> None:
-    """Refuse a report that could not be written once the work is done.
-
-    Raises:
-        InputError: It is a folder, or its folder is missing or cannot be written in.
-    """
-    if file is None:
-        return
-    if file.is_dir():
-        raise InputError(f"'{file}' is a folder: name a file")
-    if not file.parent.is_dir():
-        raise InputError(f"'{file.parent}' is no folder: make it first, or name another file")
-    require_writable(file.parent)
-    if file.exists() and not os.access(file, os.W_OK):
-        raise InputError(f"'{file}' cannot be written to: name another file")
 
 
 def template_address(template: str) -> str:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from collections.abc import Callable
 from dataclasses import asdict
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -71,17 +69,10 @@ def doctor(
     if found and (restore or ignore):
         _change(found, restore or [], ignore or [], as_json=as_json)
         return
-    more: list[Finding] = []
-    drifted = None
-
-    @cache  # looked at while other processes render; if nothing is rendered, afterwards
-    def tools() -> list[Finding]:
-        return [] if drift else _tools(python)
-
     with working("Looking at the tools" + (" and the project" if found else "")):
-        if found:
-            more, drifted = _look_at(found, tools)
-        findings = [*tools(), *more]
+        findings = [] if drift else _tools(python)
+        more, drifted = _look_at(found) if found else ([], None)
+        findings += more
     if as_json:
         shown = asdict(drifted) if drifted else None
         print_json({"findings": [asdict(finding) for finding in findings], "drift": shown})
@@ -165,9 +156,7 @@ def _tools(python: str | None) -> list[Finding]:
     return toolchain(python or default_python())
 
 
-def _look_at(
-    project: Project, meanwhile: Callable[[], object]
-) -> tuple[list[Finding], Drift | None]:
+def _look_at(project: Project) -> tuple[list[Finding], Drift | None]:
     from torchsmith import git
     from torchsmith.doctor import Finding
 
@@ -183,19 +172,18 @@ def _look_at(
         findings.append(Finding("under git", "warning", found, "commit before an update"))
     else:
         findings.append(Finding("under git", "ok", "nothing uncommitted"))
-    template, drifted = _compare(project, meanwhile)
+    template, drifted = _compare(project)
     return [*findings, template], drifted
 
 
-def _compare(project: Project, meanwhile: Callable[[], object]) -> tuple[Finding, Drift | None]:
+def _compare(project: Project) -> tuple[Finding, Drift | None]:
     """Compare with the template; if that fails, say whether by network, version or answers."""
     from torchsmith import git
     from torchsmith.doctor import Finding
     from torchsmith.drift import drift, ignored
     from torchsmith.project import ANSWERS
-    from torchsmith.render import MOVED
     from torchsmith.update import newest
-    from torchsmith.versions import require_version
+    from torchsmith.versions import VersionError
 
     file, ignoring = project.root / ANSWERS, ignored(project)
     try:
@@ -209,13 +197,10 @@ def _compare(project: Project, meanwhile: Callable[[], object]) -> tuple[Finding
             fix = f"git ls-remote {shlex.quote(git.address(project.source))}"
         return Finding("template", "problem", found, fix), None
     try:
-        if ref != project.version:
-            require_version(project.source, project.version, MOVED)
-    except InputError as error:
-        return Finding("template", "problem", str(error), f"correct _commit in {file}"), None
-    try:
         project.require_answers_as_rendered()
-        drifted = drift(project, ref, ignoring, meanwhile)
+        drifted = drift(project, ref, ignoring)
+    except VersionError as error:
+        return Finding("template", "problem", str(error), f"correct _commit in {file}"), None
     except InputError as error:
         return Finding("answers", "problem", str(error), f"correct them in {file}"), None
     if drifted.before == drifted.after:

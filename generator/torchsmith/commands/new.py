@@ -14,12 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from torchsmith.commands.checks import (
-    require_template,
-    require_writable,
-    template_address,
-    understood,
-)
+from torchsmith.commands.checks import require_template, template_address, understood
 from torchsmith.commands.common import (
     FOUND,
     BuildPython,
@@ -34,6 +29,7 @@ from torchsmith.errors import InputError
 
 if TYPE_CHECKING:
     from torchsmith.project import Project
+    from torchsmith.renderer import Ask
 
 ELSEWHERE = "name another with --template"
 """What to do where the template cannot be reached."""
@@ -91,15 +87,13 @@ def new(
 
     The status is 1 if it was rendered, but the first commit, the build or a test failed.
     """
-    # Copier takes a third of a second to import, which --help need not wait for.
+    # What renders takes a fifth of a second to import, which --help need not wait for.
     from torchsmith.doctor import default_python
     from torchsmith.project import find
     from torchsmith.remembered import recall, remember
-    from torchsmith.render import Job, render, require_empty
+    from torchsmith.render import Job, render
 
     source = _source(template)
-    _require_place(destination, source)
-    require_empty(destination)
     asked = parse(data)
     given = {**_given(answers), **asked}
     terminal = sys.stdin.isatty() and not as_json
@@ -113,7 +107,7 @@ def new(
 
         require_tools(python)
     job = Job(given, source, _version_to_render(template, source, to), defaults=offered)
-    render(destination, job, ask=ask)
+    render(destination, job, ask=_prompts() if ask else None)
     project = find(destination, updatable=False)
     _warn_of_no_version(project, committed=template is not None or to is not None)
     if not as_json:
@@ -196,8 +190,7 @@ def _version_to_render(template: str | None, source: str, to: str | None) -> str
     """
     from torchsmith import git
     from torchsmith.template import CHECKOUT, TAG
-    from torchsmith.update import releases
-    from torchsmith.versions import require_version
+    from torchsmith.versions import releases
 
     if template is None and (to is None or (CHECKOUT is None and to == TAG)):
         return "HEAD"
@@ -219,30 +212,7 @@ def _version_to_render(template: str | None, source: str, to: str | None) -> str
                 f"'{source}' is not under git, so it has no version '{to}': leave --to out, or "
                 "name the template's repository with --template"
             )
-    if to is None:
-        return ["HEAD", *releases(source, ELSEWHERE)][-1]
-    require_version(source, to, ELSEWHERE)
-    return to
-
-
-def _require_place(destination: Path, source: str) -> None:
-    """Refuse what the system would refuse half-way, and what would change the template."""
-    place = _existing(destination)
-    if place.is_symlink() and not place.exists():
-        raise InputError(f"'{place}' is a link to nothing: remove it, or name a new folder")
-    if not place.is_dir():
-        raise InputError(f"'{place}' is a file: name a new folder")
-    require_writable(place)
-    if Path(source).is_dir() and destination.resolve().is_relative_to(Path(source).resolve()):
-        raise InputError(
-            f"'{destination}' is inside the template: name a folder outside '{source}'"
-        )
-
-
-def _existing(folder: Path) -> Path:
-    """Return the folder or the nearest one above it that is there, be it a link to nothing."""
-    places = (folder, *folder.parents)
-    return next(place for place in places if place.exists() or place.is_symlink())
+    return to or ["HEAD", *releases(source, ELSEWHERE)][-1]
 
 
 def _warn_of_no_version(project: Project, *, committed: bool) -> None:
@@ -267,12 +237,19 @@ def _warn_of_no_version(project: Project, *, committed: bool) -> None:
 def _require_no_repository(destination: Path) -> None:
     """Refuse --git where it would make a repository within another."""
     from torchsmith import git
+    from torchsmith.destination import nearest
 
-    if root := git.root_of(_existing(destination)):
+    if root := git.root_of(nearest(destination)):
         raise InputError(
             f"'{destination}' is in the git repository '{root}' already: leave --git out, and "
             "commit there"
         )
+
+
+def _prompts() -> Ask:
+    from torchsmith.commands.prompts import ask
+
+    return ask
 
 
 def _wants_git(destination: Path) -> bool:
@@ -346,7 +323,7 @@ def _say_what_is_next(destination: Path, project: Project, report: dict[str, Any
     if report["tests"] is None:
         steps.append("pytest")
     say("What to do next:\n" + "".join(f"\n  {step}" for step in steps))
-    say("\ndocs/bring-up.md says how to put your device in the simulator's place, file by file.")
+    say("\ndocs/bring-up.md says how your device takes the place of the simulated one.")
 
 
 def _distribution(project: Project) -> str:

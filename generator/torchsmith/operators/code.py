@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 
-from torchsmith.jinja import environment
+from torchsmith.jinja import own
 from torchsmith.operators.schema import Operator
 
 FILES = Path(__file__).with_name("files")
-_TEMPLATES = environment(FILES)
+_TEMPLATES = own(FILES)
 
 # The kernel family that would compute an elementwise operator of so many tensors.
 _FAMILIES = {1: "unary", 2: "binary"}

@@ -24,19 +24,16 @@ from kernels.report import Report
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Options for what the device declines."""
-    group = parser.getgroup("device")
-    group.addoption(
-        "--support", action="store_true", help="only ask the device what it would do, run nothing"
-    )
-    group.addoption("--support-json", metavar="FILE", help="write the support matrix as JSON")
-    group.addoption(
-        "--update-support", action="store_true", help="make support.toml say what the device says"
+    """The option for what the device declines."""
+    parser.getgroup("device").addoption(
+        "--write-support",
+        action="store_true",
+        help="only ask the device what it would do, and write what it declines into support.toml",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Collects the support matrix."""
+    """Collects what the device does."""
     config.addinivalue_line("markers", "full: slow cases that a nightly run takes")
     config.pluginmanager.register(Report(config))
     # Tests let processes die: each would leave a core of hundreds of MB.

@@ -31,7 +31,8 @@ def kernel_format(device: DeviceLike = None) -> str:
     Raises:
         NotImplementedError: it takes none.
     """
-    return _C.code_format(device_index(device))
+    format: str = _C.code_format(device_index(device))
+    return format
 
 
 class CompiledKernel:

@@ -115,7 +115,8 @@ def _snapshot(device: DeviceLike = None) -> dict[str, Any]:
     Args:
         device: taken for the sake of ``torch.cuda``; a snapshot is of all devices.
     """
-    return _C.memory_snapshot(True)
+    snapshot: dict[str, Any] = _C.memory_snapshot(True)
+    return snapshot
 
 
 def _dump_snapshot(filename: str | Path = "dump_snapshot.pickle") -> None:

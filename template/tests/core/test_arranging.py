@@ -26,11 +26,6 @@ def test_not_a_number_is_the_greatest() -> None:
         compare(lambda x, f=median: (f(x), *f(x, 0)), values)
 
 
-def test_the_smallest_and_none_of_the_largest() -> None:
-    compare(lambda x: x.topk(4, 0, largest=False)[0], sample(7, 9))
-    compare(lambda x: x.topk(0, 1), sample(7, 9))
-
-
 def test_numbers_and_nothing_are_sorted() -> None:
     for values in (torch.tensor(3.0), torch.empty(0), torch.empty(3, 0)):
         compare(lambda x: x.sort(), values)
@@ -61,27 +56,9 @@ def test_tensors_of_different_devices_are_not_joined() -> None:
         torch.cat([torch.ones(2, device=DEVICE), torch.ones(2)])
 
 
-def test_channels_last_is_kept() -> None:
-    values = sample(2, 4, 5, 6).to(memory_format=torch.channels_last)
-    compare(lambda x: torch.cat([x, x], 1), values)
-    joined = torch.cat([values.to(DEVICE)] * 2, 1)
-    assert joined.is_contiguous(memory_format=torch.channels_last)
-
-
 def test_channels_of_any_layout_are_shuffled() -> None:
     for view in (lambda x: x, lambda x: x.transpose(1, 3), lambda x: x[:, :, ::2], lambda x: x[:0]):
         compare(lambda x, view=view: torch.channel_shuffle(view(x), 2), sample(2, 4, 6, 4))
-
-
-def test_triangles_in_place() -> None:
-    base = sample(5, 7)
-    here = base.to(DEVICE)
-    with natively():
-        here.T.tril_(1)
-        here.triu_(-2)
-    base.T.tril_(1)
-    base.triu_(-2)
-    assert_same(here, base)
 
 
 def test_every_nan_is_distinct() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import re
-from pathlib import Path
 
 import pytest
 import torch
@@ -67,14 +66,6 @@ def test_name_that_stays_absent_says_what_serves(name: str) -> None:
         getattr(backend, name)
 
 
-def page() -> dict[str, str]:
-    """The table of docs/from-torch-cuda.md."""
-    text = (Path(__file__).parents[2] / "docs" / "from-torch-cuda.md").read_text()
-    text = text.partition("## Names that are not there")[2]
-    rows = re.findall(r"^\| `(\w+)` \| (.+) \|$", text, re.MULTILINE)
-    return {name: instead.replace('"', "'") for name, instead in rows}
-
-
 @pytest.mark.parametrize("name", sorted(set(torch.cuda.__all__)))
 def test_every_name_of_cuda_is_there_or_says_what_serves(name: str) -> None:
     if name in dir(backend):
@@ -84,24 +75,10 @@ def test_every_name_of_cuda_is_there_or_says_what_serves(name: str) -> None:
     assert not str(raised.value).endswith(f"has no attribute {name!r}")
 
 
-def test_the_page_says_what_the_errors_say() -> None:
-    later = {
-        name: f"it comes with {feature}, in a later release of the template"
-        for feature, names in ABSENT.LATER.items()
-        for name in names
-    }
-    assert page() == ABSENT.INSTEAD | later
-
-
 def test_typed_storages_are_sent_to_untyped_ones() -> None:
     with pytest.raises(AttributeError, match=r"use torch\.UntypedStorage"):
         _ = backend.FloatStorage
     assert torch.UntypedStorage(8, device=DEVICE).nbytes() == 8
-
-
-def test_a_name_that_nobody_has_is_just_absent() -> None:
-    with pytest.raises(AttributeError, match=r"has no attribute 'nonsense'$"):
-        _ = backend.nonsense
 
 
 # --- Legacy tensor types ---

@@ -1,4 +1,4 @@
-"""Elementwise operators: every dtype, promotion, numbers, special values, devices."""
+"""Elementwise operators: promotion, numbers, exact integers, special values, devices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from support import (
     FLOATING,
     INTEGERS,
     assert_same,
-    names,
     needs,
     needs_two_devices,
     sample,
@@ -21,103 +20,35 @@ from support import (
 )
 
 REFUSED = (RuntimeError, NotImplementedError, TypeError)
-COMMON = (*FLOATING, *INTEGERS, *COMPLEX, torch.bool)
-
-UNARY = names(
-    """
-    abs neg sign sgn reciprocal sqrt rsqrt exp expm1 exp2 log log2 log10 log1p sin cos tan asin acos
-    atan sinh cosh tanh asinh acosh atanh erf erfc sigmoid floor ceil trunc round frac relu square
-    logical_not bitwise_not isnan isinf isfinite isneginf signbit
-    """
-)
-BINARY = names(
-    """
-    add sub mul div floor_divide remainder fmod pow atan2 maximum minimum fmax fmin hypot copysign
-    logaddexp logaddexp2 xlogy heaviside rsub clamp_min clamp_max gcd lcm bitwise_left_shift
-    bitwise_right_shift eq ne lt le gt ge logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor
-    """
-)
-LAYOUTS: list[Callable[[torch.Tensor], torch.Tensor]] = [
-    lambda x: x,
-    lambda x: x.T,
-    lambda x: x[1:, ::2],
-    lambda x: x[:1].expand(6, -1),
-    lambda x: x[2],
-    lambda x: x[3, 4],
-    lambda x: x[:0],
-]
 
 
 def compare(
     function: Callable[..., torch.Tensor], *arguments: torch.Tensor, **keywords: Any
 ) -> None:
-    """Run on both; what the CPU refuses the device must refuse, unless nothing is computed.
-
-    But the CPU has hardly any operator for the dtypes that came late, and a device may have more.
-    """
+    """Run on both; what the CPU refuses the device must refuse."""
     on_device = [argument.to(DEVICE) for argument in arguments]
     try:
         expected = function(*arguments, **keywords)
     except REFUSED:
-        if not all(argument.numel() for argument in arguments):
-            return
-        if any(argument.dtype not in COMMON for argument in arguments):
-            compare_widened(function, on_device, **keywords)
-            return
         with pytest.raises(REFUSED):
             function(*on_device, **keywords)
         return
     assert_same(function(*on_device, **keywords), expected)
 
 
-def compare_widened(
-    function: Callable[..., torch.Tensor], arguments: list[torch.Tensor], **keywords: Any
-) -> None:
-    """Compare what the device does, if it does, with what the CPU does in wider dtypes."""
-    try:
-        actual = function(*arguments, **keywords)
-    except REFUSED:
-        return
-    widened = [
-        argument.cpu().to(torch.float32 if argument.is_floating_point() else torch.int64)
-        if argument.dtype not in COMMON
-        else argument.cpu()
-        for argument in arguments
-    ]
-    assert_same(actual, function(*widened, **keywords).to(actual.dtype))
-
-
 @pytest.mark.parametrize("dtype", supported(), ids=str)
-@pytest.mark.parametrize("name", UNARY)
-def test_unary(name: str, dtype: torch.dtype) -> None:
-    function = getattr(torch, name)
-    values = sample(6, 7, dtype=dtype)
-    if name == "abs" and dtype is torch.bool:
-        # CUDA gives truth values as they are, and so do we; the CPU has no kernel for them.
-        assert_same(torch.abs(values.to(DEVICE)), values)
-        return
-    compare(function, values)
-    if dtype.is_floating_point:
-        special = [0.0, -0.0, 1.0, -1.0, float("inf"), float("-inf"), float("nan")]
-        compare(function, torch.tensor(special, dtype=dtype))
-
-
-@pytest.mark.parametrize("dtype", supported(), ids=str)
-@pytest.mark.parametrize("name", BINARY)
-def test_binary_with_promotion(name: str, dtype: torch.dtype) -> None:
-    function = getattr(torch, name)
+@pytest.mark.parametrize("name", ["add", "div", "maximum", "pow", "lt", "logical_and"])
+def test_two_dtypes_promote_as_on_the_cpu(name: str, dtype: torch.dtype) -> None:
     one = sample(4, 5, dtype=dtype, low=1)
-    for other in supported():
-        divisor = torch.ones(4, 5) if other is torch.bool else sample(4, 5, low=1, seed=1)
-        compare(function, one, divisor.to(other))
+    for other in supported(FLOATING, INTEGERS, COMPLEX, torch.bool):
+        compare(getattr(torch, name), one, sample(4, 5, low=1, seed=1).to(other))
 
 
-@needs(torch.float32)
-def test_two_tensors_that_lie_differently() -> None:
-    one, other = sample(6, 7, low=0.5), sample(6, 7, low=0.5, seed=1)
-    for left in LAYOUTS:
-        for right in LAYOUTS:
-            compare(torch.sub, left(one), right(other))
+@needs(torch.bool)
+def test_the_size_of_a_truth_value_is_itself() -> None:
+    """As on CUDA; the CPU has no kernel for it."""
+    values = torch.tensor([True, False])
+    assert_same(torch.abs(values.to(DEVICE)), values)
 
 
 @pytest.mark.parametrize("dtype", supported(FLOATING, INTEGERS), ids=str)
@@ -132,29 +63,6 @@ def test_python_scalars_promote_as_on_the_cpu(dtype: torch.dtype) -> None:
             lambda x, s=scalar: torch.eq(x, s),
         ):
             compare(function, values)
-
-
-@needs(torch.float32)
-def test_large_integers_stay_exact() -> None:
-    for dtype in supported(torch.int64):
-        values = torch.tensor([2**62, -(2**62), 2**53 + 1], dtype=dtype)
-        compare(lambda x: x + 1, values)
-        compare(lambda x: x // 3, values)
-        compare(lambda x: x == 2**53 + 1, values)
-        compare(lambda x: x.clamp(max=2**53), values)
-
-
-@needs(torch.float32, torch.int64)
-def test_in_place_result_that_cannot_be_held_is_refused() -> None:
-    with pytest.raises(RuntimeError, match="can't be cast"):
-        torch.ones(2, dtype=torch.int64, device=DEVICE).add_(1.5)
-
-
-@needs(torch.float32)
-def test_out_on_another_device_is_refused() -> None:
-    one = torch.ones(2, device=DEVICE)
-    with pytest.raises(RuntimeError):
-        torch.add(one, one, out=torch.empty(2))
 
 
 @needs(torch.float32)
@@ -230,11 +138,6 @@ def test_more_dimensions_than_a_kernel_takes() -> None:
     compare(torch.exp, values.transpose(3, 15))
 
 
-@needs(torch.float32)
-def test_large_tensors() -> None:
-    compare(lambda x, y: x * y + x, sample(1025, 1031), sample(1025, 1031, seed=1))
-
-
 @pytest.mark.parametrize("dtype", supported(torch.float16, torch.bfloat16, torch.float32), ids=str)
 def test_nextafter_takes_the_smallest_step_of_its_type(dtype: torch.dtype) -> None:
     one = torch.tensor([1.0, 0.0, -1.0, 1.0, 0.0], dtype=dtype)
@@ -252,19 +155,6 @@ def test_powers_of_special_values(exponent: float) -> None:
     special = torch.tensor([float("-inf"), float("inf"), -0.0, 0.0, float("nan"), 4.0, -4.0])
     for dtype in supported(torch.float32, torch.float64):
         compare(lambda x: x**exponent, special.to(dtype))
-
-
-def test_shifts_by_python_operators() -> None:
-    values = torch.tensor([1, -5, 2**40, 7])
-    for function in (
-        lambda x: x << 3,
-        lambda x: x >> 2,
-        lambda x: x << x.abs().clamp(max=5),
-        lambda x: x >> (x.abs() - 5),
-        lambda x: x.clone().__ilshift__(2),
-        lambda x: x.clone().__irshift__(x.clone()),
-    ):
-        compare(function, values)
 
 
 @needs(torch.float32)
@@ -317,3 +207,31 @@ def test_ldexp_where_the_power_alone_is_out_of_range() -> None:
     expected = torch.ldexp(numbers, exponents)
     assert_same(torch.ldexp(numbers.to(DEVICE), exponents.to(DEVICE)), expected)
     assert_same(numbers.to(DEVICE).ldexp_(exponents.to(DEVICE)), expected)
+
+
+@needs(torch.float32)
+def test_large_integers_stay_exact() -> None:
+    for dtype in supported(torch.int64):
+        values = torch.tensor([2**62, -(2**62), 2**53 + 1], dtype=dtype)
+        compare(lambda x: x + 1, values)
+        compare(lambda x: x // 3, values)
+        compare(lambda x: x == 2**53 + 1, values)
+        compare(lambda x: x.clamp(max=2**53), values)
+
+
+@needs(torch.float32)
+def test_large_tensors() -> None:
+    compare(lambda x, y: x * y + x, sample(1025, 1031), sample(1025, 1031, seed=1))
+
+
+def test_shifts_by_python_operators() -> None:
+    values = torch.tensor([1, -5, 2**40, 7])
+    for function in (
+        lambda x: x << 3,
+        lambda x: x >> 2,
+        lambda x: x << x.abs().clamp(max=5),
+        lambda x: x >> (x.abs() - 5),
+        lambda x: x.clone().__ilshift__(2),
+        lambda x: x.clone().__irshift__(x.clone()),
+    ):
+        compare(function, values)

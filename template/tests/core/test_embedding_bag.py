@@ -34,16 +34,9 @@ def run(device: str, options: dict[str, Any], dtype: torch.dtype = torch.float32
 
 CASES: dict[str, dict[str, Any]] = {
     "bags": {"input": INDICES, "offsets": OFFSETS},
-    "rows": {"input": INDICES.view(3, 3)},
     "int32": {"input": INDICES.int(), "offsets": OFFSETS.int()},
     "mixed types": {"input": INDICES, "offsets": OFFSETS.int()},
-    "padding": {"input": INDICES, "offsets": OFFSETS, "padding_idx": 2},
     "padding from the end": {"input": INDICES, "offsets": OFFSETS, "padding_idx": -8},
-    "last offset": {
-        "input": INDICES,
-        "offsets": torch.tensor([0, 4, 4, 9]),
-        "include_last_offset": True,
-    },
     "nothing": {"input": INDICES[:0], "offsets": OFFSETS[:2] * 0},
 }
 
@@ -53,13 +46,6 @@ CASES: dict[str, dict[str, Any]] = {
 def test_bags_and_their_gradients(case: str, mode: str) -> None:
     options = {**CASES[case], "mode": mode}
     for actual, expected in zip(run(DEVICE, options)[:2], run("cpu", options)[:2], strict=True):
-        assert_same(actual, expected)
-
-
-@pytest.mark.parametrize("case", ["bags", "padding"])
-def test_weights_of_samples(case: str) -> None:
-    options = {**CASES[case], "mode": "sum", "per_sample_weights": sample(len(INDICES), seed=2)}
-    for actual, expected in zip(run(DEVICE, options), run("cpu", options), strict=True):
         assert_same(actual, expected)
 
 

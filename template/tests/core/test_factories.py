@@ -18,18 +18,6 @@ from support import (
 )
 
 
-@pytest.mark.parametrize("dtype", supported(), ids=str)
-def test_filled_tensors(dtype: torch.dtype) -> None:
-    for make in (torch.zeros, torch.ones, lambda *s, **k: torch.full(s, 1, **k)):
-        assert_same(make(2, 3, dtype=dtype, device=DEVICE), make(2, 3, dtype=dtype))
-    like = sample(2, 3, dtype=dtype).T
-    for make_like in (torch.zeros_like, torch.ones_like):
-        made = make_like(like, device=DEVICE)
-        assert made.stride() == like.stride()
-        assert_same(made, make_like(like))
-    assert torch.empty_like(like, device=DEVICE).stride() == like.stride()
-
-
 @needs(torch.float64)
 @pytest.mark.parametrize("name", ["linspace", "logspace"])
 def test_sequences_in_outputs_of_several_dimensions(name: str) -> None:
@@ -45,15 +33,6 @@ def test_sequences_in_outputs_of_several_dimensions(name: str) -> None:
 def test_the_last_number_of_linspace_is_the_end() -> None:
     # 49 * (1 / 49) is less than 1.
     assert torch.linspace(0, 1, 50, dtype=torch.float64, device=DEVICE)[-1].item() == 1
-
-
-@pytest.mark.parametrize("dtype", supported(), ids=str)
-def test_tensor_of_python_values(dtype: torch.dtype) -> None:
-    values = [[1, 0], [0, 1]]
-    assert_same(torch.tensor(values, dtype=dtype, device=DEVICE), torch.tensor(values, dtype=dtype))
-    assert_same(
-        torch.as_tensor(values, dtype=dtype, device=DEVICE), torch.tensor(values, dtype=dtype)
-    )
 
 
 @needs(torch.float32)

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import io
-import os
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,36 +22,6 @@ bessel = torch.special.bessel_j0
 @pytest.fixture(autouse=True)
 def fresh_counts() -> None:
     backend.reset_fallback_stats()
-
-
-def test_stats_count_each_operator() -> None:
-    values = torch.ones(2, device=DEVICE)
-    for _ in range(3):
-        bessel(values)
-    assert fallbacks("special_bessel_j0") == 3
-    backend.reset_fallback_stats()
-    assert fallbacks("special_bessel_j0") == 0
-
-
-def test_native_operators_are_not_counted() -> None:
-    torch.ones(2, device=DEVICE) + 1
-    assert fallbacks("add") == 0
-
-
-def test_fallback_can_be_made_an_error() -> None:
-    result = run_python(
-        f"""
-        import torch
-        value = torch.ones(2, device="{DEVICE}") + 1
-        try:
-            torch.special.bessel_j0(value)
-        except RuntimeError as error:
-            print("refused:", error)
-        """,
-        {f"{ENV_PREFIX}_FALLBACK": "error"},
-    )
-    assert "refused:" in result.stdout
-    assert "special_bessel_j0" in result.stdout
 
 
 def test_stats_say_what_a_call_cost_and_why() -> None:
@@ -289,63 +255,3 @@ def test_warning_comes_once_per_operator() -> None:
         {f"{ENV_PREFIX}_FALLBACK": "silent"},
     )
     assert "bessel" not in result.stderr
-
-
-# An operator without a kernel, compared and then said to be in another place than it is.
-TESTS_OF_TESTS = f"""
-import pytest
-import torch
-from support import compare
-
-def test_values():
-    compare(torch.special.bessel_j0, torch.ones(2))
-
-@pytest.mark.native
-def test_promise():
-    assert torch.special.bessel_j0(torch.ones(2, device="{DEVICE}")).sum() < 0
-
-@pytest.mark.native
-def test_of_kernels():
-    assert torch.ones(2, device="{DEVICE}").neg().device.type == "cpu"
-"""
-
-
-@pytest.mark.parametrize(
-    ("word", "outcomes"),
-    [
-        (
-            "refuse",
-            {"test_values": "FAILED", "test_promise": "FAILED", "test_of_kernels": "FAILED"},
-        ),
-        (
-            "allow",
-            {"test_values": "PASSED", "test_promise": "SKIPPED", "test_of_kernels": "FAILED"},
-        ),
-    ],
-)
-def test_the_tests_let_the_cpu_work_only_on_request(
-    tmp_path: Path, word: str, outcomes: dict[str, str]
-) -> None:
-    (tmp_path / "test_these.py").write_text(TESTS_OF_TESTS)
-    result = run_tests(tmp_path, word)
-    for name, outcome in outcomes.items():
-        assert f"test_these.py::{name} {outcome}" in result.stdout, result.stdout + result.stderr
-
-
-def test_another_word_of_the_tests_is_refused(tmp_path: Path) -> None:
-    result = run_tests(tmp_path, "perhaps")
-    assert f"{ENV_PREFIX}_TEST_FALLBACK is allow or refuse, not 'perhaps'" in result.stderr
-
-
-def run_tests(folder: Path, word: str) -> subprocess.CompletedProcess[str]:
-    """Run the tests of a folder with the fixtures of these."""
-    ours = str(Path(__file__).resolve().parents[1])
-    environment = {**os.environ, "PYTHONPATH": ours, f"{ENV_PREFIX}_TEST_FALLBACK": word}
-    command = [sys.executable, "-m", "pytest", "-v", "-p", "conftest", "-p", "no:cacheprovider"]
-    return subprocess.run(
-        [*command, "--rootdir", str(folder), str(folder)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )

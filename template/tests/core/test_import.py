@@ -15,10 +15,6 @@ pytestmark = needs(torch.float32, torch.int64)
 USE = f"assert torch.ones(2, device='{DEVICE}').sum().item() == 2"
 
 
-def test_the_package_can_come_first() -> None:
-    run_python(f"import {PACKAGE}, torch\n{USE}\nassert torch.{DEVICE} is {PACKAGE}")
-
-
 def test_the_package_can_come_second() -> None:
     run_python(f"import torch, {PACKAGE}\n{USE}\nassert torch.{DEVICE} is {PACKAGE}")
 
@@ -39,21 +35,6 @@ def test_entry_point_names_the_backend() -> None:
         point.name: point for point in importlib.metadata.entry_points(group="torch.backends")
     }
     assert points[DEVICE].value == f"{PACKAGE}:_autoload"
-
-
-def test_import_torch_alone_is_enough_and_touches_no_device() -> None:
-    run_python(
-        f"""
-        import torch
-        assert not torch.{DEVICE}.is_initialized()
-        assert torch.{DEVICE}._initialized is False
-        assert torch.{DEVICE}.is_available() and torch.{DEVICE}.device_count() > 0
-        torch.manual_seed(1)
-        assert not torch.{DEVICE}.is_initialized()
-        torch.ones(1, device="{DEVICE}")
-        assert torch.{DEVICE}.is_initialized() and torch.{DEVICE}._initialized is True
-        """
-    )
 
 
 def test_spawned_child_finds_the_device(tmp_path: Path) -> None:

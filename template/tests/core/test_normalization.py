@@ -8,7 +8,6 @@ import pytest
 import torch
 from backend import DEVICE
 from support import FLOATING, assert_same, needs, sample, supported
-from torch import nn
 from torch.nn import functional
 
 pytestmark = pytest.mark.usefixtures("everything_is_native")
@@ -64,36 +63,6 @@ def test_float32_parameters_beside_narrow_inputs(dtype: torch.dtype) -> None:
 def test_rms_norm_of_tiny_numbers_has_the_eps_of_the_cpu(dtype: torch.dtype) -> None:
     values = sample(4, 6, dtype=dtype) * 2e-4
     compare(lambda x: functional.rms_norm(x, (6,)), values)
-
-
-@needs(torch.float32)
-@pytest.mark.parametrize("training", [True, False])
-def test_batch_norm_of_other_layouts(training: bool) -> None:
-    running = (sample(6, seed=4), vector(6, torch.float32, 5))
-
-    def normalize(x: torch.Tensor) -> torch.Tensor:
-        mean, variance = (value.clone().to(x.device) for value in running)
-        return functional.batch_norm(x, mean, variance, training=training)
-
-    compare(normalize, sample(2, 6, 3, 4).to(memory_format=torch.channels_last))
-    compare(lambda x: normalize(x.transpose(1, 2)), sample(2, 4, 6))
-    compare(lambda x: normalize(x[:, :, ::2]), sample(2, 6, 8))
-
-
-@needs(torch.float32)
-def test_running_statistics_follow_those_of_the_cpu() -> None:
-    theirs = nn.BatchNorm2d(3, momentum=0.2)
-    mine = nn.BatchNorm2d(3, momentum=0.2).to(DEVICE)
-    for step in range(4):
-        values = sample(4, 3, 5, 6, seed=step) * (step + 1)
-        theirs(values)
-        mine(values.to(DEVICE))
-    for name, value in theirs.named_buffers():
-        assert_same(mine.get_buffer(name), value, rtol=1e-4, atol=1e-5)
-    theirs.eval()
-    mine.eval()
-    values = sample(4, 3, 5, 6)
-    assert_same(mine(values.to(DEVICE)), theirs(values), rtol=1e-4, atol=1e-5)
 
 
 @needs(torch.float32)

@@ -33,18 +33,6 @@ def test_factories_make_pinned_tensors() -> None:
     assert torch.zeros(4, pin_memory=True).equal(torch.zeros(4))
 
 
-def test_views_of_pinned_memory_are_pinned() -> None:
-    pinned = torch.empty(100, pin_memory=True)
-    assert pinned[10:20].is_pinned()
-
-
-def test_tensor_of_the_device_is_not_pinned_and_cannot_be() -> None:
-    tensor = torch.ones(2, device=DEVICE)
-    assert not tensor.is_pinned()
-    with pytest.raises(RuntimeError, match="pin"):
-        tensor.pin_memory()
-
-
 def test_asynchronous_copies_keep_their_source_until_they_ran() -> None:
     results = []
     for number in range(20):
@@ -158,17 +146,3 @@ def test_data_loader_does_not_pin_without_a_device(monkeypatch: pytest.MonkeyPat
     with pytest.warns(UserWarning, match="pin_memory"):
         batches = [batch for (batch,) in loader]
     assert not any(batch.is_pinned() for batch in batches)
-
-
-@pytest.mark.parametrize("workers", [0, 1])
-def test_data_loader_pins_its_batches(workers: int) -> None:
-    inputs, labels = torch.arange(24.0).reshape(8, 3), torch.arange(8)
-    loader = DataLoader(
-        TensorDataset(inputs, labels), batch_size=4, pin_memory=True, num_workers=workers
-    )
-    total = torch.zeros(3, device=DEVICE)
-    for batch, label in loader:
-        assert batch.is_pinned()
-        assert label.is_pinned()
-        total += batch.to(DEVICE, non_blocking=True).sum(0)
-    assert total.cpu().equal(inputs.sum(0))

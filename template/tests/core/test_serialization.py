@@ -24,34 +24,10 @@ def save_and_load(value: Any, **keywords: Any) -> Any:
     return torch.load(buffer, **keywords)
 
 
-@pytest.mark.parametrize("dtype", supported(), ids=str)
-def test_tensor_comes_back_on_its_device(dtype: torch.dtype) -> None:
-    values = sample(3, 4, dtype=dtype)
-    loaded = save_and_load(values.to(LAST))
-    assert loaded.device == LAST
-    assert_same(loaded, values)
-
-
-@needs(torch.float32)
-def test_views_come_back_sharing_their_storage() -> None:
-    base = torch.arange(6.0, device=DEVICE)
-    loaded, view = save_and_load((base, base[2:].view(2, 2)))
-    view.fill_(9)
-    assert loaded.tolist() == [0, 1, 9, 9, 9, 9]
-
-
 @pytest.mark.parametrize("dtype", supported(COMPLEX), ids=str)
 def test_conjugate_tensor_comes_back(dtype: torch.dtype) -> None:
     values = sample(3, dtype=dtype)
     assert_same(save_and_load(values.to(DEVICE).conj()), values.conj())
-
-
-@needs(torch.float32)
-@pytest.mark.parametrize("location", ["cpu", torch.device("cpu"), {f"{DEVICE}:0": "cpu"}])
-def test_map_location_brings_tensors_to_the_cpu(location: Any) -> None:
-    loaded = save_and_load(torch.arange(3.0, device=DEVICE), map_location=location)
-    assert loaded.device.type == "cpu"
-    assert loaded.tolist() == [0, 1, 2]
 
 
 @needs(torch.float32)

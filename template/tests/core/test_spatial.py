@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
 import pytest
@@ -12,7 +11,6 @@ from backend import DEVICE
 from support import (
     assert_same,
     compare,
-    compare_gradients,
     natively,
     needs,
     needs_two_devices,
@@ -21,33 +19,6 @@ from support import (
 )
 
 pytestmark = needs(torch.float32)
-
-
-def layouts(values: torch.Tensor) -> Iterator[torch.Tensor]:
-    """Yield the values in other strides."""
-    yield values
-    yield values.transpose(-1, -2).contiguous().transpose(-1, -2)
-    wide = torch.zeros(*values.shape[:-1], 2 * values.shape[-1] + 1, dtype=values.dtype)
-    wide[..., 1::2] = values
-    yield wide[..., 1::2]
-    if values.dim() == 4:
-        yield values.contiguous(memory_format=torch.channels_last)
-
-
-def test_layouts_of_convolutions() -> None:
-    values, weights = sample(2, 3, 8, 7), sample(4, 3, 3, 2, seed=1)
-    for one in layouts(values):
-        for other in layouts(weights):
-            compare(F.conv2d, one, other, rtol=1e-4, atol=1e-4)
-            compare(F.conv_transpose2d, one, other.transpose(0, 1), rtol=1e-4, atol=1e-4)
-            compare_gradients(lambda x, w=other: F.conv2d(x, w.to(x.device)), one)
-            compare_gradients(lambda w, x=one: F.conv2d(x.to(w.device), w), other)
-
-
-def test_convolution_keeps_channels_last() -> None:
-    values = sample(2, 3, 8, 7).to(DEVICE, memory_format=torch.channels_last)
-    result = F.conv2d(values, sample(4, 3, 3, 3).to(DEVICE))
-    assert result.is_contiguous(memory_format=torch.channels_last)
 
 
 def test_convolution_of_an_empty_batch_has_gradients() -> None:
@@ -95,13 +66,6 @@ def test_indices_of_maxima_are_those_of_the_cpu(shape: tuple[int, ...]) -> None:
             actual = function(values.to(DEVICE))
         for mine, theirs in zip(actual, expected, strict=True):
             assert_same(mine, theirs)
-
-
-@needs(torch.int64)
-def test_pooling_keeps_channels_last() -> None:
-    values = sample(2, 3, 8, 6).to(DEVICE, memory_format=torch.channels_last)
-    for function in (F.max_pool2d, F.avg_pool2d):
-        assert function(values, 2).is_contiguous(memory_format=torch.channels_last)
 
 
 def test_upsampling_keeps_infinity_where_it_is() -> None:

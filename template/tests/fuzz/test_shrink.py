@@ -1,33 +1,10 @@
-"""What the fuzzer leaves of a failing program: nothing that is not needed, as a script that runs."""
+"""The fuzzer finds an operator that is wrong, and the script that it leaves shows it."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from fuzz.program import Program, Statement
-from fuzz.shrink import shrink
 from support import run_python
-
-
-def program(*lines: str, batch: int = 1) -> Program:
-    return Program(tuple(map(Statement, lines)), batch)
-
-
-def test_only_the_statements_that_a_failure_needs_are_left() -> None:
-    lines = [f"v{number} = torch.ones({number}, device=d0)" for number in range(200)]
-    needed = {lines[3], lines[77], lines[199]}
-
-    def fails(candidate: Program) -> bool:
-        return needed <= {statement.code for statement in candidate.statements}
-
-    short = shrink(program(*lines, batch=8), fails)
-    assert {statement.code for statement in short.statements} == needed
-    assert short.batch == 1
-
-
-def test_waiting_stays_rare_where_the_failure_needs_that() -> None:
-    short = shrink(program("v1 = 1", "v2 = 2", batch=8), lambda candidate: candidate.batch == 8)
-    assert short == program("v1 = 1", batch=8) or short == program("v2 = 2", batch=8)
 
 
 def test_a_wrong_operator_is_found_and_the_script_shows_it(tmp_path: Path) -> None:

@@ -8,15 +8,13 @@ import shutil
 import subprocess
 import sys
 import tarfile
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from backend import DEVICE
-from pytorch import draft, gate, report, source
-from pytorch.expectations import Mistake, read
+from pytorch import source
 
 HERE = Path(__file__).parent
 SAMPLE = HERE / "sample"
@@ -124,16 +122,6 @@ def sample_files() -> list[Path]:
 
 
 @pytest.mark.full
-def test_reasons_are_those_of_who_left_a_test_out(seen: dict[str, Any]) -> None:
-    tests = seen["files"]["generic.py"]["tests"]
-    reasons = {name.partition("::")[2]: cell.get("reason", "") for name, cell in tests.items()}
-    assert reasons[f"test_left_out_{DEVICE}"] == "left out by its own file"
-    assert reasons[f"test_unheard_of_{DEVICE}"] == "generated without bits8"
-    assert reasons[f"test_operator_linalg_det_{DEVICE}_float32"] == "declared: no determinants"
-    assert "cpu" in reasons[f"test_of_the_cpu_{DEVICE}"]
-
-
-@pytest.mark.full
 def test_declared_failures_and_tolerances(seen: dict[str, Any]) -> None:
     assert verdicts(seen, "verdicts.py") == {
         f"test_passes_{DEVICE}": "pass",
@@ -161,16 +149,6 @@ def test_a_test_that_dies_or_hangs_costs_itself_only(seen: dict[str, Any]) -> No
 
 
 @pytest.mark.full
-def test_a_file_that_cannot_be_imported_is_named(seen: dict[str, Any]) -> None:
-    assert "a_module_that_nobody_has" in seen["files"]["unimportable.py"]["broken"]
-
-
-@pytest.mark.full
-def test_what_other_devices_have_to_themselves_does_not_run(seen: dict[str, Any]) -> None:
-    assert verdicts(seen, "restricted.py") == {f"test_says_cuda_{DEVICE}": "skip"}
-
-
-@pytest.mark.full
 def test_the_gate_is_shut_for_these_reasons_and_no_others(seen: dict[str, Any]) -> None:
     assert seen["status"] == 1
     wanted = {
@@ -187,73 +165,6 @@ def test_the_gate_is_shut_for_these_reasons_and_no_others(seen: dict[str, Any]) 
         assert any(sentence.startswith(beginning) for sentence in found), beginning
 
 
-@pytest.mark.full
-def test_share_counts_what_ran(seen: dict[str, Any]) -> None:
-    passed, others = 8 + 1 + 4 + 3, 2 + 3
-    assert seen["totals"]["pass"] + seen["totals"]["stale"] == passed
-    assert seen["share"] == pytest.approx(passed / (passed + others))
-    assert any("L3 asks for more than 90%" in sentence for sentence in seen["problems"])
-
-
-@pytest.mark.full
-def test_pages_show_every_file_and_verdict(seen: dict[str, Any], tmp_path: Path) -> None:
-    text = report.markdown(seen)
-    assert f"PyTorch {RELEASE}.0a0" in text
-    assert "more than 90%, does not hold" in text
-    assert "one is not two (1 tests)" in text
-    page = report.page(seen)
-    rows = json.loads(page.partition("const data = ")[2].partition(";\n")[0])["rows"]
-    assert {row[0] for row in rows} == set(seen["files"])
-    assert "@" not in page.partition("<script>")[0].partition("</style>")[2]
-    wheel = report.markdown(seen | {"source": ""})
-    assert "L3's rule is not evaluated" in wheel
-
-
-@pytest.mark.full
-def test_drafted_entries_declare_each_failure_and_nothing_else(
-    seen: dict[str, Any], tmp_path: Path
-) -> None:
-    file = tmp_path / "drafted.toml"
-    file.write_text(draft.drafted(seen), "utf-8")
-    entries = read([file])
-    assert {(one.table, one.files, one.tests) for one in entries} == {
-        ("skip", ("dying.py",), (f"test_b_dies_{DEVICE}",)),
-        ("skip", ("dying.py",), (f"test_d_hangs_{DEVICE}",)),
-        ("skip", ("dying.py",), (f"test_e_leaves_{DEVICE}",)),
-    }
-    both = {"verdict": "fail", "reason": 'said "3" \\ and more\nbelow'}
-    tests = {"T::test_b": both, "T::test_a": both, "T::test_c": {"verdict": "pass"}}
-    file.write_text(draft.drafted({"files": {"a.py": {"tests": tests}}}), "utf-8")
-    (only,) = read([file])
-    assert (only.table, only.tests) == ("xfail", ("test_a", "test_b"))
-    assert only.reason == 'to be looked into: said "N" \\ and more'
-
-
-@pytest.mark.full
-def test_bypass_runs_what_is_of_other_devices(tmp_path: Path) -> None:
-    known = tmp_path / "known.toml"
-    known.write_text(
-        '[[bypass]]\nfiles = ["restricted.py"]\nreason = "works anywhere"\n', encoding="utf-8"
-    )
-    out = tmp_path / "out.json"
-    arguments = ("restricted.py", "--known", str(known), "--out", str(out))
-    done = run(checkout(tmp_path / "pytorch"), tmp_path, *arguments)
-    assert done.returncode == 0, done.stdout + done.stderr
-    expected = {f"test_works_anywhere_{DEVICE}": "pass"}
-    if hasattr(torch_base(), "bypass_device_restrictions"):
-        expected[f"test_says_cuda_{DEVICE}"] = "pass"
-    else:
-        expected[f"test_says_cuda_{DEVICE}"] = "skip"
-    assert verdicts(json.loads(out.read_text("utf-8")), "restricted.py") == expected
-
-
-def torch_base() -> Any:
-    """Return the base of PyTorch's device tests."""
-    from torch.testing._internal.common_device_type import DeviceTypeTestBase
-
-    return DeviceTypeTestBase
-
-
 def test_mistakes_on_the_command_line_write_nothing(tmp_path: Path) -> None:
     other = checkout(tmp_path / "old", "1.0.0a0")
     done = run(other, tmp_path, "--out", str(tmp_path / "out.json"))
@@ -262,16 +173,6 @@ def test_mistakes_on_the_command_line_write_nothing(tmp_path: Path) -> None:
     assert "names PyTorch 1.0.0a0" in done.stderr
     assert done.stderr.count("\n") == 1
     assert not (tmp_path / "out.json").exists()
-
-
-def test_sources_that_are_none_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(Mistake, match="does not exist"):
-        source.find(str(tmp_path / "absent"), "2.13.0", tmp_path)
-    with pytest.raises(Mistake, match="no folder 'test'"):
-        source.find(str(tmp_path), "2.13.0", tmp_path)
-    (tmp_path / "file").write_text("text", "utf-8")
-    with pytest.raises(Mistake, match="neither a folder nor a tar archive"):
-        source.find(str(tmp_path / "file"), "2.13.0", tmp_path)
 
 
 def test_source_package_is_as_good_as_a_checkout(tmp_path: Path) -> None:
@@ -285,13 +186,6 @@ def test_source_package_is_as_good_as_a_checkout(tmp_path: Path) -> None:
     assert unpacked.version == "2.13.0a0"
     assert sorted(unpacked.files()) == sorted(path.as_posix() for path in sample_files())
     assert not (unpacked.folder.parent / "torch").exists()
-
-
-def test_without_sources_the_files_of_this_project_are_listed(tmp_path: Path) -> None:
-    done = run(None, tmp_path, "--list")
-    assert done.returncode == 0, done.stderr
-    listed = set(done.stdout.split())
-    assert listed == {f"wheel/{path.name}" for path in (HERE / "wheel").glob("*.py")}
 
 
 @pytest.mark.full
@@ -327,11 +221,3 @@ def test_files_of_the_installed_release_are_fetched(tmp_path: Path) -> None:
     assert (
         again.stderr == f"error: {tmp_path / 'fetched'} exists: name a new folder, or remove it\n"
     )
-
-
-def test_rule_is_more_than_nine_tenths() -> None:
-    assert gate.share(Counter({"pass": 9, "fail": 1})) == pytest.approx(gate.L3)
-    told = {"files": {}, "stale": [], "share": 0.9}
-    assert gate.problems(told, rule=True)
-    assert not gate.problems(told | {"share": 0.91}, rule=True)
-    assert not gate.problems(told, rule=False)

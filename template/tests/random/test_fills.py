@@ -5,7 +5,6 @@ The oracle for arguments is the CPU.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import pytest
@@ -217,4 +216,4 @@ def test_operators_without_a_kernel_follow_the_seed_of_the_device() -> None:
     assert torch.rrelu(below, 0.0, 1.0, training=True).cpu().equal(first)
     assert not second.equal(first)
     assert torch.get_rng_state().equal(cpu)
-    assert first.mean().item() == pytest.approx(-0.5, abs=5 / math.sqrt(12 * 100))
+    assert ((first > -1) & (first < 0)).all()

@@ -1,21 +1,28 @@
-"""The bits themselves are those of Philox 4x32-10, as kernels.h defines them.
+"""Every operator draws the numbers that kernels.h makes of the bits of Philox 4x32-10.
 
-A device with a generator of its own draws other bits: such a device leaves this file out.
+How these are distributed is tested without PyTorch, in device/tests/kernels. A device with a generator of its own draws
+other bits: such a device leaves this file out.
 """
 
 from __future__ import annotations
+
+import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 import torch
 from backend import DEVICE
-from support import needs
+from support import FLOATING, INTEGERS, needs, supported
 
 pytestmark = [needs(torch.int64, torch.float32), pytest.mark.usefixtures("native_random")]
 
 MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 INCREMENTS = (0x9E3779B9, 0xBB67AE85)
 LOW = 0xFFFFFFFF
+SEED = 0x0123456789ABCDEF
+COUNT = 1001
+FLOATS = supported(FLOATING)
 
 
 def philox(seed: int, block: int) -> tuple[int, int, int, int]:
@@ -61,3 +68,164 @@ def test_draws_follow_each_other() -> None:
         offset = generator.get_offset()
         np.testing.assert_array_equal(draw(generator, count), expected_bits(5, offset, count))
         assert generator.get_offset() > offset
+
+
+# --- What is made of the bits ---
+
+Draw = Callable[[torch.Tensor], torch.Tensor]
+Made = Callable[[np.ndarray], np.ndarray]
+
+
+def drawn(draw: Draw, dtype: torch.dtype) -> np.ndarray:
+    """Return what is drawn with the seed, as float64 or whole numbers."""
+    torch.manual_seed(SEED)
+    values = draw(torch.empty(COUNT, dtype=dtype, device=DEVICE)).cpu()
+    return values.to(torch.float64 if dtype.is_floating_point else dtype).numpy()
+
+
+def lanes(dtype: torch.dtype, dropped: int) -> np.ndarray:
+    """Return a number in [0, 1) for each element, of 64 bits for float64 and else of 32, less the dropped ones."""
+    if dtype is torch.float64:
+        bits, width = expected_bits(SEED, 0, COUNT + 1), 64
+    else:
+        pairs = expected_bits(SEED, 0, COUNT // 2 + 1)
+        bits, width = np.stack([pairs & LOW, pairs >> 32], 1).reshape(-1), 32
+    return (bits >> dropped) * 2.0 ** (dropped - width)
+
+
+def uniform(dtype: torch.dtype) -> np.ndarray:
+    return lanes(dtype, 11 if dtype is torch.float64 else 8)[:COUNT]
+
+
+def normal(dtype: torch.dtype) -> np.ndarray:
+    half = 2.0 ** (-65 if dtype is torch.float64 else -33)
+    first, second = (lanes(dtype, 0)[i : COUNT + 1 : 2] + half for i in (0, 1))
+    radius, angle = np.sqrt(-2 * np.log(first)), 2 * np.pi * second
+    both = np.stack([radius * np.cos(angle), radius * np.sin(angle)], 1)
+    return both.reshape(-1)[:COUNT]
+
+
+def exponential(dtype: torch.dtype) -> np.ndarray:
+    dropped, bits = (12, 52) if dtype is torch.float64 else (9, 23)
+    return -np.log1p(-lanes(dtype, dropped)[:COUNT] - 0.5 * 2.0**-bits)
+
+
+# An operator, the numbers that it is made of, and how to get those back from what it gives.
+CONTINUOUS: dict[str, tuple[Draw, Callable[[torch.dtype], np.ndarray], Made]] = {
+    "uniform": (lambda t: t.uniform_(), uniform, lambda x: x),
+    "uniform_from_to": (lambda t: t.uniform_(-3, 5), uniform, lambda x: (x + 3) / 8),
+    "normal": (lambda t: t.normal_(), normal, lambda x: x),
+    "normal_mean_std": (lambda t: t.normal_(2, 0.5), normal, lambda x: (x - 2) / 0.5),
+    "exponential": (lambda t: t.exponential_(), exponential, lambda x: x),
+    "exponential_rate": (lambda t: t.exponential_(4), exponential, lambda x: x * 4),
+    "cauchy": (lambda t: t.cauchy_(), uniform, lambda x: np.arctan(x) / np.pi + 0.5),
+    "cauchy_median_sigma": (
+        lambda t: t.cauchy_(3, 0.5),
+        uniform,
+        lambda x: np.arctan((x - 3) / 0.5) / np.pi + 0.5,
+    ),
+    "log_normal": (
+        lambda t: t.log_normal_(0.5, 0.25),
+        normal,
+        lambda x: (np.log(x) - 0.5) / 0.25,
+    ),
+}
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_continuous_draws(name: str, dtype: torch.dtype) -> None:
+    draw, made_of, back = CONTINUOUS[name]
+    got, expected = back(drawn(draw, dtype)), made_of(dtype)
+    close = np.isclose(got, expected, rtol=0.02, atol=0.04 if dtype.itemsize == 2 else 1e-4)
+    # What a type would round to the upper bound becomes the lower one.
+    assert (close | ((made_of is uniform) & (expected > 0.99) & (got == 0))).all()
+
+
+@pytest.mark.parametrize("dtype", supported(torch.complex64, torch.complex128))
+def test_complex_draws(dtype: torch.dtype) -> None:
+    for draw, made_of, scale in (
+        (torch.randn, normal, math.sqrt(0.5)),
+        (torch.rand, uniform, 1.0),
+    ):
+        torch.manual_seed(SEED)
+        parts = torch.view_as_real(draw(COUNT // 2, dtype=dtype, device=DEVICE)).cpu().flatten()
+        expected = made_of(parts.dtype)[: COUNT - 1] * scale
+        np.testing.assert_allclose(parts.numpy(), expected, rtol=1e-3, atol=1e-5)
+
+
+WHOLE: list[tuple[Draw, int, int]] = [
+    (lambda t: t.random_(3, 9), 3, 9),
+    (lambda t: t.random_(5), 0, 5),
+    (lambda t: torch.randint(7, t.shape, dtype=t.dtype, device=DEVICE), 0, 7),
+    (lambda t: torch.randint_like(t, 2, 7), 2, 7),
+]
+
+
+def assert_whole(draw: Draw, dtype: torch.dtype, low: int, high: int) -> None:
+    """Check numbers from `low` on that stay below `high`."""
+    bits = expected_bits(SEED, 0, COUNT)
+    expected = [low + (int(one) * (high - low) >> 64) for one in bits]
+    assert drawn(draw, dtype).tolist() == expected
+
+
+@pytest.mark.parametrize("dtype", supported(FLOATING, INTEGERS))
+@pytest.mark.parametrize(("draw", "low", "high"), WHOLE)
+def test_whole_numbers(draw: Draw, low: int, high: int, dtype: torch.dtype) -> None:
+    assert_whole(draw, dtype, low, high)
+
+
+@pytest.mark.parametrize("dtype", supported(FLOATING, INTEGERS, torch.bool))
+def test_without_bounds_every_number_from_zero_on_may_come(dtype: torch.dtype) -> None:
+    high = 2
+    if dtype.is_floating_point:
+        high = 2 ** (1 - round(math.log2(torch.finfo(dtype).eps))) + 1
+    elif dtype is not torch.bool:
+        high = torch.iinfo(dtype).max + 1
+    assert_whole(lambda t: t.random_(), dtype, 0, high)
+
+
+def whole_type(low: int) -> Draw:
+    return lambda t: torch.ops.aten.random_(t, low, None)
+
+
+@pytest.mark.parametrize("dtype", supported(torch.uint8, torch.int8, torch.int16, torch.int32))
+def test_whole_type(dtype: torch.dtype) -> None:
+    info = torch.iinfo(dtype)
+    assert_whole(whole_type(info.min), dtype, info.min, info.max + 1)
+
+
+@pytest.mark.parametrize("low", [2**63 - 2, 2**63 - 1, 0, -5, -(2**63) + 1])
+def test_lower_bound_alone_reaches_the_largest_number(low: int) -> None:
+    assert_whole(whole_type(low), torch.int64, low, 2**63)
+
+
+@pytest.mark.parametrize("bounds", [(-(2**63), 2**63 - 1), (-(2**63), 1 - 2**63), (0, 2**63 - 1)])
+def test_extreme_bounds(bounds: tuple[int, int]) -> None:
+    assert_whole(lambda t: t.random_(*bounds), torch.int64, *bounds)
+
+
+@pytest.mark.parametrize("dtype", supported(FLOATING, INTEGERS))
+def test_geometric(dtype: torch.dtype) -> None:
+    """One more than the whole periods in an exponentially distributed time."""
+    times = exponential(torch.float64 if dtype is torch.float64 else torch.float32)
+    expected = np.floor(times / -np.log1p(-0.4)) + 1
+    # Next to a whole number of periods the rounding decides.
+    assert (drawn(lambda t: t.geometric_(0.4), dtype) == expected).mean() > 0.99
+
+
+@pytest.mark.parametrize("dtype", supported(FLOATING, INTEGERS, torch.bool))
+@pytest.mark.parametrize("p", [0.0, 0.125, 0.75, 1.0])
+def test_bernoulli(dtype: torch.dtype, p: float) -> None:
+    np.testing.assert_array_equal(
+        drawn(lambda t: t.bernoulli_(p), dtype), lanes(torch.float32, 0)[:COUNT] < p
+    )
+
+
+@pytest.mark.parametrize("dtype", supported(FLOATING, INTEGERS, torch.bool))
+@pytest.mark.parametrize("p_dtype", FLOATS)
+def test_bernoulli_of_tensors(dtype: torch.dtype, p_dtype: torch.dtype) -> None:
+    p = torch.linspace(0, 1, COUNT, dtype=p_dtype)
+    for given in (p, p.to(DEVICE)):
+        got = drawn(lambda t, given=given: t.bernoulli_(given), dtype)  # type: ignore[misc]
+        np.testing.assert_array_equal(got, uniform(p_dtype) < p.double().numpy())

@@ -1,38 +1,35 @@
-// The answers as commands and as a file.
-
-// The answers that differ from copier's defaults. With features given, the preset is custom.
-function different(answers) {
-  const names = Object.keys(catalog.questions);
-  const kept = Object.fromEntries(names
-    .filter((name) => name === "backend_name" || String(answers[name]) !== String(standard(name, answers)))
-    .map((name) => [name, answers[name]]));
-  if (answers.preset !== "custom") delete kept.features;
-  else {
-    delete kept.preset;
-    kept.features = answers.features;
-  }
-  return kept;
-}
+// The choices as commands.
 
 function quoted(word) {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'"'"'`)}'`;
 }
 
 // Commands that render what is shown, in this version.
-function commands(answers) {
-  const given = Object.entries(different(answers)).map(([name, value]) => {
-    const text = Array.isArray(value) ? `[${value.join(", ")}]` : value;
-    return `-d ${quoted(`${name}=${text}`)}`;
-  }).join(" ");
-  const [from, version] = [quoted(source), quoted(commit)];
-  const folder = interpreter(answers).globals("distribution");
+function commands(preset, features) {
+  const chosen = preset === CUSTOM ? `features=[${features.join(", ")}]` : `preset=${preset}`;
+  const given = `--defaults -d backend_name=${state.name} -d ${quoted(chosen)}`;
+  const from = quoted(DATA.source);
+  const to = (option) => (DATA.version ? ` ${option} ${quoted(DATA.version)}` : "");
+  const folder = named(`torch-${MARKER.dashed}`);
   return {
-    command: `copier copy --vcs-ref ${version} --defaults ${given} ${from} ${folder}`,
-    new: `torchsmith new ${folder} --template ${from} --to ${version} --defaults ${given}`,
+    new: `torchsmith new ${folder} --template ${from}${to("--to")} ${given}`,
+    command: `copier copy${to("--vcs-ref")} ${given} ${from} ${folder}`,
   };
 }
 
-// Copier reads YAML, of which JSON is a part.
-function answersFile(answers) {
-  return Object.entries(different(answers)).map(([name, value]) => `${name}: ${Jinja.json(value, false)}\n`).join("");
+// Lines do not break within an option.
+function showCommand(element, text) {
+  const option = (textContent) => make("span", {className: "option", textContent});
+  element.replaceChildren(...text.split(/( )/).map((word) => (word.startsWith("-") ? option(word) : word)));
+}
+
+// Without access to the clipboard the text is selected instead.
+async function copyText(element) {
+  try {
+    await navigator.clipboard.writeText(element.textContent);
+    $("said").textContent = "Copied.";
+  } catch {
+    getSelection().selectAllChildren(element);
+    $("said").textContent = "Selected: copy it with the keyboard.";
+  }
 }

@@ -10,10 +10,31 @@ function colored(tokens) {
   });
 }
 
+// The preset with the fewest features to add and to remove, of those with the same device.
+function nearest(features) {
+  const differs = (preset) => (id) => PRESETS[preset].features.includes(id) !== features.includes(id);
+  const far = (preset) => Object.keys(FEATURES).filter(differs(preset)).length;
+  return Object.keys(PRESETS)
+    .filter((preset) => !differs(preset)("simulator"))
+    .reduce((one, other) => (far(other) < far(one) ? other : one));
+}
+
+// A file's text; that of a file that depends on the features is the nearest preset's.
+function textOf(path, features = choices().features) {
+  const {text, presets} = state.written.get(path);
+  return named(presets[nearest(features)] ?? text);
+}
+
 function showFile() {
-  const {path, text} = state.written.get(state.chosen);
+  const path = state.chosen;
+  const {preset, features} = choices();
   const language = LANGUAGES[path.split(".").at(-1)];
+  const text = textOf(path, features);
+  const depends = preset === CUSTOM && Object.keys(state.written.get(path).presets).length > 0;
   $("path").textContent = path;
+  $("nearest").textContent = depends
+    ? `This file depends on the features: it is shown as for the preset ${nearest(features)}, the nearest to your choice.`
+    : "";
   $("content").replaceChildren(...(language ? colored(Prism.tokenize(text, Prism.languages[language])) : [text]));
   for (const item of $("tree").querySelectorAll("[aria-selected]")) {
     item.ariaSelected = String(item.dataset.path === path);

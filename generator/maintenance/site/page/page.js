@@ -1,20 +1,30 @@
-// The page: the questions, and the files that copier would write for the answers.
+// The page: the choices, and the files that the commands would write for them.
 
-const FEATURES = catalog.values.catalog;
-const PRESETS = {...catalog.values.presets, full: Object.keys(FEATURES)};
-const DTYPES = catalog.values.dtype_catalog;
-const TEXTS = Object.keys(catalog.questions).filter((name) => document.querySelector(`input#${name}`));
-const LISTS = Object.keys(catalog.questions).filter((name) => document.querySelector(`select#${name}`));
+const {features: FEATURES, presets: PRESETS, owners: OWNERS} = DATA;
+const CUSTOM = "custom";
 const README = "README.md";
+const forms = (name) => ({
+  plain: name,
+  dashed: name.replaceAll("_", "-"),
+  upper: name.toUpperCase(),
+  prose: name.split("_").map((word) => word.slice(0, 1).toUpperCase() + word.slice(1)).join(" "),
+});
+const MARKER = forms(DATA.marker);
 
 const $ = (id) => document.getElementById(id);
-// What is shown, and which entry of the tree is in the tab order.
-const state = {chosen: README, stop: "", opened: new Set(), touched: new Set(), written: new Map(), owner: () => ""};
+// What is shown, under the last name that can be one, and which entry of the tree is in the tab order.
+const state = {name: DATA.name.default, chosen: README, stop: "", opened: new Set(), written: new Map(), owners: new Map()};
 
 function make(tag, properties = {}, ...children) {
   const element = Object.assign(document.createElement(tag), properties);
   element.append(...children);
   return element;
+}
+
+// A text of the render with the name that was chosen.
+function named(text) {
+  const wanted = forms(state.name);
+  return Object.entries(MARKER).reduce((done, [form, marker]) => done.replaceAll(marker, wanted[form]), text);
 }
 
 function closure(wanted) {
@@ -23,78 +33,48 @@ function closure(wanted) {
   return grown;
 }
 
-function fields(name) {
-  return [...document.querySelectorAll(`input[name=${name}]`)];
+const boxes = () => [...document.querySelectorAll("input[name=features]")];
+const picked = () => boxes().filter((box) => box.checked).map((box) => box.value);
+
+function pick(features) {
+  for (const box of boxes()) box.checked = features.includes(box.value);
 }
 
-function checked(name) {
-  return fields(name).filter((box) => box.checked).map((box) => box.value);
+function choices() {
+  const on = closure(picked());
+  const features = Object.keys(FEATURES).filter((id) => on.has(id));
+  const preset = Object.keys(PRESETS).find((id) => String(PRESETS[id].features) === String(features));
+  return {name: $("backend_name").value, preset: preset ?? CUSTOM, features};
 }
 
-// The features that the device requires: one other than the simulator is a feature itself.
-function ofDevice() {
-  return closure([$("device").value].filter((id) => id in FEATURES));
-}
-
-function answersGiven() {
-  const picked = checked("features");
-  if (!state.touched.has("device")) $("device").value = standard("device", {preset: "custom", features: picked});
-  const on = closure([...picked, ...ofDevice()]);
-  const same = (preset) => picked.length === preset.length && picked.every((id) => preset.includes(id));
-  const answers = {
-    dtypes: checked("dtypes"),
-    preset: Object.keys(PRESETS).find((name) => same(PRESETS[name])) ?? "custom",
-    features: Object.keys(FEATURES).filter((id) => on.has(id)),
-    ...Object.fromEntries(LISTS.map((name) => [name, $(name).value])),
-  };
-  for (const name of TEXTS) {
-    if (!state.touched.has(name)) $(name).value = standard(name, answers);
-    answers[name] = $(name).value;
-  }
-  return answers;
+function problem(name) {
+  if (!/^[a-z]+(_[a-z]+)*$/.test(name) || name.length > 50) return `${DATA.name.help}, 50 at most`;
+  return Object.hasOwn(DATA.reserved, name) ? DATA.reserved[name] : "";
 }
 
 function update() {
-  const answers = answersGiven();
-  const on = closure([...checked("features"), ...ofDevice()]);
-  for (const box of fields("features")) {
-    const by = checked("features").filter((id) => id !== box.value && closure([id]).has(box.value));
-    if (ofDevice().has(box.value)) by.push("the device");
-    box.parentElement.parentElement.querySelector(".because").textContent =
-      on.has(box.value) && by.length ? `on: required by ${by.join(", ")}` : "";
+  const {name, preset, features} = choices();
+  for (const box of boxes()) {
+    const by = picked().filter((id) => id !== box.value && closure([id]).has(box.value));
+    box.closest(".box").querySelector(".because").textContent = by.length ? `on: required by ${by.join(", ")}` : "";
   }
-  const wrong = problems(answers);
-  for (const name of TEXTS) {
-    $(`${name}-problem`).textContent = wrong[name] ?? "";
-    $(name).setAttribute("aria-invalid", String(name in wrong));
-  }
-  const fine = !Object.keys(wrong).length;
-  document.body.classList.toggle("wrong", !fine);
-  for (const button of document.querySelectorAll("#take button")) button.disabled = !fine;
-  if (fine) {
-    for (const [id, text] of Object.entries(commands(answers))) showCommand($(id), text);
-    showFiles(answers);
-  }
-  writeLink(answers);
+  for (const button of document.querySelectorAll("input[name=preset]")) button.checked = button.value === preset;
+  const wrong = problem(name);
+  $("backend_name-problem").textContent = wrong;
+  $("backend_name").setAttribute("aria-invalid", String(wrong !== ""));
+  document.body.classList.toggle("wrong", wrong !== "");
+  for (const button of document.querySelectorAll("#take button")) button.disabled = wrong !== "";
+  if (!wrong) state.name = name;
+  for (const [id, text] of Object.entries(commands(preset, features))) showCommand($(id), text);
+  showFiles(features);
+  writeLink();
 }
 
-// Lines do not break within an option.
-function showCommand(element, text) {
-  const option = (textContent) => make("span", {className: "option", textContent});
-  element.replaceChildren(...text.split(/( )/).map((word) => (word.startsWith("-") ? option(word) : word)));
-}
-
-function showFiles(answers) {
-  const jinja = interpreter(answers);
-  const package_ = jinja.globals("package");
-  state.written = new Map(rendered(answers).map((file) => [file.path, file]));
-  const owned = ({paths, ci_paths = {}}) => [...paths, ...Object.values(ci_paths).flat()];
-  // The feature that owns the innermost folder, or the file itself.
-  state.owner = (path) => Object.keys(FEATURES)
-    .flatMap((id) => owned(FEATURES[id]).map((pattern) => [pattern.replaceAll("{package}", package_), id]))
-    .filter(([pattern]) => matches(pattern, path))
-    .sort(([one], [other]) => other.length - one.length)[0]?.[1] ?? "";
-  $("root").textContent = jinja.globals("distribution");
+function showFiles(features) {
+  const shown = Object.entries(DATA.files).filter(([, file]) => file.features.every((id) => features.includes(id)));
+  state.written = new Map(shown.map(([path, file]) => [named(path), file]));
+  state.owners = new Map(Object.entries(OWNERS).map(([path, id]) => [named(path), id]));
+  $("root").textContent = named(`torch-${MARKER.dashed}`);
   if (!state.written.has(state.chosen)) state.chosen = README;
   showTree();
   showFile();
@@ -103,53 +83,39 @@ function showFiles(answers) {
 function choose(path) {
   state.chosen = path;
   showFile();
-  writeLink(answersGiven());
+  writeLink();
 }
 
-function boxes(name, rows) {
-  for (const [id, {title, help = "", requires = [], required = false}] of Object.entries(rows)) {
-    const box = make("input", {type: "checkbox", name, value: id, disabled: required});
-    const needs = requires.length ? ` Requires ${requires.join(", ")}.` : "";
-    $(name).append(make("div", {className: "box"},
-      make("label", {}, box, make("span", {textContent: title})),
-      make("small", {textContent: `${help}${needs}`}), make("small", {className: "because"})));
-  }
+function option(type, name, value, title, ...notes) {
+  return make("div", {className: "box"},
+    make("label", {}, make("input", {type, name, value}), make("span", {textContent: title})), ...notes);
 }
 
 function start() {
-  boxes("features", FEATURES);
-  const dtypes = Object.entries(DTYPES).map(([id, {title, required}]) => [id, {title: id, help: title, required}]);
-  boxes("dtypes", Object.fromEntries(dtypes));
-  for (const name of LISTS) {
-    for (const [label, value] of Object.entries(catalog.questions[name].choices)) {
-      $(name).append(make("option", {value, textContent: label}));
-    }
-    $(name).addEventListener("change", update);
+  $("backend_name-help").textContent = DATA.name.help;
+  for (const [id, {title}] of Object.entries(PRESETS)) $("presets").append(option("radio", "preset", id, title));
+  let last = "";
+  for (const [id, {group, title, help, requires, files, lines}] of Object.entries(FEATURES)) {
+    if (group !== last) $("features").append(make("h2", {textContent: group}));
+    last = group;
+    const needs = requires.length ? ` Requires ${requires.join(", ")}.` : "";
+    const size = ` ${files.toLocaleString("en")} files, ${lines.toLocaleString("en")} lines.`;
+    $("features").append(option("checkbox", "features", id, title,
+      make("small", {textContent: `${help}.${needs}${size}`}), make("small", {className: "because"})));
   }
-  for (const name of TEXTS) $(`${name}-help`).textContent = catalog.questions[name].help;
-  $("questions").addEventListener("input", (event) => {
-    if (event.target.type === "text" || event.target.id === "device") state.touched.add(event.target.id);
-    update();
-  });
+  $("presets").addEventListener("input", (event) => pick(PRESETS[event.target.value]?.features ?? picked()));
+  $("questions").addEventListener("input", update);
   $("questions").addEventListener("submit", (event) => event.preventDefault());
-  for (const [button, picked] of [["every", true], ["none", false]]) {
-    $(button).addEventListener("click", () => {
-      for (const box of fields("features")) box.checked = picked;
-      update();
-    });
-  }
   for (const button of document.querySelectorAll("[data-copies]")) {
     button.addEventListener("click", () => copyText($(button.dataset.copies)));
   }
-  $("zip").addEventListener("click", () => save(`${$("root").textContent}.zip`, zipped(answersGiven())));
-  $("download").addEventListener("click", () => save("answers.yml", answersFile(answersGiven())));
   $("filter").addEventListener("input", showTree);
   $("tree").addEventListener("keydown", onTreeKey);
   $("tree").addEventListener("click", (event) => {
     const label = event.target.closest(".name");
     if (label) activate(label.parentElement);
   });
-  if (docs) $("docs").href = docs;
+  if (DATA.docs) $("docs").href = DATA.docs;
   else $("docs").remove();
   addEventListener("hashchange", () => {
     readLink();
@@ -159,23 +125,6 @@ function start() {
   update();
 }
 
-function save(name, content) {
-  const url = URL.createObjectURL(new Blob([content]));
-  make("a", {href: url, download: name}).click();
-  URL.revokeObjectURL(url);
-}
-
-// Without access to the clipboard the text is selected instead.
-async function copyText(element) {
-  try {
-    await navigator.clipboard.writeText(element.textContent);
-    $("said").textContent = "Copied.";
-  } catch {
-    getSelection().selectAllChildren(element);
-    $("said").textContent = "Selected: copy it with the keyboard.";
-  }
-}
-
 start();
 // For tests and benchmarks, which wait for it.
-Object.assign(window, {torchsmith: {render, problems, answersFile, zipped}, answersGiven, choose});
+Object.assign(window, {torchsmith: {choose, choices, problem, textOf, written: () => [...state.written.keys()]}});

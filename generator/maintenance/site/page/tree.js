@@ -36,9 +36,9 @@ function branch(folder, at) {
     const path = at ? `${at}/${name}` : name;
     const item = make("li", {role: "treeitem", tabIndex: -1, ariaLabel: name});
     item.dataset.path = path;
-    const owner = state.owner(path);
+    const owner = state.owners.get(path);
     const label = make("span", {className: "name", textContent: name});
-    if (owner && owner !== state.owner(at)) {
+    if (owner && owner !== state.owners.get(at)) {
       label.append(make("span", {className: "owner", textContent: owner}));
       item.ariaLabel += `, ${owner}`;
     }

@@ -15,7 +15,7 @@ from kernels.support import Support
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
     """Runs a test again, for the results of the other mode, if those differ.
 
-    With --support there are no results. What a test makes of them is not looked at, so that it asks
+    With --write-support there are no results. What a test makes of them is not looked at, so that it asks
     for every case that it has.
     """
     device = pyfuncitem.funcargs.get("device")
@@ -42,11 +42,9 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
 @pytest.fixture(scope="session")
 def device(api: ModuleType, pytestconfig: pytest.Config) -> Device:
     """The device under test, with what it declares."""
-    probes_only = bool(pytestconfig.getoption("--support"))
-    updating = bool(pytestconfig.getoption("--update-support"))
-    return Device(
-        api, Support.load(), probes_only, updating, every_layout=bool(pytestconfig.getoption("-m"))
-    )
+    probes_only = bool(pytestconfig.getoption("--write-support"))
+    every_layout = bool(pytestconfig.getoption("-m"))
+    return Device(api, Support.load(), probes_only, every_layout)
 
 
 @pytest.fixture(autouse=True)
@@ -59,4 +57,4 @@ def report_outcomes(
     yield
     device.described.clear()
     for outcome in device.outcomes:
-        record_property("device case", [*outcome.case.fields, outcome.answer, outcome.ulp])
+        record_property("device case", [*outcome.case.fields, outcome.answer])

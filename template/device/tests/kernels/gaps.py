@@ -1,121 +1,110 @@
-"""What `unsupported` in support.toml should say of a run: few entries, general ones first."""
+"""What `declined` in support.toml should say of a run: few lines, general ones first."""
 
 from __future__ import annotations
 
+import itertools
 import json
-import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Sequence
 
-from kernels.rules import find_rules
-from kernels.support import PATTERNS, Case, Entry, Globs, Outcome, Support
+from kernels.support import Case, Outcome, Support, matches, pattern
 
-# The values of -m that take every case of a file: without the slow ones, only those, all of them.
-QUICK, FULL, ALL = "", "full", "full or not full"
-ANY: Globs = ("*",)
+# The names of a line, and their values.
+Words = tuple[tuple[str, str], ...]
+
+# As many names as a line has, unless no line of so few will do.
+_MOST = 3
+# What is likelier the reason comes first, and sizes fit little but the very cases that they came from.
+_FIRST = ("dtype", "op", "contiguous", "rank")
+_LAST = ("layout", "mode")
+_TABLE = "[declined]"
 
 
-def unmet(support: Support, cases: Collection[Case], tier: str) -> list[Entry]:
-    """The entries about the families of these cases that no case matches, as far as one can tell.
+def declined_lines(outcomes: Collection[Outcome]) -> tuple[dict[str, str], list[Case]]:
+    """Patterns of which one is about each declined case and none about a working one, with reasons.
 
-    What is said of sizes may be about the slow cases, everything else is about quick ones too.
+    Also gives the cases that no pattern can be about: the device declines them at times only.
     """
-    families = {case.family for case in cases}
-    return [
-        entry
-        for entry in (*support.unsupported, *support.expected_failures, *support.ulp)
-        if (tier == ALL or (tier == QUICK and not entry.about_sizes))
-        and any(map(entry.about, families))
-        and not any(entry.matches(case) for case in cases)
-    ]
+    lines: dict[str, str] = {}
+    unclear: list[Case] = []
+    for family in sorted({outcome.case.family for outcome in outcomes}):
+        own = [outcome for outcome in outcomes if outcome.case.family == family]
+        declined = {outcome.case: outcome.answer for outcome in own if outcome.answer}
+        found, left = _found(declined, [outcome.case for outcome in own if not outcome.answer])
+        lines |= {pattern(family, dict(words)): reason for words, reason in _merged(found)}
+        unclear += left
+    return lines, unclear
 
 
-def gaps(
-    support: Support, outcomes: Collection[Outcome], tier: str
-) -> tuple[list[Entry], set[Case]]:
-    """What `unsupported` should say: as few entries as do, with the device's reasons.
+def _found(
+    declined: dict[Case, str], working: Sequence[Case]
+) -> tuple[list[tuple[Words, str]], list[Case]]:
+    """The words that tell declined cases from working ones, and the cases of which none do."""
+    found: list[tuple[Words, str]] = []
+    left = list(declined)
+    for names in _choices({name for case in declined for name in case.words}):
+        if not left:
+            break
+        works = {_words(case, names) for case in working}
+        reasons: dict[Words, set[str]] = defaultdict(set)
+        rest = []
+        for case in left:
+            words = _words(case, names)
+            if len(words) < len(names) or words in works:
+                rest.append(case)
+            else:
+                reasons[words].add(declined[case])
+        found += [(words, "; ".join(sorted(said))) for words, said in reasons.items()]
+        left = rest
+    return found, left
 
-    Entries with a note of yours stay while they are right, and so do those about other families
-    or about sizes that this run may have left out. Also gives the cases that no entry can be
-    about, because the device declines only some of them.
+
+def _choices(names: Collection[str]) -> Iterator[tuple[str, ...]]:
+    """Names to tell cases by: few ones first, sizes and then all of them at the end."""
+    order = [*_FIRST, *sorted({*names} - {*_FIRST, *_LAST, "sizes"}), *_LAST]
+    order = [name for name in order if name in names]
+    for count in range(_MOST + 1):
+        yield from itertools.combinations(order, count)
+    for count in range(_MOST):
+        for some in itertools.combinations(order, count):
+            yield (*some, "sizes")
+    yield (*order, "sizes")
+
+
+def _words(case: Case, names: Sequence[str]) -> Words:
+    return tuple((name, case.words[name]) for name in names if name in case.words)
+
+
+def _merged(found: Sequence[tuple[Words, str]]) -> list[tuple[Words, str]]:
+    """One line instead of several that differ in one name's value alone."""
+    for name in dict.fromkeys(name for words, _ in found for name, _ in words):
+        others = [(words, reason) for words, reason in found if name not in dict(words)]
+        values: dict[tuple[Words, str], list[str]] = defaultdict(list)
+        for words, reason in found:
+            rest = tuple(word for word in words if word[0] != name)
+            values[rest, reason] += [value for other, value in words if other == name]
+        found = others + [
+            ((*rest, (name, "|".join(sorted(some)))), reason)
+            for (rest, reason), some in values.items()
+            if some
+        ]
+    return list(found)
+
+
+def rewritten(text: str, support: Support, outcomes: Collection[Outcome]) -> tuple[str, list[Case]]:
+    """The text of a support.toml that declares what this run has found, and the cases that it cannot.
+
+    What stands before the table stays, and so do lines about families that the run did not ask for.
+    A line that was there before keeps its reason.
     """
-    declined = {outcome.case: outcome.answer or "" for outcome in outcomes if outcome.answer}
-    working = [outcome.case for outcome in outcomes if not outcome.answer]
-    seen = {case.family for case in (*declined, *working)}
-    stale = unmet(support, [*declined, *working], tier)
-    entries, left = [], set(declined)
-    for entry in support.unsupported:
-        stays = entry.note or not any(map(entry.about, seen)) or (entry.about_sizes and tier != ALL)
-        if not stays or entry in stale or any(map(entry.matches, working)):
-            continue
-        entries.append(entry)
-        left = {case for case in left if not entry.matches(case)}
-    for family in sorted({case.family for case in left}):
-        missing = [case for case in declined if case.family == family]
-        wanted = {case for case in missing if case in left}
-        working_ones = [case for case in working if case.family == family]
-        found = [_entry(family, rule) for rule in find_rules(missing, wanted, working_ones)]
-        for entry in sorted(found, key=_generality):
-            entries.append(entry)
-            left = {case for case in left if not entry.matches(case)}
-    return _with_reasons(entries, declined), left
-
-
-def _generality(entry: Entry) -> tuple[int, list[int]]:
-    given = [at for at, globs in enumerate(entry.patterns) if globs != ANY]
-    return len(given) + len(entry.parameters), given
-
-
-def _with_reasons(entries: list[Entry], answers: Mapping[Case, str]) -> list[Entry]:
-    """The entries with what the device answers where no other of them says so, or anywhere."""
-    families = {case.family for case in answers}
-    of: dict[int, set[str]] = defaultdict(set)
-    alone: dict[int, set[str]] = defaultdict(set)
-    for family in families:
-        about = [at for at, entry in enumerate(entries) if entry.about(family)]
-        for case in answers:
-            if case.family != family:
-                continue
-            matching = [at for at in about if entries[at].matches(case)]
-            for at in matching:
-                of[at].add(answers[case])
-            if len(matching) == 1:
-                alone[matching[0]].add(answers[case])
-    return [
-        replace(entry, reason="; ".join(sorted(alone[at] or of[at])) or entry.reason)
-        for at, entry in enumerate(entries)
-    ]
-
-
-def _entry(family: str, rule: Mapping[str, Globs]) -> Entry:
-    globs = {name: rule.get(name, ANY) for name in PATTERNS}
-    named = tuple((name, rule[name]) for name in sorted(rule) if name not in PATTERNS)
-    return Entry(**{**globs, "family": (family,)}, reason="", parameters=named)
-
-
-def rewritten(text: str, entries: Iterable[Entry]) -> str:
-    """The text of a support.toml with these `unsupported` entries, at its end, instead of its own.
-
-    An entry ends at an empty line. Everything else stays.
-    """
-    kept = re.sub(r"^\[\[unsupported\]\]\n([^\s\[].*\n)*\n*", "", text, flags=re.MULTILINE)
-    return "\n\n".join([*filter(None, [kept.rstrip("\n")]), *map(_paragraph, entries)]) + "\n"
-
-
-def _paragraph(entry: Entry) -> str:
-    patterns = zip(PATTERNS, entry.patterns, strict=True)
-    keys = [f"{name} = {_quoted(globs)}" for name, globs in patterns if globs != ANY]
-    if entry.parameters:
-        named = ", ".join(f"{name} = {_quoted(globs)}" for name, globs in entry.parameters)
-        keys.append(f"parameters = {{ {named} }}")
-    keys.append(f"reason = {_quoted(entry.reason)}")
-    if entry.note:
-        keys.append(f"note = {_quoted(entry.note)}")
-    return "\n".join(["[[unsupported]]", *keys])
-
-
-def _quoted(value: str | Globs) -> str:
-    """A string, or several, as TOML writes them, which is as JSON does."""
-    one = value[0] if isinstance(value, tuple) and len(value) == 1 else value
-    return json.dumps(one, ensure_ascii=False)
+    lines, unclear = declined_lines(outcomes)
+    seen = {Case(outcome.case.family) for outcome in outcomes}
+    others = {
+        line: reason
+        for line, reason in support.declined.items()
+        if not any(matches(line.split()[0], family) for family in seen)
+    }
+    said = {**others, **{line: support.declined.get(line, lines[line]) for line in lines}}
+    head = text.partition(_TABLE)[0]
+    written = [f"{json.dumps(line)} = {json.dumps(said[line])}" for line in sorted(said)]
+    return head + "\n".join([_TABLE, *written]) + "\n", unclear

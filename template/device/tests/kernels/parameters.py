@@ -5,8 +5,6 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
-from functools import lru_cache
 from typing import Any, Protocol
 
 # The plain numbers among a family's arguments, in their order. A dimension is counted from the end, as in -1.
@@ -31,10 +29,6 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "ldl": ("hermitian",),
     "ldl_solve": ("hermitian",),
 }
-# Those that a slow case may be alone with: what is large.
-SIZES = ("elements", "longest", "length")
-# Those that a device has limits for.
-MEASURES = ("rank", *SIZES)
 
 
 class Placed(Protocol):
@@ -52,7 +46,6 @@ def words(named: Mapping[str, Any]) -> str:
     return " ".join(f"{name}={word(value)}" for name, value in sorted(named.items()))
 
 
-@lru_cache(maxsize=65536)
 def by_name(text: str) -> Mapping[str, str]:
     """The parameters of such a text."""
     return dict(item.split("=", 1) for item in text.split())
@@ -71,27 +64,6 @@ def word(value: Any) -> str:
     return str(value).replace(" ", "")
 
 
-def matches(value: str, glob: str) -> bool:
-    """Whether a value is like a glob, or fits a limit such as ">4" or "<=1024"."""
-    sign = next((sign for sign in (">=", "<=", ">", "<") if glob.startswith(sign)), None)
-    if sign is None:
-        return fnmatchcase(value, glob)
-    given, limit = number(value), number(glob[len(sign) :])
-    if given is None or limit is None:
-        return False
-    if given == limit:
-        return "=" in sign
-    return (given > limit) == (sign[0] == ">")
-
-
-def number(value: str) -> float | None:
-    """The number that a word is, or None."""
-    try:
-        return float(value)
-    except ValueError:
-        return None
-
-
 def sizes(arguments: Sequence[Any]) -> str:
     """The sizes and the whole numbers, such as a dimension, among a family's arguments."""
     words = []
@@ -101,7 +73,7 @@ def sizes(arguments: Sequence[Any]) -> str:
                 words.append("x".join(map(str, item.shape)) or "rank0")
             elif type(item) is int:
                 words.append(str(item))
-    return " ".join(words)
+    return ",".join(words)
 
 
 def of_call(family: str, arguments: Sequence[Any], more: Sequence[Any]) -> dict[str, Any]:
@@ -112,10 +84,8 @@ def of_call(family: str, arguments: Sequence[Any], more: Sequence[Any]) -> dict[
     named.update(zip(NAMES.get(family, ()), plain, strict=False))
     if "dim" in named and arrays:
         # Of the array that the family reads along it.
-        read = max(arrays, key=lambda array: (len(array.shape), math.prod(array.shape)))
-        rank, dim = len(read.shape), named["dim"]
-        if rank:
-            named |= {"dim": dim - rank if dim >= 0 else dim, "length": read.shape[dim]}
+        read = max(arrays, key=lambda array: len(array.shape))
+        named["dim"] -= len(read.shape) if named["dim"] >= 0 else 0
     for value in (*arguments, *more):
         named.update(_of_descriptor(value))
     return named
@@ -138,8 +108,6 @@ def _of_arrays(arrays: Sequence[Placed]) -> dict[str, Any]:
         return {}
     return {
         "rank": max(len(array.shape) for array in arrays),
-        "elements": max(math.prod(array.shape) for array in arrays),
-        "longest": max((size for array in arrays for size in array.shape), default=1),
         "contiguous": all(map(_is_contiguous, arrays)),
     }
 

@@ -1,8 +1,7 @@
-"""The support matrix: what the run found the device to do, beside what its support.toml says."""
+"""What the run found the device to do: two tables at its end, and the lines of its support.toml."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 import device_library
 import pytest
-from kernels.gaps import ALL, FULL, QUICK, gaps, rewritten, unmet
+from kernels.gaps import rewritten
 from kernels.support import Case, Outcome, Support
 
 # Columns of the matrix, by the names that fit there.
@@ -55,26 +54,6 @@ def _word(outcomes: list[Outcome]) -> str:
     return "no" if declined == len(outcomes) else "part" if declined else "yes"
 
 
-def as_json(outcomes: Iterable[Outcome]) -> dict[str, Any]:
-    """The same, operation by operation: family, element type, operation, and how many cases."""
-    families: dict[str, Any] = {}
-    for outcome in sorted(outcomes, key=lambda outcome: outcome.case.fields):
-        case = outcome.case
-        entry = (
-            families.setdefault(case.family, {})
-            .setdefault(case.dtype, {})
-            .setdefault(
-                case.op, {"supported": 0, "declined": 0, "failed": 0, "ulp": 0.0, "reasons": []}
-            )
-        )
-        state = "declined" if outcome.answer else "failed" if outcome.failed else "supported"
-        entry[state] += 1
-        entry["ulp"] = max(entry["ulp"], round(outcome.ulp, 2))
-        if outcome.answer and outcome.answer not in entry["reasons"]:
-            entry["reasons"].append(outcome.answer)
-    return families
-
-
 def capabilities(results: Iterable[tuple[str, str, str]]) -> list[str]:
     """Lines of a table of what the runtime can, from its tests: file, outcome, reason of a skip."""
     files: dict[str, list[tuple[str, str]]] = defaultdict(list)
@@ -117,64 +96,22 @@ class Report:
                 self._add(value, report.nodeid in self.failed)
 
     def _add(self, fields: Any, failed: bool) -> None:
-        *case, answer, ulp = fields
-        outcome = Outcome(Case(*case), answer, ulp, failed and answer is None)
+        *case, answer = fields
+        outcome = Outcome(Case(*case), answer, failed and answer is None)
         known = self.outcomes.setdefault((outcome.case, answer), outcome)
-        known.ulp = max(known.ulp, ulp)
         known.failed |= outcome.failed
 
     @pytest.hookimpl(trylast=True)
-    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        """Checks or rewrites support.toml, and writes the JSON."""
-        if not self.outcomes or hasattr(self.config, "workerinput"):
+    def pytest_sessionfinish(self) -> None:
+        """Writes support.toml if the run is for that."""
+        if not self.config.getoption("--write-support") or hasattr(self.config, "workerinput"):
             return
-        path = self.config.getoption("--support-json")
-        if path:
-            Path(path).write_text(json.dumps(self._summary(), indent=1) + "\n", "utf-8")
-            self.lines.append(f"written to {path}")
-        if not self._whole_files():
-            if self.config.getoption("--update-support"):
-                self.lines.append(
-                    "support.toml is as it was: --update-support takes whole files, "
-                    "without -k, --deselect, --lf or ::, and of -m only full"
-                )
-            return
-        support, tier = Support.load(), self._tier()
-        if self.config.getoption("--update-support"):
-            self._update(support, tier)
-        elif exitstatus == pytest.ExitCode.OK:
-            stale = unmet(support, [case for case, _ in self.outcomes], tier)
-            if stale:
-                session.exitstatus = pytest.ExitCode.TESTS_FAILED
-            self.lines += [f"support.toml: no case is like {entry}" for entry in stale]
-
-    def _update(self, support: Support, tier: str) -> None:
         path = device_library.SUPPORT
-        text = path.read_text() if path.exists() else ""
-        entries, unclear = gaps(support, self.outcomes.values(), tier)
-        path.write_text(rewritten(text, entries))
-        self.lines.append(f"{path} declares {len(entries)} gaps now")
-        self.lines += [f"declined in some of its cases only: {case}" for case in unclear]
-
-    def _tier(self) -> str:
-        return str(self.config.getoption("-m") or "")
-
-    def _whole_files(self) -> bool:
-        """Whether all cases of the families that were run have been run."""
-        chosen = [self.config.getoption(name, None) for name in ("-k", "--deselect", "--lf")]
-        parts = [argument for argument in self.config.args if "::" in argument]
-        return not any(chosen) and not parts and self._tier() in (QUICK, FULL, ALL)
-
-    def _summary(self) -> dict[str, Any]:
-        api = device_library.load()
-        properties = api.properties(0)
-        names = [name for name in dir(properties) if not name.startswith("_")]
-        return {
-            "device": device_library.DEVICE,
-            "interface_version": api.INTERFACE_VERSION,
-            "properties": {name: getattr(properties, name) for name in names},
-            "families": as_json(self.outcomes.values()),
-        }
+        text = path.read_text("utf-8") if path.exists() else ""
+        text, unclear = rewritten(text, Support.load(), self.outcomes.values())
+        path.write_text(text, "utf-8")
+        self.lines = [f"{path} says what is declined now"]
+        self.lines += [f"declined at times only: {case}" for case in unclear]
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Prints the matrix."""

@@ -1,10 +1,12 @@
-"""What the device under test says it does not do: its support.toml."""
+"""What the device under test says it does not do: its support.toml, a pattern and a reason on each line."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
+from fnmatch import fnmatchcase
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +18,18 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+UPDATE = "pytest device/tests/kernels --write-support"
+
 
 @dataclass(frozen=True)
 class Case:
-    """What is asked of the device, in the words that support.toml uses."""
+    """What is asked of the device."""
 
     family: str
     op: str = "-"
     dtype: str = "-"
     layout: str = "-"
-    # What the family got: its arrays' sizes and whole numbers such as a dimension, as in "17x33 17x33 1".
+    # What the family got: its arrays' sizes and whole numbers such as a dimension, as in "17x33,17x33,1".
     sizes: str = "-"
     # "deterministic" or "free" where the device answers otherwise if it may give other bits.
     mode: str = "-"
@@ -33,31 +37,29 @@ class Case:
     parameters: str = ""
 
     @property
-    def patterned(self) -> tuple[str, ...]:
-        """What the globs of an entry's own fields are matched with."""
-        return (self.family, self.op, self.dtype, self.layout, self.sizes, self.mode)
-
-    @property
     def fields(self) -> tuple[str, ...]:
         """What a case is made of."""
-        return (*self.patterned, self.parameters)
+        own = (self.family, self.op, self.dtype, self.layout, self.sizes, self.mode)
+        return (*own, self.parameters)
 
-    @property
-    def by_name(self) -> Mapping[str, str]:
-        """The parameters."""
-        return parameters.by_name(self.parameters)
+    @cached_property
+    def words(self) -> Mapping[str, str]:
+        """What a pattern of support.toml can name beside the family."""
+        named = zip(("op", "dtype", "layout", "sizes", "mode"), self.fields[1:], strict=False)
+        own = {name: value.replace(" ", "_") for name, value in named if value != "-"}
+        return {**own, **parameters.by_name(self.parameters)}
 
     def called(self, arguments: Sequence[Any], more: Sequence[Any] = ()) -> Case:
         """The case with what its family is called with, beside the parameters that a test has named.
 
         `more` are further arguments, which the sizes do not show.
         """
-        named = {**parameters.of_call(self.family, arguments, more), **self.by_name}
+        given = parameters.by_name(self.parameters)
+        named = {**parameters.of_call(self.family, arguments, more), **given}
         return replace(self, sizes=parameters.sizes(arguments), parameters=parameters.words(named))
 
     def __str__(self) -> str:
-        named = f" ({self.parameters})" if self.parameters else ""
-        return " ".join(self.patterned) + named
+        return pattern(self.family, self.words)
 
 
 @dataclass
@@ -66,125 +68,50 @@ class Outcome:
 
     case: Case
     answer: str | None = None  # None if the device does it, otherwise its reason
-    ulp: float = 0.0  # the largest error, where results are compared in ulp
     failed: bool = False
 
 
-# A glob or a limit such as ">4", or several of which the last one that matches counts; behind a "!" it says no.
-Globs = tuple[str, ...]
+def pattern(family: str, words: Mapping[str, str]) -> str:
+    """What support.toml says about cases: "unary op=erf dtype=float16|float32"."""
+    return " ".join([family, *(f"{name}={value}" for name, value in words.items())])
 
 
-def _matches(value: str, globs: Globs) -> bool:
-    says = [
-        not glob.startswith("!") for glob in globs if parameters.matches(value, glob.lstrip("!"))
-    ]
-    return bool(says) and says[-1]
+def matches(line: str, case: Case) -> bool:
+    """Whether a pattern is about this case. A word that the case lacks fits nothing."""
+    family, *words = line.split()
+    named = (word.partition("=") for word in words)
+    return _fits(family, case.family) and all(
+        name in case.words and _fits(globs, case.words[name]) for name, _, globs in named
+    )
 
 
-@dataclass(frozen=True)
-class Entry:
-    """One line of a list in support.toml."""
-
-    family: Globs
-    op: Globs
-    dtype: Globs
-    layout: Globs
-    sizes: Globs
-    mode: Globs
-    reason: str
-    ulp: float | None = None
-    note: str = ""  # the reason in words of yours; `reason` is the device's own
-    parameters: tuple[tuple[str, Globs], ...] = ()  # by name, in their order
-
-    def __str__(self) -> str:
-        named = [f"{name}={','.join(globs)}" for name, globs in self.parameters]
-        return " ".join([*(",".join(globs) for globs in self.patterns), *named])
-
-    @property
-    def patterns(self) -> tuple[Globs, ...]:
-        """The globs, in the order of a case's fields."""
-        return (self.family, self.op, self.dtype, self.layout, self.sizes, self.mode)
-
-    @property
-    def about_sizes(self) -> bool:
-        """Whether it may be about slow cases alone."""
-        named = {name for name, _ in self.parameters}
-        return self.sizes != ("*",) or not named.isdisjoint(parameters.SIZES)
-
-    def matches(self, case: Case) -> bool:
-        """Whether the entry is about this case. A parameter that the case lacks fits nothing."""
-        return all(map(_matches, case.patterned, self.patterns)) and all(
-            name in case.by_name and _matches(case.by_name[name], globs)
-            for name, globs in self.parameters
-        )
-
-    def about(self, family: str) -> bool:
-        """Whether the entry is about this family."""
-        return _matches(family, self.family)
-
-
-_LISTS = ("unsupported", "expected_failures", "ulp")
-PATTERNS = ("family", "op", "dtype", "layout", "sizes", "mode")
+def _fits(globs: str, value: str) -> bool:
+    return any(fnmatchcase(value, glob) for glob in globs.split("|"))
 
 
 @dataclass(frozen=True)
 class Support:
     """The whole file."""
 
-    unsupported: list[Entry]
-    expected_failures: list[Entry]
-    ulp: list[Entry]
-    random: str
+    # By pattern: the reason of a decline, and a wider tolerance than that of tolerances.py.
+    declined: Mapping[str, str] = field(default_factory=dict)
+    ulp: Mapping[str, float] = field(default_factory=dict)
+    random: str = "philox"
 
     @classmethod
     def load(cls, path: Path = device_library.SUPPORT) -> Support:
         """Reads the file; a device without one has no gaps."""
-        return cls.parse(tomllib.loads(path.read_text("utf-8")) if path.exists() else {})
+        data = tomllib.loads(path.read_text("utf-8")) if path.exists() else {}
+        if unknown := data.keys() - {field.name for field in fields(cls)}:
+            raise ValueError(
+                f"{path} has unknown keys {sorted(unknown)}; `{UPDATE}` writes it anew"
+            )
+        return cls(**data)
 
-    @classmethod
-    def parse(cls, data: dict[str, Any]) -> Support:
-        """Checks what the file says: a misspelt key or name would silently mean nothing."""
-        unknown = set(data) - {*_LISTS, "random"}
-        if unknown:
-            raise ValueError(f"support.toml: unknown keys {sorted(unknown)}")
-        lists = {name: [_entry(name, item) for item in data.get(name, [])] for name in _LISTS}
-        random = data.get("random", "philox")
-        if random not in ("philox", "own"):
-            raise ValueError(f'support.toml: random is "philox" or "own", not {random!r}')
-        return cls(**lists, random=random)
-
-    def declared(self, case: Case) -> Entry | None:
-        """The entry that says that this case is declined."""
-        return next((entry for entry in self.unsupported if entry.matches(case)), None)
-
-    def expected_failure(self, case: Case) -> Entry | None:
-        """The entry that says that this case is known to be wrong."""
-        return next((entry for entry in self.expected_failures if entry.matches(case)), None)
+    def declares(self, case: Case) -> str | None:
+        """The pattern that says that this case is declined."""
+        return next((line for line in self.declined if matches(line, case)), None)
 
     def tolerance(self, case: Case, otherwise: float) -> float:
         """The case's tolerance in ulp."""
-        wider = [entry.ulp for entry in self.ulp if entry.ulp is not None and entry.matches(case)]
-        return max([otherwise, *wider])
-
-
-def _entry(name: str, item: dict[str, Any]) -> Entry:
-    own = {"unsupported": "note", "ulp": "ulp"}.get(name, "reason")
-    unknown = set(item) - {*PATTERNS, "parameters", "reason", own}
-    if unknown or ("ulp" in item) != (name == "ulp"):
-        raise ValueError(f"support.toml: wrong keys in an entry of {name}: {sorted(item)}")
-    if not item.get("reason") or "family" not in item:
-        raise ValueError(f"support.toml: an entry of {name} lacks its family or its reason: {item}")
-    globs = {name: _globs(item.get(name, "*")) for name in PATTERNS}
-    note = item.get("note", "")
-    named = item.get("parameters", {})
-    if not isinstance(named, dict):
-        raise ValueError(f"support.toml: parameters are a table, as in {{ order = 2 }}: {item}")
-    also = tuple((name, _globs(value)) for name, value in sorted(named.items()))
-    entry = Entry(**globs, reason=item["reason"], ulp=item.get("ulp"), note=note, parameters=also)
-    if not any(map(entry.about, device_library.families())):
-        raise ValueError(f"support.toml: there is no family {item['family']}")
-    return entry
-
-
-def _globs(given: Any) -> Globs:
-    return tuple(map(parameters.word, given if isinstance(given, list) else [given]))
+        return max([otherwise, *(ulp for line, ulp in self.ulp.items() if matches(line, case))])

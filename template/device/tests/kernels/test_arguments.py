@@ -77,5 +77,7 @@ def test_a_text_ends_with_the_call(api: ModuleType, device: Device, stream: Any,
     device.launch(case, stream, wrong, "the first text, of which nothing else is kept")
     device.launch(case, stream, right, "another text of the very same length as it is")
     gate.open()
+    if device.probes_only:
+        return
     with pytest.raises(api.DeviceError, match="the first text, of which nothing else is kept"):
         api.synchronize(stream)

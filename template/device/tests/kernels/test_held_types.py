@@ -36,8 +36,9 @@ def array(
     return made.set(patterns(dtype, shape))
 
 
-def assert_bits(case: Case, device: Device, out: Array, expected: NDArray[Any]) -> None:
-    device.check(case, lambda: np.testing.assert_array_equal(bits(out.read()), bits(expected)))
+def assert_bits(device: Device, out: Array, expected: NDArray[Any]) -> None:
+    if not device.probes_only:
+        np.testing.assert_array_equal(bits(out.read()), bits(expected))
 
 
 LAYOUTS = [layout for layout in layouts.ELEMENTWISE if not layout.in_place]
@@ -50,7 +51,7 @@ def test_copy_within_a_type(device: Device, dtype: str, layout: layouts.Layout) 
     given = array(device, dtype, layout.shape, layout.inputs[0])
     out = device.array(dtype, layout.shape, layout.out)
     device.run(case, [out], out, given)
-    assert_bits(case, device, out, given.values)
+    assert_bits(device, out, given.values)
 
 
 @pytest.mark.parametrize("dtype", HELD)
@@ -60,14 +61,14 @@ def test_gather_and_scatter(device: Device, dtype: str) -> None:
     out = device.array(dtype, (4, 5))
     case = Case("gather", "select", dtype, "transposed")
     device.run(case, [out], device.api.IndexOp.select, out, table, [indices], 0)
-    assert_bits(case, device, out, table.values[[6, 0, 3, 1]])
+    assert_bits(device, out, table.values[[6, 0, 3, 1]])
     source = array(device, dtype, (4, 5))
     expected = table.values
     expected[[6, 0, 3, 1]] = source.values
     case = Case("scatter", "select-assign", dtype, "transposed")
     codes = (device.api.IndexOp.select, device.api.ScatterMode.assign)
     device.run(case, [table], *codes, table, [indices], source, 0)
-    assert_bits(case, device, table, expected)
+    assert_bits(device, table, expected)
 
 
 @pytest.mark.parametrize("dtype", HELD)
@@ -80,11 +81,11 @@ def test_masked_select_and_where(device: Device, dtype: str) -> None:
     count = device.array("int64", (1,))
     case = Case("compact", "masked_select", dtype, "-")
     device.run(case, [out, count], device.api.CompactOp.masked_select, out, count, source, mask)
-    assert_bits(case, device, out, source.values[chosen])
+    assert_bits(device, out, source.values[chosen])
     out = device.array(dtype, (9, 4))
     case = Case("ternary", "where", dtype, "contiguous")
     device.run(case, [out], device.api.TernaryOp.where, out, mask, source, other, 0)
-    assert_bits(case, device, out, np.where(chosen, bits(source.values), bits(other.values)))
+    assert_bits(device, out, np.where(chosen, bits(source.values), bits(other.values)))
 
 
 @pytest.mark.parametrize("dtype", HELD)
@@ -93,7 +94,7 @@ def test_triangular(device: Device, dtype: str) -> None:
     out = device.array(dtype, (5, 6))
     case = Case("triangular", "lower", dtype, "contiguous")
     device.run(case, [out], device.api.TriangularOp.lower, out, source, 0)
-    assert_bits(case, device, out, np.tril(bits(source.values)))
+    assert_bits(device, out, np.tril(bits(source.values)))
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0, 0.3, -2.0, 1e30, float("nan")])
@@ -102,7 +103,7 @@ def test_fill(device: Device, dtype: str, value: float) -> None:
     out = device.array(dtype, (33,))
     case = Case("fill", dtype=dtype, layout="contiguous")
     device.run(case, [out], out, value)
-    assert_bits(case, device, out, np.full((33,), rounded(np.float32([value]), dtype)))
+    assert_bits(device, out, np.full((33,), rounded(np.float32([value]), dtype)))
 
 
 def test_packed_numbers_are_moved_but_not_converted(device: Device) -> None:
@@ -159,7 +160,7 @@ def test_from_float32(device: Device, dtype: str) -> None:
     given = device.array("float32", values.shape, values=values)
     out = device.array(dtype, values.shape)
     device.run(case, [out], out, given)
-    assert_bits(case, device, out, rounded(values, dtype))
+    assert_bits(device, out, rounded(values, dtype))
 
 
 @pytest.mark.parametrize("target", ["float32", "float64", "bfloat16", "complex64"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,14 @@ class Reduction:
     dtypes: tuple[str, ...]
     values: Sequence[float]
     to_bool: bool = False
+
+    def of(self, given: NDArray[Any], dims: tuple[int, ...]) -> NDArray[Any]:
+        """What it makes of these elements."""
+        wide = given if given.dtype == bool else oracle.wide(given)
+        return np.asarray(self.compute(wide, axis=dims, keepdims=True))
+
+    def __str__(self) -> str:
+        return self.name
 
 
 def count_nonzero(values: NDArray[Any], axis: tuple[int, ...], keepdims: bool) -> Any:
@@ -49,16 +57,6 @@ STATISTICS: list[tuple[str, float]] = [
     ("std", 1.0),
     ("logsumexp", 0.0),
 ]
-CASES = [
-    pytest.param(op, dtype, id=f"{op.name}-{dtype}") for op in REDUCTIONS for dtype in op.dtypes
-]
-SIZES = [
-    pytest.param(op, dtype, shape, id=f"{op.name}-{dtype}-{shape}")
-    for op in REDUCTIONS
-    for dtype in op.dtypes
-    for shape in layouts.sizes(dtype)
-]
-
 # Shapes and the dimensions to reduce: the inner ones, the outer ones, both, all, none.
 SHAPES: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
     ((17, 33), (1,)),
@@ -78,12 +76,38 @@ PLACES = [layouts.contiguous, layouts.transposed, layouts.stepped, layouts.shuff
 # More elements than a device may want to give to one group of work items. Products of so many would leave the range.
 LARGE_SHAPES = [((3, 70_000), (1,)), ((70_000, 19), (0,)), ((30_000, 3, 2), (0, 1))]
 LARGE_DTYPES = ("bool", "int64", "bfloat16", "float32", "float64")
-LARGE_CASES = [
-    pytest.param(op, dtype, id=f"{op.name}-{dtype}")
-    for op in REDUCTIONS
-    for dtype in LARGE_DTYPES
-    if dtype in op.dtypes and op.name != "prod"
-]
+
+
+def word(value: Any) -> str:
+    """A part of a test's name."""
+    return getattr(value, "__name__", str(value))
+
+
+def cases() -> Iterator[Any]:
+    """Each operation with its types, of all shapes and in all places."""
+    for op, (shape, dims), place in itertools.product(REDUCTIONS, SHAPES, PLACES):
+        yield from ((op, dtype, shape, dims, place) for dtype in op.dtypes)
+    several = (layouts.contiguous, layouts.stepped)
+    for op, (shape, dims), place in itertools.product(REDUCTIONS, LARGE_SHAPES, several):
+        if op.name != "prod":
+            large = set(LARGE_DTYPES) & {*op.dtypes}
+            yield from ((op, dtype, shape, dims, place) for dtype in sorted(large))
+    repeated = (layouts.expanded_rows, layouts.expanded_columns, layouts.one_element)
+    for op, dims, place in itertools.product(REDUCTIONS, ((0,), (1,), (0, 1)), repeated):
+        if "int32" in op.dtypes and op.name != "prod":
+            yield op, "int32", layouts.MATRIX, dims, place
+    for op in REDUCTIONS:
+        sized = [(dtype, shape) for dtype in op.dtypes for shape in layouts.sizes(dtype)]
+        for dtype, shape in sized:
+            for dims in subsets(len(shape)):
+                place = layouts.contiguous
+                yield pytest.param(op, dtype, shape, dims, place, marks=pytest.mark.full)
+
+
+def subsets(rank: int) -> list[tuple[int, ...]]:
+    """Any dimensions of so many."""
+    counts = range(rank + 1)
+    return [dims for count in counts for dims in itertools.combinations(range(rank), count)]
 
 
 def out_dtype(name: str, dtype: str) -> str:
@@ -141,7 +165,8 @@ def statistic(name: str, parameter: float, values: Any, dims: tuple[int, ...]) -
     return np.sqrt(result) if name == "std" else result
 
 
-def check(
+@pytest.mark.parametrize(("op", "dtype", "shape", "dims", "place"), list(cases()), ids=word)
+def test_reduce(
     device: Device,
     op: Reduction,
     dtype: str,
@@ -153,50 +178,11 @@ def check(
     values = np.asarray(random.choice(op.values, shape)).astype(DTYPES[dtype])
     out_place = layouts.stepped if place is layouts.stepped else layouts.contiguous
     case, out, given = run(device, op.name, dtype, values, dims, place, out_place)
-    wide = oracle.wide(given) if dtype != "bool" else given
-    expected = np.asarray(op.compute(wide, axis=dims, keepdims=True))
+    expected = op.of(given, dims)
     if op.name == "mean" or (dtype in oracle.COMPLEX and not op.to_bool):
         device.assert_close(case, out, expected)
     else:
         device.assert_exact(case, out, expected)
-
-
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize(("shape", "dims"), SHAPES, ids=str)
-@pytest.mark.parametrize(("op", "dtype"), CASES)
-def test_reduce(
-    device: Device,
-    op: Reduction,
-    dtype: str,
-    shape: tuple[int, ...],
-    dims: tuple[int, ...],
-    place: layouts.Placer,
-) -> None:
-    check(device, op, dtype, shape, dims, place)
-
-
-@pytest.mark.parametrize("place", [layouts.contiguous, layouts.stepped])
-@pytest.mark.parametrize(("shape", "dims"), LARGE_SHAPES, ids=str)
-@pytest.mark.parametrize(("op", "dtype"), LARGE_CASES)
-def test_reduce_of_many(
-    device: Device,
-    op: Reduction,
-    dtype: str,
-    shape: tuple[int, ...],
-    dims: tuple[int, ...],
-    place: layouts.Placer,
-) -> None:
-    check(device, op, dtype, shape, dims, place)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(("op", "dtype", "shape"), SIZES)
-def test_reduce_of_any_size(
-    device: Device, op: Reduction, dtype: str, shape: tuple[int, ...]
-) -> None:
-    for count in range(len(shape) + 1):
-        for dims in itertools.combinations(range(len(shape)), count):
-            check(device, op, dtype, shape, dims, layouts.contiguous)
 
 
 @pytest.mark.parametrize("dims", [(0,), (1,), (0, 1)], ids=str)
@@ -273,65 +259,61 @@ def test_logarithms_of_sums_take_infinities_and_large_numbers(
     device.assert_close(case, out, statistic("logsumexp", 0, oracle.wide(given), dims))
 
 
-@pytest.mark.parametrize("name", ["max", "min", "sum", "prod", "mean"])
-@pytest.mark.parametrize("dtype", oracle.FLOATING)
-@pytest.mark.parametrize("dims", [(0,), (1,)], ids=str)
-def test_nan_wins_wherever_it_stands(
-    device: Device, name: str, dtype: str, dims: tuple[int, ...]
-) -> None:
-    values = rng(name, dtype, dims).normal(size=(40, 40))
+def with_nans(dtype: np.dtype[Any]) -> Any:
+    """Rows and columns with a NaN anywhere, and some without."""
+    values = np.ones((40, 40))
     values[np.arange(40), np.arange(40)] = np.nan
-    values[3:7] = 1.0
-    values[:, 3:7] = 1.0
-    case, out, given = run(device, name, dtype, values.astype(DTYPES[dtype]), dims, PLACES[0])
-    expected = np.isnan(oracle.wide(given)).any(axis=dims, keepdims=True)
-    assert (np.isnan(out.read().astype(np.float64)) == expected).all(), case
+    values[3:7] = values[:, 3:7] = 1
+    return values
 
 
-@pytest.mark.parametrize("dtype", oracle.FLOATING)
-@pytest.mark.parametrize(("name", "value"), [("max", -np.inf), ("min", np.inf)])
-def test_extremes_of_infinities_are_infinite(
-    device: Device, name: str, value: float, dtype: str
-) -> None:
-    values = np.full((3, 40), value).astype(DTYPES[dtype])
-    case, out, given = run(device, name, dtype, values, (1,), layouts.contiguous)
-    device.assert_exact(case, out, given[:, :1])
+def ends(dtype: np.dtype[Any]) -> Any:
+    least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
+    return [[least] * 40, [most] * 40, [least, most] * 20]
 
 
-@pytest.mark.parametrize("dtype", oracle.INTEGERS)
-@pytest.mark.parametrize("name", ["max", "min"])
-def test_extremes_reach_the_ends_of_integers(device: Device, name: str, dtype: str) -> None:
-    info = np.iinfo(DTYPES[dtype])
-    values = np.asarray([[info.min] * 40, [info.max] * 40, [info.min, info.max] * 20])
-    case, out, given = run(
-        device, name, dtype, values.astype(DTYPES[dtype]), (1,), layouts.contiguous
-    )
-    device.assert_exact(case, out, getattr(np, name)(given, axis=1, keepdims=True))
+def nothing(dtype: np.dtype[Any]) -> Any:
+    return np.zeros((5, 0))
 
 
-@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "float32", "bfloat16", "bool"])
+def truths(dtype: np.dtype[Any]) -> Any:
+    return [[np.nan, np.inf], [-0.0, 0.0], [-0.0, np.nan]]
+
+
+def infinities(dtype: np.dtype[Any]) -> Any:
+    return [[np.inf] * 40, [-np.inf] * 40]
+
+
+# What is made of an element type, by which operations and with which types.
+SPECIAL: list[tuple[Callable[[np.dtype[Any]], Any], tuple[str, ...], tuple[str, ...]]] = [
+    (with_nans, ("max", "min", "sum", "prod", "mean"), oracle.FLOATING),
+    (infinities, ("max", "min"), oracle.FLOATING),
+    (ends, ("max", "min"), oracle.INTEGERS),
+    (truths, ("all", "any"), oracle.FLOATING),
+    (nothing, ("sum", "prod", "mean"), oracle.FLOATING),
+    (nothing, ("sum", "prod"), oracle.INTEGERS),
+    (nothing, ("all", "any"), oracle.ALL),
+]
+
+
+@pytest.mark.filterwarnings("ignore:Mean of empty slice", "ignore:invalid value")
 @pytest.mark.parametrize(
-    ("name", "value"), [("sum", 0), ("prod", 1), ("all", 1), ("any", 0), ("mean", np.nan)]
+    ("values", "name", "dtype"),
+    [
+        pytest.param(values, name, dtype, id=f"{values.__name__}-{name}-{dtype}")
+        for values, names, dtypes in SPECIAL
+        for name in names
+        for dtype in dtypes
+    ],
 )
-def test_reduction_of_nothing(device: Device, name: str, value: float, dtype: str) -> None:
-    if dtype == "bool" and name not in ("all", "any"):
-        return
-    if name == "mean" and dtype not in oracle.FLOATING:
-        return
-    case, out, _ = run(
-        device, name, dtype, np.zeros((5, 0)).astype(DTYPES[dtype]), (1,), layouts.contiguous
-    )
-    device.assert_exact(case, out, np.full((5, 1), value))
-
-
-@pytest.mark.parametrize("name", ["all", "any"])
-@pytest.mark.parametrize("dtype", oracle.FLOATING)
-def test_nan_and_infinity_are_true_and_negative_zero_is_not(
-    device: Device, name: str, dtype: str
+def test_special_values(
+    device: Device, values: Callable[[np.dtype[Any]], Any], name: str, dtype: str
 ) -> None:
-    values = np.asarray([[np.nan, np.inf], [-0.0, 0.0], [-0.0, np.nan]]).astype(DTYPES[dtype])
-    case, out, _ = run(device, name, dtype, values, (1,), layouts.contiguous)
-    device.assert_exact(case, out, getattr(np, name)(values != 0, axis=1, keepdims=True))
+    op = next(op for op in REDUCTIONS if op.name == name)
+    chosen = np.asarray(values(DTYPES[dtype])).astype(DTYPES[dtype])
+    for dims in ((0,), (1,)) if values is with_nans else ((1,),):
+        case, out, given = run(device, name, dtype, chosen, dims, layouts.contiguous)
+        device.assert_exact(case, out, op.of(given, dims))
 
 
 @pytest.mark.parametrize(
@@ -376,15 +358,6 @@ def test_elements_are_converted_while_they_are_read(
             device.assert_exact(case, out, computed)
         else:
             device.assert_close(case, out, computed)
-
-
-@pytest.mark.parametrize("name", ["sum", "max", "any"])
-def test_expanded_inputs_count_every_time(device: Device, name: str) -> None:
-    values = rng(name).integers(-9, 9, (17, 33)).astype(np.int32)
-    for place in (layouts.expanded_rows, layouts.expanded_columns, layouts.one_element):
-        for dims in ((0,), (1,), (0, 1)):
-            case, out, given = run(device, name, "int32", values, dims, place)
-            device.assert_exact(case, out, getattr(np, name)(given, axis=dims, keepdims=True))
 
 
 def test_every_operation_is_tested(device: Device) -> None:

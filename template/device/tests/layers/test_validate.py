@@ -45,49 +45,84 @@ def needs(api: ModuleType, *families: str) -> None:
         pytest.skip(f"the device has no {', '.join(sorted(missing))}")
 
 
+class Program:
+    """What a broken call is made with: memory, streams and events, some of which are gone."""
+
+    def __init__(self, api: ModuleType) -> None:
+        self.api, self.no_device = api, api.device_count()
+        self.stream, self.gone_stream = api.create_stream(0, 0), api.create_stream(0, 0)
+        self.event, self.gone_event = api.create_event(0, False), api.create_event(0, False)
+        self.memory, self.gone = api.allocate(0, 128), api.allocate(0, 192)
+        self.host = api.allocate_host(64)
+        api.deallocate(0, self.gone)
+        api.destroy_stream(self.gone_stream)
+        api.destroy_event(self.gone_event)
+
+    def fill(self, address: int, size: int) -> None:
+        """Fills bytes of device 0."""
+        self.api.fill_bytes(self.stream, address, 0, size)
+
+    def copy(self, to: int, source: int, size: int, device: int = 0) -> None:
+        """Copies bytes of device 0, which `to` may be on too."""
+        self.api.copy_bytes(self.stream, (to, device), (source, 0), size)
+
+    def end(self) -> None:
+        """Gives back what is left."""
+        self.api.destroy_stream(self.stream)
+        self.api.destroy_event(self.event)
+        self.api.deallocate(0, self.memory)
+        self.api.deallocate_host(self.host)
+
+
+Call = Callable[[Program], object]
+
+# By what is said of them.
+BROKEN: dict[str, list[Call]] = {
+    "contract of allocate: there are no bytes to allocate": [lambda p: p.api.allocate(0, 0)],
+    "no bytes to allocate": [lambda p: p.api.allocate_host(0)],
+    "no bytes to fill": [lambda p: p.fill(p.memory, 0)],
+    "no bytes to copy": [lambda p: p.copy(p.memory, p.memory, 0)],
+    "there is no device -1, only [0-9]+ from 0 on": [lambda p: p.api.allocate(-1, 64)],
+    "there is no device [1-9]": [
+        lambda p: p.api.allocate(p.no_device, 64),
+        lambda p: p.api.properties(p.no_device),
+        lambda p: p.api.create_stream(p.no_device, 0),
+        lambda p: p.api.create_event(p.no_device, False),
+    ],
+    "was given back, an allocation of 192 bytes of device 0": [
+        lambda p: p.fill(p.gone + 64, 64),
+        lambda p: p.copy(p.gone, p.gone + 64, 64),
+    ],
+    "reaches 32 bytes beyond an allocation of 128 bytes of device 0": [
+        lambda p: p.fill(p.memory + 64, 96)
+    ],
+    "beyond .* the host": [lambda p: p.copy(p.host, p.memory, 128, p.api.HOST)],
+    "to and from share 48 of the 64 bytes": [lambda p: p.copy(p.memory, p.memory + 16, 64)],
+    "stream 0x[0-9a-f]+ was destroyed": [
+        lambda p: p.api.query_stream(p.gone_stream),
+        lambda p: p.api.synchronize(p.gone_stream),
+        lambda p: p.api.record(p.event, p.gone_stream),
+    ],
+    "event 0x[0-9a-f]+ was destroyed": [
+        lambda p: p.api.record(p.gone_event, p.stream),
+        lambda p: p.api.wait(p.stream, p.gone_event),
+        lambda p: p.api.query_event(p.gone_event),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("call", "says"), [(call, says) for says, calls in BROKEN.items() for call in calls]
+)
+def test_a_broken_promise_is_refused(api: ModuleType, refuses: Make, call: Call, says: str) -> None:
+    program = Program(api)
+    refuses(call, program, says=says)
+    program.copy(program.memory, program.memory + 64, 64)
+    api.synchronize(program.stream)
+    program.end()
+
+
 # --- Memory ---
-
-
-def test_a_size_of_no_bytes_is_refused(api: ModuleType, refuses: Make, stream: Any) -> None:
-    refuses(api.allocate, 0, 0, says=r"contract of allocate: there are no bytes to allocate")
-    refuses(api.allocate_host, 0, says="no bytes to allocate")
-    address = api.allocate(0, 64)
-    refuses(api.fill_bytes, stream, address, 0, 0, says="no bytes to fill")
-    refuses(api.copy_bytes, stream, (address, 0), (address, 0), 0, says="no bytes to copy")
-    api.deallocate(0, address)
-
-
-def test_a_device_that_does_not_exist_is_named(api: ModuleType, refuses: Make) -> None:
-    count = api.device_count()
-    for device in (-1, count):
-        says = f"there is no device {device}, only {count} from 0 on"
-        refuses(api.allocate, device, 64, says=says)
-        refuses(api.properties, device, says=says)
-        refuses(api.create_stream, device, 0, says=says)
-        refuses(api.create_event, device, False, says=says)
-
-
-def test_use_after_free_says_what_the_memory_was(
-    api: ModuleType, refuses: Make, stream: Any
-) -> None:
-    address = api.allocate(0, 192)
-    api.fill_bytes(stream, address, 0, 192)
-    api.synchronize(stream)
-    api.deallocate(0, address)
-    says = "was given back, an allocation of 192 bytes of device 0"
-    refuses(api.fill_bytes, stream, address + 64, 0, 64, says=says)
-    refuses(api.copy_bytes, stream, (address, 0), (address + 64, 0), 64, says=says)
-
-
-def test_what_reaches_beyond_its_allocation_says_by_how_much(
-    api: ModuleType, refuses: Make, stream: Any
-) -> None:
-    address, host = api.allocate(0, 128), api.allocate_host(64)
-    says = "reaches 32 bytes beyond an allocation of 128 bytes of device 0"
-    refuses(api.fill_bytes, stream, address + 64, 0, 96, says=says)
-    refuses(api.copy_bytes, stream, (host, api.HOST), (address, 0), 128, says="beyond .* the host")
-    api.deallocate(0, address)
-    api.deallocate_host(host)
 
 
 def test_scratch_memory_calls_the_library_in_the_middle_of_a_launch(
@@ -167,38 +202,7 @@ def test_memory_of_another_device_is_refused(
     api.deallocate(second_device, address)
 
 
-def test_a_copy_whose_sides_overlap_is_refused(api: ModuleType, refuses: Make, stream: Any) -> None:
-    address = api.allocate(0, 128)
-    says = "to and from share 48 of the 64 bytes"
-    refuses(api.copy_bytes, stream, (address, 0), (address + 16, 0), 64, says=says)
-    api.copy_bytes(stream, (address, 0), (address + 64, 0), 64)
-    api.synchronize(stream)
-    api.deallocate(0, address)
-
-
 # --- Streams and events ---
-
-
-def test_a_destroyed_stream_is_named(api: ModuleType, refuses: Make) -> None:
-    stream = api.create_stream(0, 0)
-    event = api.create_event(0, False)
-    api.destroy_stream(stream)
-    for call in (
-        lambda: api.query_stream(stream),
-        lambda: api.synchronize(stream),
-        lambda: api.record(event, stream),
-    ):
-        refuses(call, says="stream 0x[0-9a-f]+ was destroyed")
-    api.destroy_event(event)
-
-
-def test_a_destroyed_event_is_named(api: ModuleType, refuses: Make, stream: Any) -> None:
-    event = api.create_event(0, False)
-    api.destroy_event(event)
-    says = "event 0x[0-9a-f]+ was destroyed"
-    refuses(api.record, event, stream, says=says)
-    refuses(api.wait, stream, event, says=says)
-    refuses(api.query_event, event, says=says)
 
 
 def test_what_is_destroyed_twice_does_not_reach_the_device(

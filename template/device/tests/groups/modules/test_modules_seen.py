@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -134,7 +135,7 @@ def test_addresses_that_devices_share_are_translated(
 ) -> None:
     code = f"""
         import struct, sys
-        sys.path.insert(0, {str(__file__).rsplit("/", 2)[0]!r})
+        sys.path.insert(0, {str(Path(__file__).parents[2])!r})
         import _device as api
         from groups.modules.kernel_code import kernels
         for device in (0, {second_device}):
@@ -159,7 +160,7 @@ def test_a_trace_of_launches_names_the_function(
 ) -> None:
     code = f"""
         import sys
-        sys.path.insert(0, {str(__file__).rsplit("/", 2)[0]!r})
+        sys.path.insert(0, {str(Path(__file__).parents[2])!r})
         import _device as api
         from groups.modules.kernel_code import kernels
         buffer = api.Buffer(0, 4)

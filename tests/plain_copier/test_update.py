@@ -7,15 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import copier
-import pytest
 
 from rendering import Renderer, answers_in, commit, contents, contents_but_for_answers, files, git
 from torchsmith import catalog
 
 # Toggling is the user's documented command line: --vcs-ref=:current:.
 CURRENT = copier.VcsRef.CURRENT
-
-pytestmark = pytest.mark.depends_on("copier.yml", "generator/catalog", "generator/torchsmith")
 
 
 def update(project: Path, **options: Any) -> None:

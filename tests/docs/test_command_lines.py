@@ -14,10 +14,6 @@ from commanding import succeed
 from rendering import ROOT, Renderer, commit
 from torchsmith import cli
 
-pytestmark = pytest.mark.depends_on(
-    "docs", "generator/torchsmith", "generator/catalog", "generator/maintenance/smoke"
-)
-
 BIN = Path(sys.executable).parent
 PAGES = [*sorted((ROOT / "docs" / "commands").glob("*.md")), ROOT / "docs" / "updates.md"]
 BLOCK = re.compile(r"^```sh\n(.*?)^```", re.M | re.S)

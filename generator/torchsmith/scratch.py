@@ -1,0 +1,91 @@
+"""Folders to work in that no kill leaves behind.
+
+A process holds a lock on each folder that it uses, which the system releases when the process ends,
+however it ends. What nobody holds may be removed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from platformdirs import user_cache_path
+
+from torchsmith.errors import InputError
+
+_FREE = fcntl.LOCK_EX | fcntl.LOCK_NB
+
+
+@contextmanager
+def scratch(place: Path | None = None, prefix: str = "torchsmith-") -> Iterator[Path]:
+    """Yield an empty folder that is removed at the end, or by the next command after a kill.
+
+    Args:
+        place: Where it is made; by default in the user's cache, or in the system's temporary folder
+            where the cache cannot be written.
+        prefix: What its name begins with; nothing else in ``place`` may begin so.
+    """
+    with ExitStack() as stack:
+        try:
+            folder = stack.enter_context(_held(place or _cache(), prefix))
+        except OSError:
+            if place:
+                raise
+            temporary = tempfile.TemporaryDirectory(prefix=prefix)
+            folder = Path(stack.enter_context(temporary))
+        yield folder
+
+
+def _cache() -> Path:
+    folder = user_cache_path("torchsmith", appauthor=False)
+    if not folder.is_absolute():
+        raise FileNotFoundError(folder)  # the user has no home
+    return folder / "scratch"
+
+
+@contextmanager
+def _held(place: Path, prefix: str) -> Iterator[Path]:
+    place.mkdir(parents=True, exist_ok=True)
+    for left in place.glob(f"{prefix}*"):
+        with suppress(OSError), _lock(left, _FREE):
+            shutil.rmtree(left, ignore_errors=True)
+    with ExitStack() as stack:
+        while True:
+            folder = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
+            stack.callback(shutil.rmtree, folder, ignore_errors=True)
+            with suppress(FileNotFoundError):  # else another process saw it before the lock
+                stack.enter_context(_lock(folder, fcntl.LOCK_SH))
+                break
+        yield folder
+
+
+@contextmanager
+def _lock(folder: Path, how: int) -> Iterator[None]:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(handle, how)
+        if not os.path.samestat(os.fstat(handle), folder.stat()):
+            raise FileNotFoundError(folder)
+        yield
+    finally:
+        os.close(handle)
+
+
+def require_writable(folder: Path) -> None:
+    """Refuse a folder that cannot be written to, before there is something to write.
+
+    Raises:
+        InputError: The system does not let us.
+    """
+    try:
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        reason = os.strerror(error.errno or 0)
+        raise InputError(
+            f"nothing can be written in '{folder}' ({reason}): name another place"
+        ) from error
