@@ -159,25 +159,6 @@ def test_what_the_template_did_meanwhile_waits(
     assert "_commit: v2.0.0" in (small / ".copier-answers.yml").read_text("utf-8")
 
 
-def test_after_an_update_that_was_cut_off_the_next_one_starts_anew(
-    small: Path, torchsmith: Torchsmith, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The half that was written has the answers of the new version in it."""
-
-    def killed(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    edited(small, "here.txt", "line 8\n", "line 8\nours\n")
-    with monkeypatch.context() as patch:
-        patch.setattr("torchsmith.git.stage", killed)
-        patch.setattr("torchsmith.files._undo", lambda *_: None)
-        assert torchsmith("update", "--yes", cwd=small).status == 130
-    assert "_commit: v2.0.0" in (small / ".copier-answers.yml").read_text("utf-8")
-    torchsmith("update", "--yes", cwd=small).passed()
-    moved = with_ours(SECOND["there/it-is.txt"])
-    assert files(small) == {**SECOND, "there/it-is.txt": moved}
-
-
 def test_a_template_that_moved(
     small: Path, template: Path, torchsmith: Torchsmith, tmp_path: Path
 ) -> None:
