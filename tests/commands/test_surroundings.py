@@ -10,7 +10,6 @@ import tiny
 from commanding import Torchsmith
 from rendering import commit, contents, git
 from tiny import FIRST, LINES, SECOND, files
-from torchsmith.sides import Sides, renamed_paths
 
 ANSWERS, MANIFEST = ".copier-answers.yml", ".torchsmith.yml"
 
@@ -46,30 +45,6 @@ def test_a_file_may_become_a_folder_and_a_folder_a_file(
         assert files(small) == expected
         git(small, "commit", "--quiet", "--message", version)
         assert git(small, "status", "--porcelain") == ""
-
-
-def test_a_renamed_file_goes_along_where_its_folder_is_renamed() -> None:
-    file = ("100644", "content")
-    before, mine = {"torch_foo/a.py": file}, {"torch_foo/b.py": file}
-    sides = Sides(before, mine, {"torch_bar/a.py": file})
-    moves, folders = renamed_paths(before, sides.after, {"torch_foo": "torch_bar"})
-    sides.rename({"torch_foo/a.py": "torch_foo/b.py"}, moves)
-    sides.follow(moves)
-    sides.carry(folders)
-    assert [*sides.before] == [*sides.mine] == [*sides.after] == ["torch_bar/b.py"]
-    assert sides.moved == {"torch_foo/b.py": "torch_bar/b.py"}
-    assert sides.renamed == {"torch_foo/a.py": "torch_bar/b.py"}
-
-
-def test_a_template_that_moved_is_recorded_so_that_it_is_found_from_elsewhere(
-    template: Path, small: Path, torchsmith: Torchsmith, tmp_path: Path
-) -> None:
-    template.rename(tmp_path / "moved")
-    torchsmith("update", "--template", "../moved", "--yes", cwd=small).passed()
-    assert f"_src_path: {tmp_path / 'moved'}\n" in (small / ANSWERS).read_text()
-    git(small, "commit", "--quiet", "--message", "updated")
-    done = torchsmith("update", "--template", "../nowhere", "--yes", cwd=small)
-    assert (done.status, "there is no template in '../nowhere'" in done.err) == (2, True)
 
 
 @pytest.mark.parametrize("line", ["moved: 5", "moved: {here.txt: [1]}"])

@@ -6,8 +6,8 @@ import errno
 import os
 import shutil
 import signal
+import time
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -73,7 +73,11 @@ def test_it_is_all_or_nothing_whenever_it_ends(
     if not under_git:
         shutil.rmtree(root / ".git")
     ends = {"refused": OSError(errno.ENOSPC, "full"), "interrupted": KeyboardInterrupt()}
-    stage = partial(git, root, "add", "--all") if under_git else str
+
+    def stage() -> None:
+        if under_git:
+            git(root, "add", "--all")
+
     with dying(moment, ends.get(how)), suppress(Dead, *map(type, ends.values())):
         swap(root, source, write=WRITE, delete=DELETE, last=stage)
     if how not in ends:
@@ -148,6 +152,26 @@ def test_a_lock_of_another_git_stays_and_stops_it(root: Path, source: Path) -> N
     with pytest.raises(InputError, match="another git works in the repository"):
         swap(root, source, write=WRITE, delete=DELETE)
     assert (contents(root), lock.read_text()) == (BEFORE, "another's")
+
+
+def test_another_command_waits_until_the_first_has_ended(
+    root: Path, source: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begun, begin = os.pipe()
+
+    def last() -> None:
+        os.write(begin, b"begun")
+        time.sleep(1)
+
+    if (child := os.fork()) == 0:
+        with suppress(BaseException):
+            swap(root, source, write=WRITE, delete=DELETE, last=last)
+            os._exit(0)
+        os._exit(1)
+    os.read(begun, 5)
+    swap(root, source, write=["changed.txt"])
+    assert os.waitpid(child, 0)[1] == 0
+    assert (contents(root), capsys.readouterr().err) == (AFTER, "")
 
 
 def test_nothing_is_written_or_removed_behind_a_link(
