@@ -106,7 +106,8 @@ def test_a_deleted_file_that_did_not_change_is_not_named(
 
 
 def test_a_preview_shows_edits_that_are_not_utf_8(small: Path, torchsmith: Torchsmith) -> None:
-    (small / "here.txt").write_bytes(LINES.encode() + b"a line of S\xf6hne\n")
+    text = LINES.encode().replace(b"line 4\n", b"line 4\na line of S\xf6hne\n")
+    (small / "here.txt").write_bytes(text)
     commit(small, "edited")
     shown = torchsmith("preview", cwd=small).passed()
     assert "your edits of here.txt follow it to there/it-is.txt" in shown.out
