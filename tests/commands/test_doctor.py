@@ -52,7 +52,6 @@ def test_what_is_missing_is_a_problem_with_a_fix(
         assert rows[check]["fix"]
     tested = catalog.torch_window()["tested"]
     assert rows["torch"]["fix"] == f"{python} -m pip install torch=={tested}"
-    torchsmith("doctor", "--python", str(tmp_path / "none"), cwd=tmp_path).refused()
 
 
 @pytest.mark.parametrize(("version", "status"), [("3.5.1", "problem"), ("3.22.1", "ok")])

@@ -9,7 +9,7 @@ import pytest
 import tiny
 from commanding import Torchsmith
 from rendering import commit, contents, git
-from tiny import FIRST, LINES, SECOND, files
+from tiny import FIRST, LINES, SECOND, conflicts, edited, files
 
 ANSWERS, MANIFEST = ".copier-answers.yml", ".torchsmith.yml"
 
@@ -45,6 +45,17 @@ def test_a_file_may_become_a_folder_and_a_folder_a_file(
         assert files(small) == expected
         git(small, "commit", "--quiet", "--message", version)
         assert git(small, "status", "--porcelain") == ""
+
+
+def test_edits_of_a_file_that_becomes_a_folder_stay_beside_it(
+    template: Path, small: Path, torchsmith: Torchsmith
+) -> None:
+    third = {"kept.txt/inside.txt": LINES}
+    tiny.release(template, "v3.0.0", third, {})
+    edited(small, "kept.txt", "line 8\n", "ours\n")
+    assert torchsmith("update", "--yes", cwd=small).status == 1
+    assert files(small) == {**third, "kept.txt~yours": LINES.replace("line 8", "ours")}
+    assert conflicts(small) == {"kept.txt~yours": "UD"}
 
 
 @pytest.mark.parametrize("line", ["moved: 5", "moved: {here.txt: [1]}"])
