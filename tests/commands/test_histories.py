@@ -19,7 +19,7 @@ import copier
 import pytest
 
 from commanding import Torchsmith, run
-from invented import FEATURES, TAGS, takes
+from invented import FEATURES, MOVED, TAGS, takes
 from rendering import answers_in, commit, contents, git
 
 SHARDS = 10
@@ -194,6 +194,7 @@ class History:
         ))  # fmt: skip
         there = b"".join(contents(self.root).values())
         assert [line for line in lines if line not in there] == []
+        self.came(before, after)
         self.explained(report)
         for what in REACHED & report.keys():
             self.reached[what] += bool(report[what])
@@ -230,6 +231,15 @@ class History:
         assert wrong == {}
         if actual == merged:
             self.note("merged by git")
+
+    def came(self, before: Path, after: Path) -> None:
+        """Each new file of the template's is there, perhaps in a conflict with the user's."""
+        there, new = contents(self.root), contents(after)
+        # What moves may have another name by the user, or be deleted.
+        moved = {path for moves in MOVED for move in moves.items() for path in move}
+        for path in new.keys() - contents(before).keys() - moved:
+            if b"\0" not in there[path]:
+                assert set(new[path].splitlines()) <= set(there[path].splitlines()), path
 
     def explained(self, report: dict[str, Any]) -> None:
         """Check that git shows what the plan did, and nothing else."""
