@@ -30,6 +30,7 @@ def do(project: Path, deed: str) -> None:
     elif what == "replace":
         edited(project, paths[0], "line 2\n", "ours\n")
     elif what == "write":
+        (project / paths[0]).parent.mkdir(exist_ok=True)
         (project / paths[0]).write_text("ours\n", "utf-8")
         commit(project, deed)
     elif what == "ignore":
@@ -62,9 +63,9 @@ CASES: list[tuple[list[str], str, dict[str, str | None], dict[str, str]]] = [
      {"kept.txt": None}, {}),
     (["rm here.txt"], "you deleted there/it-is.txt, which the template changed: it stays away",
      {"there/it-is.txt": None}, {}),
-    (["write new.txt"], "",
-     {"new.txt": "<<<<<<< yours\nours\n=======\nof the template\n>>>>>>> template-v2.0.0\n"},
-     {"new.txt": "AA"}),
+    *((["write " + path], "",
+       {path: f"<<<<<<< yours\nours\n=======\n{SECOND[path]}>>>>>>> template-v2.0.0\n"},
+       {path: "AA"}) for path in ("new.txt", "there/it-is.txt")),
 ]  # fmt: skip
 
 
