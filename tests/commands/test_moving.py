@@ -22,6 +22,11 @@ def both(text: str) -> str:
     return text.replace("line 2\n", conflict)
 
 
+def beside(text: str) -> str:
+    """A file of the template's and one of the user's at the same place."""
+    return f"<<<<<<< yours\nours\n=======\n{text}>>>>>>> template-v2.0.0\n"
+
+
 def do(project: Path, deed: str) -> None:
     """Do something as a user, and commit it."""
     what, *paths = deed.split()
@@ -63,9 +68,9 @@ CASES: list[tuple[list[str], str, dict[str, str | None], dict[str, str]]] = [
      {"kept.txt": None}, {}),
     (["rm here.txt"], "you deleted there/it-is.txt, which the template changed: it stays away",
      {"there/it-is.txt": None}, {}),
-    *((["write " + path], "",
-       {path: f"<<<<<<< yours\nours\n=======\n{SECOND[path]}>>>>>>> template-v2.0.0\n"},
-       {path: "AA"}) for path in ("new.txt", "there/it-is.txt")),
+    (["write new.txt"], "", {"new.txt": beside("of the template\n")}, {"new.txt": "AA"}),
+    (["write there/it-is.txt"], "", {"there/it-is.txt": beside(SECOND["there/it-is.txt"])},
+     {"there/it-is.txt": "AA"}),
 ]  # fmt: skip
 
 
