@@ -71,6 +71,20 @@ def test_a_step_that_fails_shows_why_and_ends_with_status_1(
     assert (done.json["installed"], done.json["tests"]) == (installed, None)
 
 
+def test_a_build_that_is_ended_leaves_no_process(tmp_path: Path) -> None:
+    script = tmp_path / "python"
+    script.write_text(f"#!/bin/sh\nsleep 600 &\necho $! > {tmp_path}/child\necho '[1/2]'\nwait\n")
+    script.chmod(0o755)
+
+    def interrupted(_: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        building.install(tmp_path, str(script), interrupted)
+    stat = Path("/proc", (tmp_path / "child").read_text().strip(), "stat")
+    assert not stat.exists() or stat.read_text().split()[2] == "Z"
+
+
 def test_nothing_is_rendered_where_nothing_can_be_built(
     torchsmith: Torchsmith, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
