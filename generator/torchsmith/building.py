@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from torchsmith.doctor import toolchain
+from torchsmith.doctor import fixes, toolchain
 from torchsmith.errors import InputError
 
 _PROGRESS = re.compile(r"\[\s*(\d+/\d+|\d+%)\]")
@@ -26,13 +26,13 @@ def require_tools(python: str) -> None:
     """Refuse a build for which a tool is missing.
 
     Raises:
-        InputError: The first problem, with its fix.
+        InputError: One is, or several.
     """
-    for finding in toolchain(python):
-        if finding.status == "problem":
-            raise InputError(
-                f"it cannot be built here: {finding.check} {finding.found}: {finding.fix}"
-            )
+    problems = [finding for finding in toolchain(python) if finding.status == "problem"]
+    if problems:
+        found = ", ".join(f"{each.check} {each.found}" for each in problems)
+        fix = "; then ".join(fix for _, fix in fixes(problems))
+        raise InputError(f"it cannot be built here: {found}: {fix}")
 
 
 def install(project: Path, python: str, progress: Callable[[str], None]) -> None:

@@ -218,15 +218,16 @@ def _go_to(project: Project) -> str:
 
 
 def _show_findings(findings: list[Finding], drifted: Drift | None) -> None:
+    from torchsmith.doctor import fixes
+
     marks = {"ok": "✓", "warning": "!", "problem": "✗"}
     print_table(
         ("", "check", "found"),
         [(marks[each.status], each.check, each.found) for each in findings],
     )
     # A fix is copied: no column may break it.
-    for each in findings:
-        if each.fix:
-            print(f"{each.check}:\n  {each.fix}\n")
+    for check, fix in fixes(findings):
+        print(f"{check}:\n  {fix}\n")
     if drifted is None:
         return
     if not drifted.differences:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -76,7 +76,7 @@ def add(
 
     found = find(project)
     found.require_clean()
-    change = Change(found.adding(features), CURRENT)
+    change = Change(found.adding(_words(features)), CURRENT)
     _merge(found, change, yes=yes, as_json=as_json)
 
 
@@ -99,7 +99,7 @@ def remove(
 
     found = find(project)
     found.require_clean()
-    answers = found.removing(features)
+    answers = found.removing(_words(features))
     change = Change(answers, CURRENT, discard_edits=discard_edits)
     _merge(found, change, yes=yes, as_json=as_json)
 
@@ -156,7 +156,7 @@ def preview(
     if add and remove:
         raise InputError("preview takes --add or --remove: look at one after the other")
     if add or remove:
-        answers |= found.adding(add) if add else found.removing(remove or [])
+        answers |= found.adding(_words(add)) if add else found.removing(_words(remove or []))
         to = to or "current"
     with _trying(found, Change(answers, _version_to_reach(found, to))) as plan:
         if as_json:
@@ -198,6 +198,11 @@ def diff(
         _show_diff(text)
 
 
+def _words(features: list[str]) -> list[str]:
+    """Return features that were given one by one, or with commas between them."""
+    return [word.strip() for each in features for word in each.split(",")]
+
+
 def _version_to_reach(project: Project, to: str | None) -> str:
     from torchsmith.update import CURRENT, newest
 
@@ -213,12 +218,22 @@ class Change:
     template: str | None = None
     discard_edits: bool = False
 
+    @property
+    def nothing(self) -> bool:
+        """Whether it asks for what there is."""
+        from torchsmith.update import CURRENT
+
+        return not self.answers and self.ref == CURRENT and self.template is None
+
 
 @contextmanager
 def _trying(project: Project, change: Change) -> Iterator[Plan]:
     """Yield the plan; while it is made, show that this takes its time."""
-    from torchsmith.update import trying
+    from torchsmith.update import standing, trying
 
+    if change.nothing:
+        yield standing(project)
+        return
     with ExitStack() as stack:
         with working("Trying the update"):
             plan = stack.enter_context(
@@ -234,12 +249,11 @@ def _trying(project: Project, change: Change) -> Iterator[Plan]:
 
 def _merge(project: Project, change: Change, *, yes: bool, as_json: bool) -> None:
     """Show the plan, ask, and do it."""
-    from torchsmith.update import CURRENT, apply, standing
+    from torchsmith.update import apply
 
-    idle = change == Change({}, CURRENT, None, change.discard_edits)
-    if not idle and not yes and not as_json and not sys.stdin.isatty():
+    if not change.nothing and not yes and not as_json and not sys.stdin.isatty():
         raise InputError("nobody is there to be asked: pass --yes to go on, or look with preview")
-    with nullcontext(standing(project)) if idle else _trying(project, change) as plan:
+    with _trying(project, change) as plan:
         if not as_json:
             _show_plan(project, plan)
         if plan.blocked:
