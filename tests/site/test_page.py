@@ -29,6 +29,7 @@ from commanding import run_python, succeed
 from maintenance.site import build
 from rendering import ROOT, answers_in, commit, snapshot
 from torchsmith import catalog
+from torchsmith.template import REPOSITORY
 
 if TYPE_CHECKING:
     from selenium.webdriver.chrome.webdriver import WebDriver
@@ -197,7 +198,7 @@ def test_its_commands_render_what_it_shows(tmp_path: Path) -> None:
     template = snapshot(tmp_path / "template")
     commands = build.data(template, "gh:a/b")
     assert (commands["source"], commands["version"]) == ("gh:a/b", "v1.0.0")
-    assert build.source_of(template) == build.REPOSITORY
+    assert build.source_of(template) == REPOSITORY
     (template / "NEWS").write_text("news\n")
     commit(template, "news")
     assert build.source_of(template) == str(template)
