@@ -25,11 +25,12 @@ DIFF_OPTIONS = (
 
 
 class GitError(InputError):
-    """Git refused; ``reason`` is what it said."""
+    """Git refused; ``reason`` is why, and ``said`` is all that it and its hooks said."""
 
-    def __init__(self, folder: Path, reason: str) -> None:
+    def __init__(self, folder: Path, reason: str, said: str) -> None:
         super().__init__(f"'{folder}': {reason}")
         self.reason = reason
+        self.said = said
 
 
 def git(
@@ -72,7 +73,8 @@ def git(
     except FileNotFoundError as error:
         raise InputError("git is not installed: install it, updates are merges of git's") from error
     if not 0 <= done.returncode <= worst:
-        raise GitError(folder, reason(done.stderr) or f"git {arguments[0]} failed")
+        because = reason(done.stderr) or f"git {arguments[0]} failed"
+        raise GitError(folder, because, done.stderr.strip() or because)
     return done.stdout
 
 

@@ -86,6 +86,13 @@ class Project:
         """The features that are on."""
         return [id for id in self.parts if id not in ("ci", "core")]
 
+    @property
+    def go_to(self) -> str:
+        """What a command begins with that is copied to a shell which may be elsewhere."""
+        here = Path.cwd()
+        there = here == self.root or self.root in here.parents
+        return "" if there else f"cd {quoted(str(self.root))} && "
+
     def owner(self, path: PurePosixPath) -> str:
         """Return the part that ``path`` comes from."""
         return catalog.owner(path, self._places) or "core"
@@ -151,7 +158,7 @@ class Project:
             if feature == self.answers.get("device"):
                 raise InputError(
                     f"'{feature}' cannot go while it is the device that is built: "
-                    "torchsmith update --to current -d device=starter"
+                    f"{self.go_to}torchsmith update --to current -d device=starter"
                 )
             offer = f"this project has {', '.join(self.features) or 'none'}"
             require_choice("feature", feature, self._known, offer)
@@ -163,7 +170,7 @@ class Project:
             if feature in self.features and users:
                 raise InputError(
                     f"'{feature}' cannot go without {' and '.join(users)}, which needs it: "
-                    f"torchsmith remove {' '.join([feature, *users])}"
+                    f"{self.go_to}torchsmith remove {' '.join([feature, *users])}"
                 )
         if not set(features) & set(self.features):
             return {}
@@ -195,8 +202,20 @@ class Project:
                 raise InputError(
                     f"{ANSWERS} was edited by hand: {question} is {_plain(is_now)} there, but the "
                     f"project was rendered with {_plain(was)}: restore it with git, then "
-                    f"torchsmith update --to current -d {wish}"
+                    f"{self.go_to}torchsmith update --to current -d {wish}"
                 )
+
+    def require_repository(self) -> None:
+        """Refuse a project that is not under git.
+
+        Raises:
+            InputError: It is not.
+        """
+        if git.root_of(self.root) is None:
+            raise InputError(
+                f"'{self.root}' is not under git, which updates need: {self.go_to}git init && "
+                "git add -A && git commit -m 'Start'"
+            )
 
     def require_clean(self) -> None:
         """Refuse to go on where a merge could not be told from the user's own work.
@@ -204,18 +223,14 @@ class Project:
         Raises:
             InputError: The project is not under git, or has uncommitted changes.
         """
-        if git.root_of(self.root) is None:
-            raise InputError(
-                f"'{self.root}' is not under git, which updates need: "
-                "git init && git add -A && git commit -m 'Start'"
-            )
+        self.require_repository()
         if dirty := git.changes(self.root):
             shown = ", ".join(line[3:] for line in dirty[:3]) + (", …" if dirty[3:] else "")
             raise InputError(f"'{self.root}' has uncommitted changes ({shown}): commit them first")
         if marked := git.overlooked(self.root):
             raise InputError(
-                f"git overlooks changes of '{marked[0]}', which could be lost: git update-index "
-                f"--no-skip-worktree --no-assume-unchanged -- {quoted(marked[0])}"
+                f"git overlooks changes of '{marked[0]}', which could be lost: {self.go_to}git "
+                f"update-index --no-skip-worktree --no-assume-unchanged -- {quoted(marked[0])}"
             )
 
 

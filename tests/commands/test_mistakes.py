@@ -156,7 +156,8 @@ MISTAKES = {
     "features --project no-manifest": ".torchsmith.yml is missing in",
     "features --project edited-manifest": "was edited: restore it",
     "features --project latin-manifest": f"is not UTF-8: {RESTORE}",
-    "update --project good": "is not under git, which updates need: git init",
+    "update --project good": "good && git init && git add -A && git commit",
+    "preview --project good --add rng": "good && git init && git add -A && git commit",
     "preview --project good --add amp --remove rng":
         "preview takes --add or --remove: look at one after the other",
     "preview --project good -d vendor": "'vendor' is not an answer",

@@ -179,6 +179,33 @@ def test_the_command_that_goes_there_can_be_copied(
     )
 
 
+@pytest.mark.parametrize(
+    ("answer", "environment"),
+    [
+        ("vendor=M\udcfcller", {}),
+        ("description=\udcff", {}),
+        ("vendor=Müller", {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}),
+    ],
+)
+def test_an_answer_that_is_not_utf_8_is_refused(
+    answer: str, environment: dict[str, str], tmp_path: Path, render: Renderer
+) -> None:
+    key = answer.partition("=")[0]
+    done = run_python(
+        "-m", "torchsmith", "new", "out", "--template", str(render.template), "-d", answer,
+        cwd=tmp_path, **environment,
+    )  # fmt: skip
+    done.refused(f"{key} is '", "', which is not UTF-8: save it as UTF-8, or set LC_ALL=C.UTF-8")
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_template_that_no_project_could_record_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "t\udcfc").mkdir()
+    (tmp_path / "t\udcfc" / "copier.yml").write_text("{}\n")
+    done = run_python("-m", "torchsmith", "new", "out", "--template", "t\udcfc", cwd=tmp_path)
+    done.refused("t\\udcfc' is not UTF-8, in which a project records it: rename the folder")
+
+
 def test_copier_says_the_path_quoted_too(
     render: Renderer, tmp_path: Path, capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,

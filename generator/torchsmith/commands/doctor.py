@@ -165,7 +165,7 @@ def _look_at(project: Project) -> tuple[list[Finding], Drift | None]:
         return [Finding("template", "problem", "cannot be compared without git", fix)], None
     findings = []
     if git.root_of(project.root) is None:
-        fix = f"{_go_to(project)}git init && git add -A && git commit -m 'Start'"
+        fix = f"{project.go_to}git init && git add -A && git commit -m 'Start'"
         findings.append(Finding("under git", "problem", "no, and updates need it", fix))
     elif dirty := git.changes(project.root):
         found = f"{len(dirty)} uncommitted changes"
@@ -207,26 +207,20 @@ def _compare(project: Project) -> tuple[Finding, Drift | None]:
         newest_what = "the last commit" if ref == "HEAD" else "the newest release"
         return Finding("template", "ok", f"{drifted.before}, {newest_what}"), drifted
     found = f"{drifted.before}, and {drifted.after} is there"
-    return Finding("template", "warning", found, f"{_go_to(project)}torchsmith update"), drifted
-
-
-def _go_to(project: Project) -> str:
-    """What a command begins with that is copied to a shell which is elsewhere."""
-    here = Path.cwd()
-    there = here == project.root or project.root in here.parents
-    return "" if there else f"cd {quoted(str(project.root))} && "
+    return Finding("template", "warning", found, f"{project.go_to}torchsmith update"), drifted
 
 
 def _show_findings(findings: list[Finding], drifted: Drift | None) -> None:
+    from torchsmith.doctor import fixes
+
     marks = {"ok": "✓", "warning": "!", "problem": "✗"}
     print_table(
         ("", "check", "found"),
         [(marks[each.status], each.check, each.found) for each in findings],
     )
     # A fix is copied: no column may break it.
-    for each in findings:
-        if each.fix:
-            print(f"{each.check}:\n  {each.fix}\n")
+    for check, fix in fixes(findings):
+        print(f"{check}:\n  {fix}\n")
     if drifted is None:
         return
     if not drifted.differences:

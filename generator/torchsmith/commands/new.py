@@ -351,7 +351,12 @@ def _commit(project: Project, report: dict[str, Any]) -> None:
         git.git(project.root, "commit", "--quiet", "--message", f"Render {_distribution(project)}")
         report["committed"] = True
     except git.GitError as error:
-        say(f"Warning: it is under git, but nothing is committed: {error.reason}")
+        said = error.said.replace("\n", "\n  ")
+        say(
+            "Warning: it is under git, but nothing is committed, as git or one of its hooks "
+            f"refused:\n\n  {said}\n\nMend that, then commit; git commit --no-verify leaves the "
+            "hooks out.\n"
+        )
 
 
 def _build_and_test(destination: Path, python: str, report: dict[str, Any], *, test: bool) -> None:
@@ -380,13 +385,20 @@ def _timed(step: str) -> Iterator[Callable[[str], None]]:
 
 
 def _say_what_is_next(destination: Path, project: Project, report: dict[str, Any]) -> None:
+    from torchsmith import catalog, git
+
     # A folder that is not there may be in the path, with .. behind it.
     there = destination if destination.exists() else Path(os.path.normpath(destination))
     steps = [f"cd {quoted_path(there)}"]
     if not report["committed"]:
-        git = "git init && git add -A && git commit -m"
-        steps.append(f"{git} 'Render {_distribution(project)}'   # updates need git")
+        begun = shutil.which("git") and git.root_of(project.root)
+        commit = (
+            "git add -A . && git commit -m" if begun else "git init && git add -A && git commit -m"
+        )
+        steps.append(f"{commit} 'Render {_distribution(project)}'   # updates need git")
     if not report["installed"]:
+        torch = catalog.torch_window()["tested"]
+        steps.append(f"pip install torch=={torch} scikit-build-core pybind11 cmake ninja")
         steps.append("torchsmith doctor   # is everything here that a build needs?")
         steps.append("pip install --no-build-isolation '.[test]'")
     if report["tests"] is None:

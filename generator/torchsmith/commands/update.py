@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -254,12 +254,22 @@ class Change:
     template: str | None = None
     discard_edits: bool = False
 
+    @property
+    def nothing(self) -> bool:
+        """Whether it asks for what there is."""
+        from torchsmith.update import CURRENT
+
+        return not self.answers and self.ref == CURRENT and self.template is None
+
 
 @contextmanager
 def _trying(project: Project, change: Change) -> Iterator[Plan]:
     """Yield the plan; while it is made, show that this takes its time."""
-    from torchsmith.update import trying
+    from torchsmith.update import standing, trying
 
+    if change.nothing:
+        yield standing(project)
+        return
     with ExitStack() as stack:
         with working("Trying the update"):
             plan = stack.enter_context(
@@ -275,12 +285,11 @@ def _trying(project: Project, change: Change) -> Iterator[Plan]:
 
 def _merge(project: Project, change: Change, *, yes: bool, as_json: bool) -> None:
     """Show the plan, ask, and do it."""
-    from torchsmith.update import CURRENT, apply, standing
+    from torchsmith.update import apply
 
-    idle = change == Change({}, CURRENT, None, change.discard_edits)
-    if not idle and not yes and not as_json and not sys.stdin.isatty():
+    if not change.nothing and not yes and not as_json and not sys.stdin.isatty():
         raise InputError("nobody is there to be asked: pass --yes to go on, or look with preview")
-    with nullcontext(standing(project)) if idle else _trying(project, change) as plan:
+    with _trying(project, change) as plan:
         if not as_json:
             _show_plan(project, plan)
         if plan.blocked:
