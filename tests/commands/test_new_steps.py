@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import pty
-import select
-import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +10,7 @@ import pytest
 import yaml
 
 from commanding import Torchsmith, new, succeed
-from rendering import ROOT, Renderer, answers_in, git
+from rendering import Renderer, answers_in, git
 from torchsmith import building, catalog, doctor
 
 
@@ -256,66 +251,3 @@ def test_what_other_templates_are_answered_is_no_answer_here(
     found = answers_in(tmp_path / "torch-acme")
     assert (found["license"], found["vendor"]) == ("apache-2.0", "Example Vendor")
     assert set(found["features"]) == catalog.presets()["standard"]
-
-
-def test_at_a_terminal_it_asks_commits_and_remembers(render: Renderer, tmp_path: Path) -> None:
-    """Each question is waited for, since what is typed before it is shown gets lost.
-
-    A name that PyTorch has taken is offered as one that is free.
-    """
-    down, enter, all_of_it = "\x1b[B", "\r", "\x15"
-    dialogue = [
-        ("in torch.device", enter), ("in prose", enter), ("the copyright", f"{all_of_it}Ac me\r"),
-        ("One line", enter), ("Licence", down * 2 + enter), ("Element types", enter),
-        ("to start with", down + enter), ("that is built", enter), ("integration", enter),
-        ("under git", enter), ("What to do next", ""),
-    ]  # fmt: skip
-    settings = tmp_path / "settings.yml"
-    ours, theirs = pty.openpty()
-    with subprocess.Popen(
-        [sys.executable, "-m", "torchsmith", "new", "torch-cuda", "--template",
-         str(render.template)],
-        cwd=tmp_path,
-        env={
-            **os.environ,
-            "COPIER_SETTINGS_PATH": str(settings),
-            "PYTHONPATH": str(ROOT / "generator"),
-            "TERM": "xterm",
-        },
-        stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
-    ) as process:  # fmt: skip
-        os.close(theirs)
-        shown = ""
-        for question, typed in dialogue:
-            shown = wait_for(ours, question, shown)
-            os.write(ours, typed.encode())
-        while read(ours):
-            pass
-    os.close(ours)
-    assert process.returncode == 0, shown
-    found = answers_in(tmp_path / "torch-cuda")
-    assert {key: found[key] for key in ("backend_name", "vendor", "license", "features")} == {
-        "backend_name": "my_cuda", "vendor": "Ac me", "license": "mit", "features": [],
-    }  # fmt: skip
-    assert git(tmp_path / "torch-cuda", "log", "--format=%s") == "Render torch-my-cuda\n"
-    assert settings.read_text() == "defaults:\n  vendor: Ac me\n  license: mit\n"
-
-
-def wait_for(terminal: int, words: str, shown: str) -> str:
-    """Read until a terminal shows some words after those that it has ``shown``."""
-    start, end = len(shown), time.monotonic() + 60
-    while words not in shown[start:]:
-        assert time.monotonic() < end, shown[-500:]
-        more = read(terminal)
-        assert more, shown[-500:]
-        shown += more
-    return shown
-
-
-def read(terminal: int) -> str:
-    if not select.select([terminal], [], [], 60)[0]:
-        return ""
-    try:
-        return os.read(terminal, 1 << 16).decode(errors="replace")
-    except OSError:  # how Linux says that the other side has ended
-        return ""

@@ -1,0 +1,111 @@
+"""What `torchsmith new` asks at a terminal, and how it looks at any width."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from rendering import Renderer, answers_in, git
+from terminal import Terminal
+from torchsmith import catalog
+
+DOWN, UP, ENTER, ALL = "\x1b[B", "\x1b[A", "\r", "\x15"
+
+
+def test_three_answers_make_a_project(tmp_path: Path, render: Renderer) -> None:
+    terminal = Terminal("new", "--template", str(render.template), cwd=tmp_path, columns=120)
+    terminal.answer("Device name", f"{ALL}ac")
+    terminal.answer("package torch_ac", f"{ALL}acme{ENTER}")
+    terminal.answer("Folder", ENTER)
+    terminal.answer("Purpose", DOWN + ENTER)
+    terminal.answer("More options", ENTER)
+    shown = "\n".join(terminal.answer("Write it?", ENTER))
+    size = catalog.sizes()["presets"]["minimal"]
+    assert f"torch-acme: {size['files']} files, {size['lines']:,} lines" in shown
+    assert "torchsmith new torch-acme --defaults -d backend_name=acme -d preset=minimal" in shown
+    terminal.answer("under git", ENTER)
+    terminal.wait_for("docs/bring-up.md")
+    assert terminal.end() == 0
+    found = answers_in(tmp_path / "torch-acme")
+    assert (found["backend_name"], found["features"]) == ("acme", [])
+    assert git(tmp_path / "torch-acme", "log", "--format=%s") == "Render torch-acme\n"
+
+
+def test_more_options_are_asked_and_remembered_and_a_taken_name_is_offered_as_a_free_one(
+    tmp_path: Path, render: Renderer
+) -> None:
+    settings = tmp_path / "settings.yml"
+    terminal = Terminal(
+        *("new", "torch-cuda", "--template", str(render.template)),
+        cwd=tmp_path,
+        variables={"COPIER_SETTINGS_PATH": str(settings)},
+    )
+    terminal.answer("Device name", ENTER)
+    terminal.answer("Purpose", UP + ENTER)
+    terminal.answer("Features", "amp ")
+    terminal.answer("amp", ENTER)
+    terminal.answer("More options", "y")
+    for question, keys in {
+        "in prose": ENTER,
+        "the copyright": f"{ALL}Ac me{ENTER}",
+        "One line": ENTER,
+        "Licence": DOWN * 2 + ENTER,
+        "Element types": ENTER,
+        "Device that is built": ENTER,
+        "integration": ENTER,
+        "Write it?": ENTER,
+        "under git": f"n{ENTER}",
+    }.items():
+        terminal.answer(question, keys)
+    assert terminal.end() == 0
+    found = answers_in(tmp_path / "torch-cuda")
+    assert {key: found[key] for key in ("backend_name", "vendor", "license", "features")} == {
+        "backend_name": "my_cuda", "vendor": "Ac me", "license": "mit", "features": ["amp"],
+    }  # fmt: skip
+    assert settings.read_text() == "defaults:\n  vendor: Ac me\n  license: mit\n"
+
+
+@pytest.mark.parametrize("end", ["\x03", ENTER])
+def test_nothing_is_written_without_consent(end: str, tmp_path: Path, render: Renderer) -> None:
+    terminal = Terminal("new", "torch-acme", "--template", str(render.template), cwd=tmp_path)
+    terminal.answer("Device name", ENTER)
+    terminal.answer("Purpose", ENTER)
+    terminal.answer("More options", ENTER)
+    terminal.answer("Write it?", end if end == "\x03" else f"n{ENTER}")
+    assert terminal.end() == 130
+    assert not list(tmp_path.iterdir())
+
+
+def words_of(lines: list[str]) -> set[str]:
+    """The words on a screen, without those of one letter."""
+    return {word for line in lines for word in re.findall(r"[a-zA-Z_]{2,}", line)}
+
+
+@pytest.mark.parametrize("columns", [40, 80, 120])
+def test_nothing_is_cut_at_any_width(columns: int, tmp_path: Path, render: Renderer) -> None:
+    """Each word on a narrow screen is one of a wide one, where nothing has to be divided."""
+
+    def dialogue(columns: int) -> list[list[str]]:
+        terminal = Terminal(
+            *("new", "torch-acme", "--template", str(render.template)),
+            cwd=tmp_path,
+            columns=columns,
+        )
+        shown = [
+            terminal.answer("Device name", ENTER),
+            terminal.answer("Description", DOWN),
+            terminal.answer("Bring-up", UP * 2 + ENTER),
+            terminal.answer("Description", DOWN * 6),
+            terminal.answer("sampling", " " + ENTER),
+            terminal.answer("More options", "y"),
+            terminal.answer("in prose", ENTER),
+            terminal.answer("the copyright", "\x03"),
+        ]
+        terminal.end()
+        return shown
+
+    for narrow, wide in zip(dialogue(columns), dialogue(300), strict=True):
+        assert words_of(narrow) <= words_of(wide) | {"Description"}
+        assert all(len(line) < columns for line in narrow)

@@ -1,0 +1,100 @@
+"""A terminal that a command talks to: what it shows, and what is typed."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import select
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyte
+
+from rendering import ROOT
+
+LINES = 50
+LONGEST = 60
+"""Seconds that anything is waited for."""
+
+
+class Terminal:
+    """Runs `torchsmith` with arguments at a terminal that has so many columns."""
+
+    def __init__(
+        self,
+        *arguments: str,
+        cwd: Path,
+        columns: int = 80,
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
+        """Start it."""
+        self._screen = pyte.Screen(columns, LINES)
+        self._stream = pyte.ByteStream(self._screen)
+        self._ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, columns, 0, 0))
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "torchsmith", *arguments],
+            cwd=cwd,
+            env={
+                **os.environ,
+                **(variables or {}),
+                "PYTHONPATH": str(ROOT / "generator"),
+                "TERM": "xterm",
+            },
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+        )
+        os.close(theirs)
+        # A terminal answers the question of where its cursor is.
+        self._screen.write_process_input = self.type
+
+    @property
+    def lines(self) -> list[str]:
+        """What is on the screen."""
+        return [line.rstrip() for line in self._screen.display]
+
+    def wait_for(self, words: str) -> list[str]:
+        """Wait until the screen shows some words, and return its lines.
+
+        What is typed before a question is shown gets lost.
+        """
+        end = time.monotonic() + LONGEST
+        while words not in "\n".join(self.lines):
+            assert time.monotonic() < end, self.lines
+            assert self._read(), self.lines
+        return self.lines
+
+    def type(self, keys: str) -> None:
+        """Type keys."""
+        os.write(self._ours, keys.encode())
+
+    def answer(self, words: str, keys: str) -> list[str]:
+        """Wait until the screen shows some words, type keys, and return what it showed."""
+        shown = self.wait_for(words)
+        self.type(keys)
+        return shown
+
+    def end(self) -> int:
+        """Wait for the end of the command, and return its status."""
+        while self._read():
+            pass
+        os.close(self._ours)
+        return self._process.wait(LONGEST)
+
+    def _read(self) -> bool:
+        if not select.select([self._ours], [], [], LONGEST)[0]:
+            return False
+        try:
+            some = os.read(self._ours, 1 << 16)
+        except OSError:  # how Linux says that the other side has ended
+            return False
+        self._stream.feed(some)
+        return bool(some)
