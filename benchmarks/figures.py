@@ -21,18 +21,6 @@ STORE = Path(__file__).with_name("figures.json")
 MISSES = Path(__file__).with_name("misses.yml")
 """Why a figure misses its limit."""
 
-HIGHLIGHTS = {
-    "training step of examples/gpt.py, against the CPU": (
-        "a training step of a small GPT, against PyTorch's CPU device"
-    ),
-    "add, 1 element, against the CPU": "an addition of one element, against the same",
-    "fallback, 1 element, copying, above the CPU": (
-        "an operator without a kernel, run by the CPU: time on top"
-    ),
-    "clean build of `full`, no ccache, CPU time": "a clean build with every feature, CPU time",
-}
-"""The figures of the first page, in its words."""
-
 
 @dataclass(frozen=True)
 class Row:
@@ -61,7 +49,7 @@ class Row:
 
     def __str__(self) -> str:
         """Return the measured value with its unit."""
-        return f"{self.measured:.3g} {self.unit}"
+        return f"{self.measured:.3g} {self.unit}".strip()
 
 
 @dataclass(frozen=True)
@@ -99,15 +87,9 @@ class Report:
             f"the CPU device in the same run, one thread.\n\n{table(self.rows)}"
         )
 
-    def highlights(self) -> str:
-        """Return the few figures of the first page."""
-        rows = {row.figure: row for row in self.rows}
-        lines = ["| | measured |", "|---|---|"]
-        for figure, title in HIGHLIGHTS.items():
-            row = rows[figure]
-            above = f", where {row.limit:.3g} was the aim" if row.is_missed else ""
-            lines.append(f"| {title} | {row}{above} |")
-        return "\n".join(lines) + "\n"
+    def count(self, figure: str) -> int:
+        """Return a figure that is a number of things."""
+        return int(next(row.measured for row in self.rows if row.figure == figure))
 
 
 def reasons() -> dict[str, str]:
