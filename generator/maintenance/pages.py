@@ -88,8 +88,9 @@ def questions_table() -> str:
     special = {
         "display_name": "from `backend_name`",
         "description": "from `display_name`",
-        "dtypes": "what the simulator's kernels do in full",
-        "preset": "`standard`, or `custom` where `features` is given",
+        "device": "`simulator` if that feature is chosen, else `starter`",
+        "dtypes": "the dtypes that the simulator supports fully",
+        "preset": "`standard`, or `custom` if `features` is given",
         "features": "none",
     }
     listed = {"dtypes": "see below", "features": "see above"}
@@ -104,9 +105,9 @@ def questions_table() -> str:
 
 def dtypes_table() -> str:
     """The table of element types."""
-    rows = ["| dtype | | kernels calculate with it by default |", "|---|---|---|"]
+    rows = ["| dtype | | kernels by default |", "|---|---|---|"]
     for name, row in catalog.dtypes().items():
-        rows.append(f"| `{name}` | {row['title']} | {'yes' if row['default'] else 'no, held'} |")
+        rows.append(f"| `{name}` | {row['title']} | {'yes' if row['default'] else 'no, storage only'} |")
     return "\n".join(rows) + "\n"
 
 
