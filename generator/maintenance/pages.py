@@ -107,7 +107,9 @@ def dtypes_table() -> str:
     """The table of element types."""
     rows = ["| dtype | | kernels by default |", "|---|---|---|"]
     for name, row in catalog.dtypes().items():
-        rows.append(f"| `{name}` | {row['title']} | {'yes' if row['default'] else 'no, storage only'} |")
+        rows.append(
+            f"| `{name}` | {row['title']} | {'yes' if row['default'] else 'no, storage only'} |"
+        )
     return "\n".join(rows) + "\n"
 
 
