@@ -29,7 +29,7 @@ from maintenance import pages
 from torchsmith.template import TEMPLATE
 
 PARTS = ("commands", "building", "running", "evidence", "features", "compiling", "kernels")
-"""What may be measured by itself."""
+"""The parts that can be measured separately."""
 
 
 def measure(parts: Collection[str], found: Callable[[list[Row]], None]) -> list[units.Unit]:

@@ -1,4 +1,4 @@
-"""What building the rendered project takes, and how fast it then is."""
+"""Measures the build of a rendered project, and the speed of the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``torch.compile`` gains: ``python -m benchmarks.compiling PYTHON PROJECT``."""
+"""Measures ``torch.compile``: ``python -m benchmarks.compiling PYTHON PROJECT``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands cost."""
+"""Measures the time of commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What low precision and paged caches cost: ``python -m benchmarks.low_precision PYTHON``."""
+"""Measures low precision and paged caches: ``python -m benchmarks.low_precision PYTHON``."""
 
 from __future__ import annotations
 

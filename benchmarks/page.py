@@ -1,4 +1,4 @@
-"""What the page takes in a browser, headless."""
+"""Measures the page in a headless browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each translation unit of a build costs."""
+"""The compile time of each translation unit of a build."""
 
 from __future__ import annotations
 

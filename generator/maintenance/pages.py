@@ -1,6 +1,6 @@
 """Writes the parts of README.md and docs/ that are generated.
 
-They follow from the release, the catalog, a render and the benchmarks, and stand between
+They follow from the release, the catalog, a render and the benchmarks, and are between
 `<!-- NAME: begin -->` and `<!-- NAME: end -->`. `python -m maintenance.pages` writes all of them.
 """
 

@@ -1,4 +1,4 @@
-"""What the `torchsmith` command runs first: Ctrl-C is answered once modules are imported, too.
+"""The entry point of the `torchsmith` command. It also handles Ctrl-C while modules are imported.
 
 Before this module Python itself starts, and prints a traceback for a Ctrl-C in its `site`.
 """

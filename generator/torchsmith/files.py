@@ -169,7 +169,7 @@ def _there(contents: dict[str, str | None]) -> list[str]:
 
 
 def _content(file: Path) -> str | None:
-    """What tells a file's content from another one's; None where there is no file."""
+    """A fingerprint of a file's content; None if there is no file."""
     try:
         if file.is_symlink():
             return f"link to {file.readlink()}"

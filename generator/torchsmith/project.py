@@ -168,7 +168,7 @@ class Project:
 
     @property
     def _chosen(self) -> set[str]:
-        """What was asked for, without what came along."""
+        """The features that were asked for, without those that they require."""
         custom = self.answers.get("preset") == "custom"
         return set(self.answers.get("features", ()) if custom else self.features)
 

@@ -1,4 +1,4 @@
-"""What `torchsmith new` remembers for the next project, in copier's own settings.
+"""The answers that `torchsmith new` remembers for the next project, in copier's own settings.
 
 Copier takes the defaults of questions from there too.
 """
@@ -17,7 +17,7 @@ from torchsmith import catalog
 from torchsmith.errors import InputError
 
 QUESTIONS = ("vendor", "license")
-"""What is the same for all projects of a vendor."""
+"""The answers that all projects of a vendor share."""
 
 
 def recall() -> dict[str, str]:

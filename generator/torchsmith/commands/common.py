@@ -1,4 +1,4 @@
-"""What the commands share: how they report, and the statuses that they end with."""
+"""Shared code of the commands: reports and exit statuses."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
     table = Table(box=box.SIMPLE_HEAD)
     for column in columns:
-        # What does not fit goes on in the next line: nothing may be lost where lines are short.
+        # Long text wraps to the next line, so that no text is lost in a narrow terminal.
         table.add_column(column, overflow="fold")
     for row in rows:
         table.add_row(*row)
@@ -97,7 +97,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 def say(text: str) -> None:
-    """Tell the user something that is no part of the report."""
+    """Print a message that is not part of the report."""
     print(text, file=sys.stderr)
 
 

@@ -211,7 +211,7 @@ def _compare(project: Project) -> tuple[Finding, Drift | None]:
 
 
 def _go_to(project: Project) -> str:
-    """What a command begins with that is copied to a shell which is elsewhere."""
+    """The `cd` that a printed command begins with if the shell is in another folder."""
     here = Path.cwd()
     there = here == project.root or project.root in here.parents
     return "" if there else f"cd {shlex.quote(str(project.root))} && "

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from torchsmith.renderer import Ask
 
 ELSEWHERE = "name another with --template"
-"""What to do where the template cannot be reached."""
+"""The fix if the template cannot be reached."""
 
 
 def new(
@@ -87,7 +87,7 @@ def new(
 
     The status is 1 if it was rendered, but the first commit, the build or a test failed.
     """
-    # What renders takes a fifth of a second to import, which --help need not wait for.
+    # The renderer takes a fifth of a second to import, which --help does not need.
     from torchsmith.doctor import default_python
     from torchsmith.project import find
     from torchsmith.remembered import recall, remember

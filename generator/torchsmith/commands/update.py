@@ -207,7 +207,7 @@ def _version_to_reach(project: Project, to: str | None) -> str:
 
 @dataclass(frozen=True)
 class Change:
-    """What a command is to do: `update.trying` says what each part means."""
+    """The arguments of a merge: see `update.trying`."""
 
     answers: Mapping[str, Any]
     ref: str

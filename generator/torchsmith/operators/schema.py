@@ -1,4 +1,4 @@
-"""What PyTorch says of an operator, read through torchgen, which comes in PyTorch's wheel."""
+"""PyTorch's description of an operator, read with torchgen, which is in PyTorch's wheel."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Function:
 
 @dataclass(frozen=True)
 class Structured:
-    """What an operator has whose shape checks and type promotion ATen exports.
+    """An operator whose shape checks and type promotion ATen exports.
 
     Attributes:
         meta: The class, "structured_gelu".

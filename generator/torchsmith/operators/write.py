@@ -24,7 +24,7 @@ DOCS_PAGE = "docs/own-operators.md"
 
 @dataclass(frozen=True)
 class Added:
-    """What was written.
+    """The written files.
 
     Attributes:
         operator: Its name.

@@ -37,9 +37,9 @@ DeviceLike: TypeAlias = "int | str | torch.device | None"
 
 
 def device_index(device: DeviceLike = None) -> int:
-    """Return the index that ``device`` stands for.
+    """Return the index of ``device``.
 
-    None, a device without an index and a negative index stand for the current device.
+    None, a device without an index and a negative index mean the current device.
 
     Raises:
         RuntimeError: there is no device of that index.
@@ -156,7 +156,7 @@ def can_device_access_peer(device: DeviceLike, peer_device: DeviceLike) -> bool:
 
 
 class DeviceLink(NamedTuple):
-    """What connects a device with another one, or with the host."""
+    """The connection of a device with another one, or with the host."""
 
     kind: Literal["unknown", "pci", "fabric", "on_card", "shared"]
     """``"fabric"`` is the vendor's own between cards, ``"on_card"`` is between partitions of one card,
