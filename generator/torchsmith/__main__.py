@@ -1,4 +1,4 @@
-"""The entry point of the `torchsmith` command. It also handles Ctrl-C while modules are imported.
+"""The entry point of the `torchsmith` command. It handles Ctrl-C and other signals from the start.
 
 Before this module Python itself starts, and prints a traceback for a Ctrl-C in its `site`.
 """
@@ -28,9 +28,19 @@ except KeyboardInterrupt:
 
 
 def main() -> int:
-    """Run the command and return its exit status."""
+    """Run the command and return its exit status; what ends it otherwise lets it tidy up first."""
+    asked: list[int] = []
+
+    def interrupt(number: int, _: object) -> None:
+        signal.signal(number, signal.SIG_IGN)  # a terminal that closes may say so twice
+        asked.append(number)
+        raise KeyboardInterrupt
+
     try:
         sys.unraisablehook = _keep_interrupt
+        for each in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(each) == signal.SIG_DFL:  # under nohup it is ignored
+                signal.signal(each, interrupt)
         from torchsmith import cli
 
         return cli.main()
@@ -38,6 +48,9 @@ def main() -> int:
         return _interrupted()
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left to do but end
+        if asked:  # as it would have without us, which whoever sent the signal is to see
+            signal.signal(asked[0], signal.SIG_DFL)
+            signal.raise_signal(asked[0])
 
 
 if __name__ == "__main__":

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sysconfig
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
-from torchsmith.doctor import toolchain
+from torchsmith.doctor import fixes, toolchain
 from torchsmith.errors import InputError
 
 _PROGRESS = re.compile(r"\[\s*(\d+/\d+|\d+%)\]")
@@ -24,13 +26,13 @@ def require_tools(python: str) -> None:
     """Refuse a build for which a tool is missing.
 
     Raises:
-        InputError: The first problem, with its fix.
+        InputError: One is, or several.
     """
-    for finding in toolchain(python):
-        if finding.status == "problem":
-            raise InputError(
-                f"it cannot be built here: {finding.check} {finding.found}: {finding.fix}"
-            )
+    problems = [finding for finding in toolchain(python) if finding.status == "problem"]
+    if problems:
+        found = ", ".join(f"{each.check} {each.found}" for each in problems)
+        fix = "; then ".join(fix for _, fix in fixes(problems))
+        raise InputError(f"it cannot be built here: {found}: {fix}")
 
 
 def install(project: Path, python: str, progress: Callable[[str], None]) -> None:
@@ -52,6 +54,15 @@ def test(project: Path, python: str, progress: Callable[[str], None]) -> str:
     return _run([python, "-m", "pytest", "--color=no"], project, python, progress)
 
 
+def _end(process: subprocess.Popen[str]) -> None:
+    """End a process and all that it has started; Ctrl-C lets pip remove its temporary files."""
+    with suppress(ProcessLookupError, subprocess.TimeoutExpired):
+        os.killpg(process.pid, signal.SIGINT)
+        process.wait(timeout=5)
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
 def _run(command: list[str], folder: Path, python: str, progress: Callable[[str], None]) -> str:
     """Run a command, report its progress, and return the last line that it printed."""
     # Tools installed by pip are in the same folder as Python, which may not be on the user's PATH.
@@ -66,13 +77,18 @@ def _run(command: list[str], folder: Path, python: str, progress: Callable[[str]
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
+        start_new_session=True,
     ) as process:
         assert process.stdout is not None
-        for line in process.stdout:
-            if line.strip():
-                last.append(line.rstrip())
-            if found := _PROGRESS.search(line):
-                progress(found[1])
+        try:
+            for line in process.stdout:
+                if line.strip():
+                    last.append(line.rstrip())
+                if found := _PROGRESS.search(line):
+                    progress(found[1])
+        except BaseException:
+            _end(process)
+            raise
     if process.returncode:
         raise StepError("\n".join(last))
     return last[-1].strip("= ")

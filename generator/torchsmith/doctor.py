@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -100,9 +101,23 @@ def toolchain(python: str) -> list[Finding]:
     ]
 
 
+def fixes(findings: Sequence[Finding]) -> list[tuple[str, str]]:
+    """Return what is wrong with what mends it: one command for all that pip installs, the last."""
+    pip = {each.check: each.fix for each in findings if _PIP in each.fix}
+    found = [(each.check, each.fix) for each in findings if each.fix and each.check not in pip]
+    if pip:
+        packages = (fix.partition(_PIP)[2] for fix in pip.values())
+        start, how, _ = next(iter(pip.values())).partition(_PIP)
+        found.append((", ".join(pip), start + how + " ".join(packages)))
+    return found
+
+
+_PIP = " -m pip install "
+
+
 def _install(python: str, package: str) -> str:
     """The command that installs a package, to be copied."""
-    return shlex.join([python, "-m", "pip", "install", package])
+    return f"{shlex.quote(python)}{_PIP}{shlex.quote(package)}"
 
 
 def _python(has: dict[str, Any], python: str) -> Finding:

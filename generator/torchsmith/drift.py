@@ -68,12 +68,19 @@ def drift(project: Project, ref: str, ignoring: list[str]) -> Drift:
         after = find(now)
         paths = {path for folder in (then, now) for path in _files(folder)}
         paths -= {ANSWERS, MANIFEST, *ignoring}
+        with _tree(project, then) as (repository, tree):
+            listed = repository.compared(tree, project.root, "--no-renames", "--name-status", "-z")
+        words = listed.split("\0")[:-1]
+        yours: dict[str, Literal["edited", "deleted"]] = {
+            path: "deleted" if letter == "D" else "edited"
+            for letter, path in zip(words[::2], words[1::2], strict=True)
+        }
         found = []
         for path in sorted(paths):
             difference = Difference(
                 path=path,
                 part=after.owner(PurePosixPath(path)),
-                yours=_yours(project.root / path, then / path),
+                yours=yours.get(path, ""),
                 templates=_templates(then / path, now / path),
             )
             if difference.yours or difference.templates:
@@ -110,9 +117,8 @@ def text_diff(project: Project, names: Sequence[str]) -> str:
         _require_known(names, pristine)
         unheard = {ANSWERS, MANIFEST, *ignored(project)}
         names = names or sorted(set(_files(pristine)) - unheard)
-        with scratch() as temporary:
-            repository = git.ScratchRepository(temporary / "repository")
-            return repository.diff_with(repository.store(pristine), project.root, names)
+        with _tree(project, pristine) as (repository, tree):
+            return repository.compared(tree, project.root, "--", *names)
 
 
 def ignored(project: Project) -> list[str]:
@@ -178,16 +184,17 @@ def _pristine(project: Project) -> Iterator[Path]:
         yield folder
 
 
+@contextmanager
+def _tree(project: Project, folder: Path) -> Iterator[tuple[git.ScratchRepository, str]]:
+    """A render as a tree, in a repository that the project's git can read beside its own."""
+    with scratch() as temporary:
+        own = project.root if git.root_of(project.root) else None
+        repository = git.ScratchRepository(temporary / "repository", own)
+        yield repository, repository.store(folder)
+
+
 def _files(folder: Path) -> list[str]:
     return [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
-
-
-def _yours(mine: Path, then: Path) -> Literal["", "edited", "deleted"]:
-    if not then.exists():
-        return ""
-    if not mine.exists():
-        return "deleted"
-    return "" if same(mine, then) else "edited"
 
 
 def _templates(then: Path, now: Path) -> Literal["", "changed", "deleted", "added"]:

@@ -12,7 +12,6 @@ import hashlib
 import json
 import os
 import shutil
-import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -21,9 +20,7 @@ from typing import Any
 
 from torchsmith import git
 from torchsmith.errors import InputError
-from torchsmith.scratch import scratch
-
-_SIGNALS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+from torchsmith.scratch import scratch, uninterrupted
 
 
 def swap(
@@ -94,7 +91,7 @@ def _swap(
             "new": {path: _content(stage / "new" / path) for path in old},
         }
         (stage / "journal.part").write_text(json.dumps(journal), "utf-8")
-        with _uninterrupted():
+        with uninterrupted():
             (stage / "journal.part").rename(stage / "journal")
             try:
                 for path in delete:  # first: a folder may take the place of a file
@@ -248,12 +245,3 @@ def _remove(root: Path, path: str) -> None:
             folder.rmdir()
         except OSError:
             return
-
-
-@contextmanager
-def _uninterrupted() -> Iterator[None]:
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

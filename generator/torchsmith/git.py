@@ -4,32 +4,41 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from torchsmith.errors import InputError
+from torchsmith.shell import quoted
 
 LEAST = (2, 38)
 """The first git that merges trees without a working tree."""
 NEEDED = f"{'.'.join(map(str, LEAST))} or newer"
 
-DIFF_OPTIONS = ("--no-color", "--no-ext-diff")
+DIFF_OPTIONS = (
+    "--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/",
+)  # fmt: skip
 """How differences are shown, whatever the user's settings are."""
 
 
 class GitError(InputError):
-    """Git refused; ``reason`` is what it said."""
+    """Git refused; ``reason`` is why, and ``said`` is all that it and its hooks said."""
 
-    def __init__(self, folder: Path, reason: str) -> None:
+    def __init__(self, folder: Path, reason: str, said: str) -> None:
         super().__init__(f"'{folder}': {reason}")
         self.reason = reason
+        self.said = said
 
 
 def git(
-    folder: Path, *arguments: str, text: str = "", index: Path | None = None, worst: int = 0
+    folder: Path,
+    *arguments: str,
+    text: str = "",
+    index: Path | None = None,
+    objects: Path | None = None,
+    worst: int = 0,
 ) -> str:
     """Run git in a folder and return what it prints.
 
@@ -38,6 +47,7 @@ def git(
         arguments: Its arguments.
         text: What it reads.
         index: An index file to use in place of the repository's.
+        objects: A folder of objects to use in place of the repository's.
         worst: The highest status that is no refusal.
 
     Raises:
@@ -48,6 +58,8 @@ def git(
     environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
     if index:
         environment["GIT_INDEX_FILE"] = str(index)
+    if objects:
+        environment["GIT_OBJECT_DIRECTORY"] = str(objects)
     try:
         done = subprocess.run(
             ["git", "-C", str(folder), *arguments],
@@ -60,7 +72,8 @@ def git(
     except FileNotFoundError as error:
         raise InputError("git is not installed: install it, updates are merges of git's") from error
     if not 0 <= done.returncode <= worst:
-        raise GitError(folder, reason(done.stderr) or f"git {arguments[0]} failed")
+        because = reason(done.stderr) or f"git {arguments[0]} failed"
+        raise GitError(folder, because, done.stderr.strip() or because)
     return done.stdout
 
 
@@ -112,7 +125,7 @@ def root_of(folder: Path) -> Path | None:
     except GitError as error:
         for parent in (folder.absolute(), *folder.absolute().parents):
             if (parent / ".git").exists():
-                trust = f": git config --global --add safe.directory {shlex.quote(str(parent))}"
+                trust = f": git config --global --add safe.directory {quoted(str(parent))}"
                 fix = trust if "dubious ownership" in error.reason else ""
                 raise InputError(f"git refuses '{parent}', {error.reason}{fix}") from error
         return None
@@ -258,12 +271,26 @@ class ScratchRepository:
         listed = "".join(f"{path}\0" for path in paths)
         git(folder, *there, "checkout-index", "-z", "--stdin", text=listed, index=index)
 
-    def diff_with(self, tree: str, folder: Path, paths: Iterable[str]) -> str:
-        """Return how files of a tree differ in a folder, as git shows it."""
-        there = (f"--git-dir={self.folder}", "--work-tree=.")
-        index = self.folder / "index"
-        git(folder, *there, "read-tree", tree, index=index)
-        return git(folder, *there, "diff", *DIFF_OPTIONS, "--", *paths, index=index)
+    def compared(self, tree: str, folder: Path, *options: str) -> str:
+        """Return what `git diff` prints of the files of a tree that differ in a folder.
+
+        Where the folder is under git, its own repository compares: with the line endings, the file
+        modes, the filters and the attributes that are set there.
+
+        Args:
+            tree: The tree.
+            folder: The folder, in the repository whose objects are read here, or in none.
+            options: Of `git diff`.
+        """
+        index = self.folder / "index-of-a-folder"
+        index.unlink(missing_ok=True)
+        if root_of(folder):
+            there, prefix = [], git(folder, "rev-parse", "--show-prefix").removesuffix("\n")
+        else:
+            there, prefix = [f"--git-dir={self.folder}", "--work-tree=."], ""
+        run = partial(git, folder, *there, index=index, objects=self.folder / "objects")
+        run("read-tree", *([f"--prefix={prefix}"] if prefix else []), tree)
+        return run("--literal-pathspecs", "diff", "--relative", *DIFF_OPTIONS, *options)
 
 
 def _is_file(path: Path) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +15,7 @@ import yaml
 from torchsmith import catalog, git
 from torchsmith.errors import InputError, require_choice
 from torchsmith.files import recover
+from torchsmith.shell import quoted
 
 ANSWERS = ".copier-answers.yml"
 MANIFEST = ".torchsmith.yml"
@@ -85,6 +86,13 @@ class Project:
         """The features that are on."""
         return [id for id in self.parts if id not in ("ci", "core")]
 
+    @property
+    def go_to(self) -> str:
+        """What a command begins with that is copied to a shell which may be elsewhere."""
+        here = Path.cwd()
+        there = here == self.root or self.root in here.parents
+        return "" if there else f"cd {quoted(str(self.root))} && "
+
     def owner(self, path: PurePosixPath) -> str:
         """Return the part that ``path`` comes from."""
         return catalog.owner(path, self._places) or "core"
@@ -144,7 +152,7 @@ class Project:
             if feature == self.answers.get("device"):
                 raise InputError(
                     f"'{feature}' cannot go while it is the device that is built: "
-                    "torchsmith update --to current -d device=starter"
+                    f"{self.go_to}torchsmith update --to current -d device=starter"
                 )
             offer = f"this project has {', '.join(self.features) or 'none'}"
             require_choice("feature", feature, self._known, offer)
@@ -156,7 +164,7 @@ class Project:
             if feature in self.features and users:
                 raise InputError(
                     f"'{feature}' cannot go without {' and '.join(users)}, which needs it: "
-                    f"torchsmith remove {' '.join([feature, *users])}"
+                    f"{self.go_to}torchsmith remove {' '.join([feature, *users])}"
                 )
         if not set(features) & set(self.features):
             return {}
@@ -184,12 +192,24 @@ class Project:
         for question in {**rendered, **self.answers}:
             was, is_now = rendered.get(question), self.answers.get(question)
             if was != is_now:
-                wish = shlex.quote(f"{question}={_plain(was if is_now is None else is_now)}")
+                wish = quoted(f"{question}={_plain(was if is_now is None else is_now)}")
                 raise InputError(
                     f"{ANSWERS} was edited by hand: {question} is {_plain(is_now)} there, but the "
                     f"project was rendered with {_plain(was)}: restore it with git, then "
-                    f"torchsmith update --to current -d {wish}"
+                    f"{self.go_to}torchsmith update --to current -d {wish}"
                 )
+
+    def require_repository(self) -> None:
+        """Refuse a project that is not under git.
+
+        Raises:
+            InputError: It is not.
+        """
+        if git.root_of(self.root) is None:
+            raise InputError(
+                f"'{self.root}' is not under git, which updates need: {self.go_to}git init && "
+                "git add -A && git commit -m 'Start'"
+            )
 
     def require_clean(self) -> None:
         """Refuse to go on where a merge could not be told from the user's own work.
@@ -197,18 +217,14 @@ class Project:
         Raises:
             InputError: The project is not under git, or has uncommitted changes.
         """
-        if git.root_of(self.root) is None:
-            raise InputError(
-                f"'{self.root}' is not under git, which updates need: "
-                "git init && git add -A && git commit -m 'Start'"
-            )
+        self.require_repository()
         if dirty := git.changes(self.root):
             shown = ", ".join(line[3:] for line in dirty[:3]) + (", …" if dirty[3:] else "")
             raise InputError(f"'{self.root}' has uncommitted changes ({shown}): commit them first")
         if marked := git.overlooked(self.root):
             raise InputError(
-                f"git overlooks changes of '{marked[0]}', which could be lost: git update-index "
-                f"--no-skip-worktree --no-assume-unchanged {shlex.quote(marked[0])}"
+                f"git overlooks changes of '{marked[0]}', which could be lost: {self.go_to}git "
+                f"update-index --no-skip-worktree --no-assume-unchanged -- {quoted(marked[0])}"
             )
 
 
@@ -223,24 +239,36 @@ def _plain(answer: Any) -> str:
     return "missing" if answer is None else str(answer)
 
 
-def is_project(folder: Path) -> bool:
-    """Whether ``folder`` is in a rendered project."""
-    start = folder.resolve()
-    return any((root / ANSWERS).is_file() for root in (start, *start.parents))
+def current() -> Path | None:
+    """Return the folder of the project that the current folder is in, or None."""
+    return _around(Path(os.path.realpath(Path.cwd())))
 
 
-def find(folder: Path, *, updatable: bool = True) -> Project:
-    """Return the project that ``folder`` is in.
+def find(folder: Path | None = None, *, updatable: bool = True) -> Project:
+    """Return the project in ``folder``, by default the one that the current folder is in.
 
     Raises:
         InputError: There is none, its answers are broken, or it is to be ``updatable`` and is not.
     """
-    start = folder.resolve()
-    for root in (start, *start.parents):
-        if (root / ANSWERS).is_file():
-            recover(root)  # first of all: an update that was cut off may have written new answers
-            return _load(root, updatable)
-    raise InputError(f"'{folder}' is not in a rendered project: no folder above it has {ANSWERS}")
+    root = current() if folder is None else Path(os.path.realpath(folder))
+    if root is None:
+        raise InputError(
+            f"'.' is not in a rendered project, as no folder above it has {ANSWERS}: go to one, or "
+            "name it with --project"
+        )
+    if not (root / ANSWERS).is_file():
+        around = _around(root)
+        fix = f"name '{around}', which it is in" if around else "name the folder of one"
+        reason = f"has no {ANSWERS}" if root.is_dir() else "is no folder"
+        raise InputError(f"'{folder}' is not a rendered project, as it {reason}: {fix}")
+    recover(root)  # first of all: an update that was cut off may have written new answers
+    return _load(root, updatable)
+
+
+def _around(folder: Path) -> Path | None:
+    """Return the project that a folder is in, or None."""
+    folders = (folder, *folder.parents)
+    return next((each for each in folders if (each / ANSWERS).is_file()), None)
 
 
 def _read_mapping(root: Path, name: str) -> dict[str, Any]:

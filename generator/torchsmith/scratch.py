@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -18,6 +19,7 @@ from platformdirs import user_cache_path
 
 from torchsmith.errors import InputError
 
+_SIGNALS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 _FREE = fcntl.LOCK_EX | fcntl.LOCK_NB
 
 
@@ -57,11 +59,26 @@ def _held(place: Path, prefix: str) -> Iterator[Path]:
     with ExitStack() as stack:
         while True:
             folder = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
-            stack.callback(shutil.rmtree, folder, ignore_errors=True)
+            stack.callback(_remove, folder)
             with suppress(FileNotFoundError):  # else another process saw it before the lock
                 stack.enter_context(_lock(folder, fcntl.LOCK_SH))
                 break
         yield folder
+
+
+def _remove(folder: Path) -> None:
+    with uninterrupted():
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Hold signals to end back to the end of the block."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

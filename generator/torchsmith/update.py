@@ -135,8 +135,7 @@ def trying(
         InputError: The update cannot be done.
     """
     git.require_merges()
-    if git.root_of(project.root) is None:
-        raise InputError(f"'{project.root}' is not under git, which updates need")
+    project.require_repository()
     project.require_answers_as_rendered()
     version = project.version if ref == CURRENT else ref
     if ref != CURRENT:
@@ -279,7 +278,7 @@ def _require_answers_taken(before: Project, changed: Mapping[str, Any], after: P
         if question not in given and now != answer and not _as_set(now) == _as_set(answer):
             raise InputError(
                 f"{after.version} of the template does not take your {question}={answer}: change "
-                f"it first, with torchsmith update --to current --data {question}=..."
+                f"it first, with {before.go_to}torchsmith update --to current -d {question}=..."
             )
 
 

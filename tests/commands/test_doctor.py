@@ -264,7 +264,13 @@ def test_a_fix_can_be_copied_however_short_lines_are_and_where_the_path_has_blan
     assert len(fixes) > 3
     assert all(shlex.split(fix)[:2] == [str(python), "-m"] for fix in fixes)
     done = torchsmith("doctor", "--python", str(python), cwd=tmp_path, columns=40)
-    assert {f"  {fix}" for fix in fixes} <= set(done.out.splitlines())
+    by_pip = [fix for fix in fixes if " -m pip install " in fix]
+    together = shlex.join([str(python), "-m", "pip", "install"])
+    packages = sorted(word for fix in by_pip for word in shlex.split(fix)[4:])
+    shown = [line.strip() for line in done.out.splitlines() if line.startswith("  ")]
+    (one,) = (line for line in shown if line.startswith(together))
+    assert sorted(shlex.split(one)[4:]) == packages
+    assert {*fixes} - {*by_pip} <= {*shown}
     assert "…" not in done.out
 
 

@@ -17,6 +17,25 @@ from torchsmith.update import newest
 ANSWERS = ".copier-answers.yml"
 
 
+def test_a_second_update_says_that_there_is_nothing_and_touches_nothing(
+    small: Path, torchsmith: Torchsmith
+) -> None:
+    torchsmith("update", "--yes", cwd=small).passed()
+    git(small, "commit", "--quiet", "--message", "updated")
+    assert git(small, "status", "--porcelain") == ""
+
+    def times() -> dict[Path, int]:
+        """When each file was written; git marks objects that it meets again as young."""
+        every = {path: path.lstat().st_mtime_ns for path in small.rglob("*")}
+        return {path: 0 if "objects" in path.parts else time for path, time in every.items()}
+
+    before = times()
+    for _ in range(2):
+        done = torchsmith("update", "--yes", cwd=small).passed()
+        assert done.out == "Nothing to do: project has all of v2.0.0 with these answers.\n"
+        assert times() == before
+
+
 def test_with_an_older_git_it_is_one_sentence(small: Path, torchsmith: Torchsmith,
                                               tmp_path: Path,
                                               monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip

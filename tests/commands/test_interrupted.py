@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 import invented
-from commanding import Torchsmith, start_python
-from rendering import answers_in, commit, contents, git
+from commanding import Torchsmith, run_python, start_python
+from rendering import Renderer, answers_in, commit, contents, git
 from torchsmith.files import swap
 from torchsmith.render import Job, render
 
@@ -34,6 +34,28 @@ class Beginning:
 
 sys.meta_path.insert(0, Beginning())
 sys.exit(main())
+"""
+# Sends itself a signal at one of its steps on the disk, which it counts in a file.
+AT_A_STEP = """
+import os, pathlib, sys
+counted, moment, number, *sys.argv[1:] = sys.argv[1:]
+steps = 0
+
+def step(function):
+    def do(*arguments, **named):
+        global steps
+        steps += 1
+        if steps == int(moment):
+            os.kill(os.getpid(), int(number))
+        return function(*arguments, **named)
+    return do
+
+from torchsmith.__main__ import main
+for name in ("mkdir", "rename", "replace", "unlink"):
+    setattr(os, name, step(getattr(os, name)))
+status = main()
+pathlib.Path(counted).write_text(str(steps))
+sys.exit(status)
 """
 # Ctrl-C in the middle of a callback, whose exceptions Python prints and forgets.
 WITHIN_A_CALLBACK = """
@@ -61,6 +83,12 @@ def project(six_releases: Path, tmp_path: Path) -> Path:
     render(folder, Job({}, str(six_releases), OLD))
     commit(folder, "rendered")
     return folder
+
+
+@pytest.fixture
+def torch_foo(render: Renderer, tmp_path: Path) -> Path:
+    """A project with features, in a folder with nothing else."""
+    return render.project(tmp_path / "around" / "torch-foo", features=["amp"])
 
 
 def started(arguments: list[str], folder: Path) -> subprocess.Popen[str]:
@@ -159,6 +187,53 @@ def test_a_new_project_is_there_or_not(
     assert {130, -by} & statuses
     whole(command("out/foo"), tmp_path)
     assert contents(tmp_path / "out" / "foo") == planned
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "new ../torch-bar --defaults -d preset=minimal --template TEMPLATE",
+        "add rng --yes",
+        "remove amp --yes",
+        "update --to current -d backend_name=bar --yes",
+        "device new acme",
+    ],
+)
+def test_what_is_asked_to_end_is_done_or_leaves_nothing(
+    command: str, torch_foo: Path, render: Renderer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    around, cache = torch_foo.parent, torch_foo.parent / "cache"
+    (cache / "torchsmith" / "scratch").mkdir(parents=True)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    words = command.replace("TEMPLATE", str(render.template)).split()
+
+    def end(at: int, by: signal.Signals) -> int:
+        steps = around / "steps"
+        done = run_python("-c", AT_A_STEP, str(steps), str(at), str(int(by)), *words, cwd=torch_foo)
+        assert (done.status, "Traceback" in done.err) == (-by if at else 0, False), done
+        assert [*cache.rglob("torchsmith-*")] == []
+        count = int(steps.read_text()) if steps.exists() else 0
+        steps.unlink(missing_ok=True)
+        return count
+
+    def tidied() -> dict[str, bytes]:
+        """What is there, which goes again."""
+        found = contents(around)
+        shutil.rmtree(around / "torch-bar", ignore_errors=True)
+        git(torch_foo, "reset", "--quiet", "--hard")
+        git(torch_foo, "clean", "--quiet", "-d", "--force")
+        return {path: text for path, text in found.items() if "/.git/" not in path}
+
+    before = tidied()
+    steps = end(0, signal.SIGTERM)
+    planned = tidied()
+    for at, by in (
+        (1, signal.SIGHUP),
+        (steps // 2, signal.SIGTERM),
+        (steps * 9 // 10, signal.SIGHUP),
+    ):
+        end(at, by)
+        assert tidied() in (before, planned)
 
 
 def test_of_two_new_projects_in_one_folder_one_is_there(six_releases: Path, tmp_path: Path) -> None:

@@ -27,6 +27,26 @@ def test_add_brings_the_files_and_keeps_edits(
     assert actual == fresh
 
 
+def test_what_is_there_already_needs_no_render(
+    project: Path, torchsmith: Torchsmith, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torchsmith.update.renders", None)
+    before = contents(project)
+    for line in ("preview --add amp", "preview --remove rng,storage", "add amp --yes",
+                 "remove rng storage --yes", "update --to current"):  # fmt: skip
+        done = torchsmith(*line.split(), cwd=project).passed()
+        assert done.out == "Nothing to do: torch-foo has all of v1.0.0 with these answers.\n"
+    assert contents(project) == before
+
+
+def test_features_may_have_commas_between_them(project: Path, torchsmith: Torchsmith) -> None:
+    done = torchsmith("preview", "--add", "rng, storage", "--add", "ipc", "--json", cwd=project)
+    assert {"amp", "rng", "storage", "ipc"} == set(done.json["features"])
+    for command in ("add", "remove"):
+        done = torchsmith(command, "amp,rgn", "--yes", cwd=project)
+        done.refused("there is no feature 'rgn': ", "; did you mean 'rng'?")
+
+
 def test_remove_keeps_edits_as_conflicts(
     project: Path, torchsmith: Torchsmith, monkeypatch: pytest.MonkeyPatch, render: Renderer
 ) -> None:
@@ -58,7 +78,7 @@ def test_remove_discards_edits_when_it_is_told_to(
     commit(project, "edited")
     done = torchsmith("remove", "amp", "--yes", "--discard-edits", cwd=project).passed()
     assert "- csrc/amp/autocast.cpp  with your edits in it" in done.out
-    assert "git show HEAD:csrc/amp/autocast.cpp" in done.out
+    assert "git show HEAD:./csrc/amp/autocast.cpp" in done.out
     assert contents(project) == contents(render(features=[]))
 
 

@@ -85,12 +85,31 @@ MISTAKES = {
         "the folder's name makes no backend, as 'cuda' is a device type of PyTorch's own: "
         "try -d backend_name=my_cuda",
     "new full/torch-lambda": "as 'lambda' is a keyword of Python: try -d backend_name=lambda_chip",
+    **{
+        shlex.join(["new", folder]):
+            f"as '{name}' is not a device name, which is lower-case letters with single "
+            f"underscores between them: try -d backend_name={idea}"
+        for folder, name, idea in [
+            ("torch-mi300", "mi300", "mi"), ("torch_x2", "x2", "x"), ("torch.m.i", "m.i", "m_i"),
+            ("torch-M\u00fcller", "M\u00fcller", "muller"), ("torch-ACME", "ACME", "acme"),
+            ("torch-a b", "a b", "a_b"), ("torch-300", "300", "foo"),
+        ]
+    },
     "new out --to v99": "' has no version 'v99': ",
     "new repository/out --git": "is in the git repository '",
     "new file": "'file' is a file: name a new folder",
     "new file/a/b": "'file' is a file: name a new folder",
     "new /dev/null/a": "'/dev/null' is a file: name a new folder",
     "new dangling": "'dangling' is a link to nothing: remove it",
+    "new dangling/": "'dangling' is a link to nothing: remove it",
+    "new deep": "'deep' is a link to nothing: remove it",
+    "new loop": "'loop' is a link to nothing: remove it",
+    "new loop/torch-a": "'loop' is a link to nothing: remove it",
+    "new link": "'link' is a file: name a new folder",
+    "new link/a": "'link' is a file: name a new folder",
+    "new file/../a": "'file' is a file: name a new folder",
+    "new .": "'.' is not empty: name a new folder",
+    "new ..": "'..' is not empty: name a new folder",
     "new dangling/a": "'dangling' is a link to nothing: remove it",
     "new full": "'full' is not empty: name a new folder",
     "new /proc/foo": "nothing can be written in '/proc'",
@@ -101,9 +120,26 @@ MISTAKES = {
     "new out --template full": "there is no template in 'full'",
     "new out --build --python none": "'none' does not run as Python: name one with --python",
     # Which project
-    "features --project none": "'none' is not in a rendered project",
-    "features --project file": "'file' is not in a rendered project",
-    "update": "'.' is not in a rendered project",
+    **{
+        f"{command} --project full": "'full' is not a rendered project, as it has no"
+        for command in (
+            "doctor", "add rng", "remove rng", "update", "preview", "diff", "device new acme",
+            "op add gelu",
+        )
+    },
+    **{
+        f"features --project {folder}": f"'{folder}' is not a rendered project, as it {reason}"
+        for folder, reason in {
+            "none": "is no folder: name the folder of one",
+            "file": "is no folder: name the folder of one",
+            "loop": "is no folder: name the folder of one",
+            "full": "has no .copier-answers.yml: name the folder of one",
+            "good/docs": "has no .copier-answers.yml: name '",
+            "good/none": "is no folder: name '",
+            "good/.torchsmith.yml": "is no folder: name '",
+        }.items()
+    },
+    "update": "'.' is not in a rendered project, as no folder above it has .copier-answers.yml: go",
     "op add gelu": "'.' is not in a rendered project",
     "features --project empty": f"has no lines like 'key: value': {RESTORE}",
     "doctor --project no-yaml": f"is not YAML: {RESTORE}",
@@ -120,7 +156,8 @@ MISTAKES = {
     "features --project no-manifest": ".torchsmith.yml is missing in",
     "features --project edited-manifest": "was edited: restore it",
     "features --project latin-manifest": f"is not UTF-8: {RESTORE}",
-    "update --project good": "is not under git, which updates need: git init",
+    "update --project good": "good && git init && git add -A && git commit",
+    "preview --project good --add rng": "good && git init && git add -A && git commit",
     "preview --project good --add amp --remove rng":
         "preview takes --add or --remove: look at one after the other",
     "preview --project good -d vendor": "'vendor' is not an answer",
@@ -146,7 +183,13 @@ MISTAKES = {
 def place(tmp_path: Path) -> Path:
     """A folder with what one may stumble over."""
     (tmp_path / "file").write_text("mine\n")
-    (tmp_path / "dangling").symlink_to("nowhere")
+    for link, target in (
+        ("dangling", "none"),
+        ("deep", "full/a/b"),
+        ("loop", "loop"),
+        ("link", "file"),
+    ):
+        (tmp_path / link).symlink_to(target)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine.txt").write_text("mine\n")
     git(tmp_path, "init", "--quiet", "repository")
@@ -162,6 +205,7 @@ def place(tmp_path: Path) -> Path:
         (tmp_path / name / ".copier-answers.yml").write_bytes(answers)
         if manifest is not None:
             (tmp_path / name / ".torchsmith.yml").write_bytes(manifest)
+    (tmp_path / "good" / "docs").mkdir()
     return tmp_path
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import shutil
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import copier
 import pytest
 
-from commanding import Torchsmith, new
+from commanding import Torchsmith, new, run_python, succeed
 from rendering import Renderer, answers_in, commit, git, snapshot
 from torchsmith.errors import InputError
 
@@ -131,10 +130,11 @@ def test_an_address_that_copier_takes_for_a_folder_is_cloned(
     [
         ("torch-acme", (), "acme"),
         ("torch_acme", (), "acme"),
-        ("PyTorch-Acme", (), "acme"),
+        ("PyTorch-acme", (), "acme"),
+        ("torch.acme", (), "acme"),
         ("Acme NPU", (), "foo"),
         ("torch-acme-npu", (), "acme_npu"),
-        ("a/b/torch-x2", (), "x"),
+        ("a/b/torch-x", (), "x"),
         ("2027", (), "foo"),
         (".", (), "here"),
         ("torch-cuda", ("-d", "backend_name=acme"), "acme"),
@@ -161,29 +161,62 @@ def test_the_folder_names_the_backend(
     assert [row["backend_name"] for row in asked] == [name]
 
 
-def test_a_named_backend_is_rendered_and_its_path_quoted(
-    torchsmith: Torchsmith, tmp_path: Path, render: Renderer
+@pytest.mark.parametrize(
+    "folder",
+    ["my work/torch-acme", "./-z", 'it\'s "$HOME"', "a\nb", "s\udcfcd", "none/../torch-acme"],
+)
+def test_the_command_that_goes_there_can_be_copied(
+    folder: str, tmp_path: Path, render: Renderer
 ) -> None:
-    done = torchsmith(
-        "new", "my work/torch-acme", "--template", str(render.template), "-d", "preset=minimal",
-        cwd=tmp_path,
+    done = run_python(
+        "-m", "torchsmith", "new", folder, "--template", str(render.template), "-d",
+        "preset=minimal", "-d", "backend_name=acme", cwd=tmp_path,
     )  # fmt: skip
     assert done.status == 0, done.err
-    assert (tmp_path / "my work" / "torch-acme" / "python" / "torch_acme").is_dir()
     (line,) = (line for line in done.err.splitlines() if line.startswith("  cd "))
-    assert shlex.split(line) == ["cd", "my work/torch-acme"]
-    assert "commit -m 'Render torch-acme'" in done.err
+    assert succeed("bash", "-c", f"{line}\ngrep name .copier-answers.yml", cwd=tmp_path) == (
+        'backend_name: "acme"\ndisplay_name: "Acme"\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("answer", "environment"),
+    [
+        ("vendor=M\udcfcller", {}),
+        ("description=\udcff", {}),
+        ("vendor=Müller", {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}),
+    ],
+)
+def test_an_answer_that_is_not_utf_8_is_refused(
+    answer: str, environment: dict[str, str], tmp_path: Path, render: Renderer
+) -> None:
+    key = answer.partition("=")[0]
+    done = run_python(
+        "-m", "torchsmith", "new", "out", "--template", str(render.template), "-d", answer,
+        cwd=tmp_path, **environment,
+    )  # fmt: skip
+    done.refused(f"{key} is '", "', which is not UTF-8: save it as UTF-8, or set LC_ALL=C.UTF-8")
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_template_that_no_project_could_record_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "t\udcfc").mkdir()
+    (tmp_path / "t\udcfc" / "copier.yml").write_text("{}\n")
+    done = run_python("-m", "torchsmith", "new", "out", "--template", "t\udcfc", cwd=tmp_path)
+    done.refused("t\\udcfc' is not UTF-8, in which a project records it: rename the folder")
 
 
 def test_copier_says_the_path_quoted_too(
-    render: Renderer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    copier.run_copy(
-        str(render.template), tmp_path / "my work", data={"preset": "minimal"}, vcs_ref="HEAD",
-        defaults=True, settings=copier.Settings(),
-    )  # fmt: skip
-    lines = [line.strip() for line in capsys.readouterr().err.splitlines()]
-    assert f"cd '{tmp_path}/my work'" in lines
+    render: Renderer, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    for folder, word in ((tmp_path / "my work", f"'{tmp_path}/my work'"), (Path("-z"), "./-z")):
+        copier.run_copy(
+            str(render.template), folder, data={"preset": "minimal"}, vcs_ref="HEAD",
+            defaults=True, settings=copier.Settings(),
+        )  # fmt: skip
+        assert f"cd {word}" in map(str.strip, capsys.readouterr().err.splitlines())
 
 
 @pytest.mark.parametrize("given", ["features=amp,rng", "features=rng, amp", "features=[amp, rng]"])

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from commanding import Torchsmith, new
+from commanding import Torchsmith, new, succeed
 from rendering import ROOT, Renderer, answers_in, git
 from torchsmith import building, catalog, doctor
 
@@ -70,15 +70,35 @@ def test_a_step_that_fails_shows_why_and_ends_with_status_1(
     assert (done.json["installed"], done.json["tests"]) == (installed, None)
 
 
+def test_a_build_that_is_ended_leaves_no_process(tmp_path: Path) -> None:
+    script = tmp_path / "python"
+    script.write_text(f"#!/bin/sh\nsleep 600 &\necho $! > {tmp_path}/child\necho '[1/2]'\nwait\n")
+    script.chmod(0o755)
+
+    def interrupted(_: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        building.install(tmp_path, str(script), interrupted)
+    stat = Path("/proc", (tmp_path / "child").read_text().strip(), "stat")
+    assert not stat.exists() or stat.read_text().split()[2] == "Z"
+
+
 def test_nothing_is_rendered_where_nothing_can_be_built(
     torchsmith: Torchsmith, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    missing = doctor.Finding("torch", "problem", "not installed", "pip install torch")
-    monkeypatch.setattr(building, "toolchain", lambda _: [missing])
+    missing = [
+        doctor.Finding("torch", "problem", "2.9.1", "py -m pip install torch==2.13.0"),
+        doctor.Finding("C++ compiler", "problem", "none is there", "install g++"),
+        doctor.Finding("ccache", "warning", "not installed", "install ccache"),
+        doctor.Finding("cmake", "problem", "not installed", "py -m pip install 'cmake>=3.22'"),
+    ]
+    monkeypatch.setattr(building, "toolchain", lambda _: missing)
     done = torchsmith("new", "out", "--build", "--python", sys.executable, cwd=tmp_path)
     assert done.status == 2
     assert done.err == (
-        "torchsmith: it cannot be built here: torch not installed: pip install torch\n"
+        "torchsmith: it cannot be built here: torch 2.9.1, C++ compiler none is there, cmake not "
+        "installed: install g++; then py -m pip install torch==2.13.0 'cmake>=3.22'\n"
     )
     assert not list(tmp_path.iterdir())
 
@@ -93,14 +113,18 @@ def test_without_a_terminal_it_renders_says_what_to_do_next_and_no_more(
     )  # fmt: skip
     assert done.status == 0
     assert "out is rendered, with rng." in done.err
-    for step in (
-        "cd out",
-        "pip install --no-build-isolation",
-        "git init && git add -A && git commit -m 'Render torch-my-chip'",
-        "torchsmith doctor",
-        "pytest",
-    ):
-        assert f"  {step}" in done.err
+    steps = [line for line in done.err.splitlines() if line.startswith("  ")]
+    tested = catalog.torch_window()["tested"]
+    assert steps == [
+        "  cd out",
+        "  git init && git add -A && git commit -m 'Render torch-my-chip'   # updates need git",
+        f"  pip install torch=={tested} scikit-build-core pybind11 cmake ninja",
+        "  torchsmith doctor   # is everything here that a build needs?",
+        "  pip install --no-build-isolation '.[test]'",
+        "  pytest",
+    ]
+    readme = (tmp_path / "out" / "README.md").read_text("utf-8")
+    assert all(f"\n{step.strip()}" in readme for step in [steps[2], *steps[4:]])
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     assert not (tmp_path / "out" / ".git").exists()
 
@@ -112,6 +136,38 @@ def test_git_makes_a_first_commit(torchsmith: Torchsmith, tmp_path: Path, render
     project = tmp_path / "torch-acme"
     assert git(project, "log", "--format=%s") == "Render torch-acme\n"
     assert git(project, "status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("hook", ["pre-commit", "commit-msg"])
+def test_a_hook_that_refuses_is_heard_and_the_next_step_commits(
+    hook: str, torchsmith: Torchsmith, tmp_path: Path, render: Renderer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    script = tmp_path / "hooks" / hook
+    script.parent.mkdir()
+    script.write_text("#!/bin/sh\necho No ticket is named.\necho See the wiki. >&2\nexit 1\n")
+    script.chmod(0o755)
+    for key, value in (("COUNT", "1"), ("KEY_0", "core.hooksPath"), ("VALUE_0", script.parent)):
+        monkeypatch.setenv(f"GIT_CONFIG_{key}", str(value))
+    done = torchsmith(*new(render, "--git"), cwd=tmp_path)
+    assert done.status == 1
+    assert "refused:\n\n  No ticket is named.\n  See the wiki.\n" in done.err
+    (step,) = (line for line in done.err.splitlines() if "git commit -m" in line)
+    script.unlink()
+    succeed("sh", "-c", step, cwd=tmp_path / "torch-acme")
+    assert git(tmp_path / "torch-acme", "log", "--format=%s") == "Render torch-acme\n"
+    assert git(tmp_path / "torch-acme", "status", "--porcelain") == ""
+
+
+def test_within_a_repository_the_next_step_begins_no_other(
+    torchsmith: Torchsmith, tmp_path: Path, render: Renderer
+) -> None:
+    git(tmp_path, "init", "--quiet")
+    (tmp_path / "mine").write_text("mine\n")
+    done = torchsmith(*new(render), cwd=tmp_path)
+    (step,) = (line for line in done.err.splitlines() if "git commit -m" in line)
+    succeed("sh", "-c", step, cwd=tmp_path / "torch-acme")
+    assert git(tmp_path, "status", "--porcelain") == "?? mine\n"
 
 
 def test_who_is_unknown_to_git_has_the_project_and_is_told(

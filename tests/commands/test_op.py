@@ -44,6 +44,29 @@ def test_where_a_family_computes_it_one_call_does(
     assert "has no body yet" not in text
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("enum class UnaryOp : uint8_t {", "enum class [[nodiscard]] UnaryOp : std::uint8_t\n{"),
+        ("  kErfc,", "  kErfc [[maybe_unused]] = 99,"),
+        ("enum class UnaryOp : uint8_t {", "enum UnaryOp {"),
+    ],
+)
+def test_a_list_that_is_written_otherwise_is_read_or_refused(
+    old: str, new: str, without_erfc: Path, torchsmith: Torchsmith
+) -> None:
+    header = without_erfc / "device" / "include" / "foo" / "device" / "kernels.h"
+    text = header.read_text("utf-8")
+    assert text.count(old) == 1
+    header.write_text(text.replace(old, new), "utf-8")
+    done = torchsmith("op", "add", "aten::erfc", cwd=without_erfc)
+    if "enum class" in new or "kErfc" in new:
+        assert "A kernel family computes it" in done.passed().out
+    else:
+        done.refused("kernels.h' has no 'enum class UnaryOp', which op add reads: restore it")
+        assert not (without_erfc / "csrc" / "operators").exists()
+
+
 def test_elsewhere_it_says_where_the_body_goes(project: Path, torchsmith: Torchsmith) -> None:
     report = torchsmith("op", "add", "aten::special_airy_ai", "--json", cwd=project).json
     assert report["kind"] == "structured"

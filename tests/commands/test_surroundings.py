@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,68 @@ from rendering import commit, contents, git
 from tiny import FIRST, LINES, SECOND, conflicts, edited, files
 
 ANSWERS, MANIFEST = ".copier-answers.yml", ".torchsmith.yml"
+
+
+def with_settings(folder: Path, *settings: str) -> None:
+    """Check out all files again with settings of git's."""
+    for setting in settings:
+        git(folder, "config", *setting.split("="))
+    git(folder, "rm", "-r", "--quiet", "--cached", ".")
+    git(folder, "reset", "--quiet", "--hard")
+
+
+def windows(folder: Path) -> None:
+    with_settings(folder, "core.autocrlf=true")
+    assert b"\r\n" in (folder / "kept.txt").read_bytes()
+
+
+def windows_by_attributes(folder: Path) -> None:
+    (folder / ".git" / "info").mkdir(exist_ok=True)
+    (folder / ".git" / "info" / "attributes").write_text("*.txt text eol=crlf\n")
+    with_settings(folder)
+    assert b"\r\n" in (folder / "kept.txt").read_bytes()
+
+
+def no_modes(folder: Path) -> None:
+    with_settings(folder, "core.fileMode=false")
+    for file in folder.glob("*.txt"):
+        file.chmod(0o755)
+
+
+def no_prefixes(folder: Path) -> None:
+    with_settings(folder, "diff.noprefix=true", "diff.mnemonicPrefix=true", "core.quotePath=false")
+
+
+@pytest.mark.parametrize("set_up", [windows, windows_by_attributes, no_modes, no_prefixes])
+def test_what_git_does_not_take_for_a_change_is_none(
+    set_up: Callable[[Path], None], small: Path, torchsmith: Torchsmith
+) -> None:
+    """The template of this project has no .gitattributes, as other templates have none."""
+    set_up(small)
+
+    def edits() -> list[str]:
+        found = torchsmith("doctor", "--drift", "--json", cwd=small).json["drift"]["differences"]
+        return [f"{row['yours']} {row['path']}" for row in found if row["yours"]]
+
+    assert git(small, "status", "--porcelain") == ""
+    assert torchsmith("diff", cwd=small).passed().out == ""
+    assert edits() == []
+    kept = small / "kept.txt"
+    kept.write_bytes(kept.read_bytes().replace(b"line 8", b"ours"))
+    assert edits() == ["edited kept.txt"]
+    shown = torchsmith("diff", cwd=small).passed().out
+    assert [line for line in shown.splitlines() if line[0] in "+-"] == [
+        "--- a/kept.txt", "+++ b/kept.txt", "-line 8", "+ours",
+    ]  # fmt: skip
+    commit(small, "edited")
+    for _ in range(2):
+        torchsmith("preview", cwd=small).passed()
+        assert git(small, "status", "--porcelain") == ""
+    torchsmith("update", "--yes", cwd=small).passed()
+    git(small, "commit", "--quiet", "--message", "updated")
+    assert git(small, "status", "--porcelain") == ""
+    assert git(small, "show", "HEAD:kept.txt") == SECOND["kept.txt"].replace("line 8", "ours")
+    assert edits() == ["edited kept.txt"]
 
 
 @pytest.mark.parametrize("mark", ["skip-worktree", "assume-unchanged"])

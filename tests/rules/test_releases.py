@@ -170,6 +170,21 @@ def test_what_became_a_feature_stays_in_projects_that_had_it(tmp_path: Path) -> 
     assert find(project).features == ["linalg", "rng", "amp"]
 
 
+def test_a_preset_that_changes_neither_adds_nor_removes_a_feature(tmp_path: Path) -> None:
+    template = snapshot(tmp_path / "template")
+    project = rendered(template, tmp_path / "project", "v1.0.0", {"preset": "standard"})
+    features = find(project).features
+    edit(
+        template / "generator" / "catalog" / "features.yml",
+        lambda text: re.sub(r"(?m)^    standard: \[.*\]$", "    standard: [linalg, graphs]", text),
+    )
+    commit(template, NOW, tag=NOW)
+    update(project, ref=NOW)
+    assert find(project).features == features
+    fresh = rendered(template, tmp_path / "fresh", NOW, {"features": features})
+    assert contents(project) == contents(fresh)
+
+
 def test_a_question_can_be_renamed_and_keeps_its_answer(history: Path, tmp_path: Path) -> None:
     template = tmp_path / "template"
     subprocess.run(["git", "clone", "--quiet", str(history), str(template)], check=True)

@@ -25,10 +25,11 @@ from choosing import (
     shown,
     text,
 )  # fmt: skip
-from commanding import succeed
+from commanding import run_python, succeed
 from maintenance.site import build
-from rendering import ROOT
+from rendering import ROOT, answers_in, commit, snapshot
 from torchsmith import catalog
+from torchsmith.template import REPOSITORY
 
 if TYPE_CHECKING:
     from selenium.webdriver.chrome.webdriver import WebDriver
@@ -190,6 +191,21 @@ def test_it_is_built_by_one_command(tmp_path: Path) -> None:
     unpacked = json.loads(gzip.decompress(base64.b64decode(found[1])))
     assert unpacked["source"] == "gh:acme/torchsmith"
     assert "/* page.js */" not in built
+
+
+def test_its_commands_render_what_it_shows(tmp_path: Path) -> None:
+    """Of a release from the repository, of all else from the checkout."""
+    template = snapshot(tmp_path / "template")
+    commands = build.data(template, "gh:a/b")
+    assert (commands["source"], commands["version"]) == ("gh:a/b", "v1.0.0")
+    assert build.source_of(template) == REPOSITORY
+    (template / "NEWS").write_text("news\n")
+    commit(template, "news")
+    assert build.source_of(template) == str(template)
+    version = build.data(template, str(template))["version"]
+    place = ("--template", str(template), "--to", version)
+    run_python("-m", "torchsmith", "new", "out", "--defaults", *place, cwd=tmp_path).passed()
+    assert answers_in(tmp_path / "out")["_commit"].startswith("v1.0.0-1-g")
 
 
 def test_its_libraries_are_the_published_ones() -> None:

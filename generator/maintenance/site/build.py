@@ -58,6 +58,17 @@ def owners(paths: list[str]) -> dict[str, str]:
     return {path: owner for path, owner in found.items() if owner}
 
 
+def tagged(template: Path) -> str:
+    """Return the release that a template is, or nothing."""
+    command = ["git", "describe", "--tags", "--exact-match"]
+    return subprocess.run(command, cwd=template, capture_output=True, text=True).stdout.strip()
+
+
+def source_of(template: Path) -> str:
+    """Return where users have a template from: a release is in the repository."""
+    return REPOSITORY if tagged(template) else str(template)
+
+
 def data(template: Path, source: str) -> dict[str, Any]:
     """Return all that the page shows.
 
@@ -65,9 +76,6 @@ def data(template: Path, source: str) -> dict[str, Any]:
         template: the repository.
         source: where users have it from: what they pass to the commands.
     """
-    tagged = subprocess.run(
-        ["git", "describe", "--tags", "--exact-match"], cwd=template, capture_output=True, text=True
-    )
     presets = {preset: rendered(template, source, preset=preset) for preset in catalog.presets()}
     whole = presets["full"]
     # The other files as they are for its device: few differ.
@@ -79,7 +87,7 @@ def data(template: Path, source: str) -> dict[str, Any]:
     return {
         "source": source,
         "docs": documentation(source),
-        "version": tagged.stdout.strip(),
+        "version": tagged(template) or "HEAD",
         "marker": MARKER,
         "name": {
             key: catalog.load("questions")["backend_name"][key] for key in ("default", "help")
@@ -150,11 +158,15 @@ def page(content: dict[str, Any]) -> str:
 def main() -> int:
     """Write the page."""
     parser = argparse.ArgumentParser(prog="python -m maintenance.site.build", description=__doc__)
-    parser.add_argument("--source", default=REPOSITORY, help="the template's address")
+    parser.add_argument(
+        "--source",
+        help="the template's address; by default the repository's for a release, else this folder",
+    )
     parser.add_argument("--out", type=Path, default=TEMPLATE / "build" / "page" / "index.html")
     arguments = parser.parse_args()
+    source = arguments.source or source_of(TEMPLATE)
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(page(data(TEMPLATE, arguments.source)), encoding="utf-8")
+    arguments.out.write_text(page(data(TEMPLATE, source)), encoding="utf-8")
     print(f"{arguments.out}: {arguments.out.stat().st_size / 1e6:.1f} MB")
     return 0
 

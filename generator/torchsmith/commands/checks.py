@@ -78,4 +78,11 @@ def template_address(template: str) -> str:
     if folder.suffix not in (".git", ".bundle") and not (folder / "copier.yml").is_file():
         raise InputError(f"there is no template in '{template}': name a folder with copier.yml")
     # The project keeps it, and updates are asked for from elsewhere.
-    return os.path.normpath(folder.absolute())
+    place = os.path.normpath(folder.absolute())
+    try:
+        place.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"the path '{place}' is not UTF-8, in which a project records it: rename the folder"
+        ) from error
+    return place

@@ -31,17 +31,14 @@ INTERRUPTED = 130
 
 Json = Annotated[bool, typer.Option("--json", help="Report as JSON.")]
 ProjectFolder = Annotated[
-    Path, typer.Option("--project", metavar="FOLDER", help="The project, or a folder in it.")
-]
-ProjectIfAny = Annotated[
     Path | None,
     typer.Option(
         "--project",
         metavar="FOLDER",
-        help="The project, or a folder in it; by default the one here, if there is one.",
+        help="The project's folder; by default the one that the current folder is in.",
+        show_default=False,
     ),
 ]
-
 BuildPython = Annotated[
     str | None,
     typer.Option(

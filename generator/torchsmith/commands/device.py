@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -28,7 +27,7 @@ def new_device(
             metavar="NAME", help="Name of the device and of its folder.", show_default=False
         ),
     ],
-    project: ProjectFolder = Path(),
+    project: ProjectFolder = None,
     as_json: Json = False,
 ) -> None:
     """Write the folder of a device: the project's starter device under another name.

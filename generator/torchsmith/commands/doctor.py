@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import shutil
 from dataclasses import asdict
 from pathlib import Path
@@ -16,12 +15,13 @@ from torchsmith.commands.common import (
     OUTDATED,
     BuildPython,
     Json,
-    ProjectIfAny,
+    ProjectFolder,
     print_json,
     print_table,
     working,
 )
 from torchsmith.errors import InputError
+from torchsmith.shell import quoted
 
 if TYPE_CHECKING:
     from torchsmith.doctor import Finding
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def doctor(
-    project: ProjectIfAny = None,
+    project: ProjectFolder = None,
     python: BuildPython = None,
     drift: Annotated[
         bool,
@@ -61,11 +61,11 @@ def doctor(
 
     Each finding comes with a fix. The status is 1 if there is a problem; your edits are none.
     """
-    from torchsmith.project import find, is_project
+    from torchsmith.project import current, find
 
     found = None
-    if project or drift or restore or ignore or is_project(Path()):
-        found = find(project or Path())
+    if project or drift or restore or ignore or current():
+        found = find(project)
     if found and (restore or ignore):
         _change(found, restore or [], ignore or [], as_json=as_json)
         return
@@ -165,7 +165,7 @@ def _look_at(project: Project) -> tuple[list[Finding], Drift | None]:
         return [Finding("template", "problem", "cannot be compared without git", fix)], None
     findings = []
     if git.root_of(project.root) is None:
-        fix = f"{_go_to(project)}git init && git add -A && git commit -m 'Start'"
+        fix = f"{project.go_to}git init && git add -A && git commit -m 'Start'"
         findings.append(Finding("under git", "problem", "no, and updates need it", fix))
     elif dirty := git.changes(project.root):
         found = f"{len(dirty)} uncommitted changes"
@@ -194,7 +194,7 @@ def _compare(project: Project) -> tuple[Finding, Drift | None]:
             fix = f"correct _src_path or _commit in {file}"
         else:
             found = f"cannot be reached: {error}"
-            fix = f"git ls-remote {shlex.quote(git.address(project.source))}"
+            fix = f"git ls-remote {quoted(git.address(project.source))}"
         return Finding("template", "problem", found, fix), None
     try:
         project.require_answers_as_rendered()
@@ -207,26 +207,20 @@ def _compare(project: Project) -> tuple[Finding, Drift | None]:
         newest_what = "the last commit" if ref == "HEAD" else "the newest release"
         return Finding("template", "ok", f"{drifted.before}, {newest_what}"), drifted
     found = f"{drifted.before}, and {drifted.after} is there"
-    return Finding("template", "warning", found, f"{_go_to(project)}torchsmith update"), drifted
-
-
-def _go_to(project: Project) -> str:
-    """The `cd` that a printed command begins with if the shell is in another folder."""
-    here = Path.cwd()
-    there = here == project.root or project.root in here.parents
-    return "" if there else f"cd {shlex.quote(str(project.root))} && "
+    return Finding("template", "warning", found, f"{project.go_to}torchsmith update"), drifted
 
 
 def _show_findings(findings: list[Finding], drifted: Drift | None) -> None:
+    from torchsmith.doctor import fixes
+
     marks = {"ok": "✓", "warning": "!", "problem": "✗"}
     print_table(
         ("", "check", "found"),
         [(marks[each.status], each.check, each.found) for each in findings],
     )
     # A fix is copied: no column may break it.
-    for each in findings:
-        if each.fix:
-            print(f"{each.check}:\n  {each.fix}\n")
+    for check, fix in fixes(findings):
+        print(f"{check}:\n  {fix}\n")
     if drifted is None:
         return
     if not drifted.differences:

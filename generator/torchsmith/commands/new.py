@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
-import shlex
 import shutil
 import sys
 import time
+import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +27,7 @@ from torchsmith.commands.common import (
     working,
 )
 from torchsmith.errors import InputError
+from torchsmith.shell import quoted_path
 
 if TYPE_CHECKING:
     from torchsmith.project import Project
@@ -118,7 +120,7 @@ def new(
         if told := remember({key: project.answers[key] for key in typed}, offered):
             say(told)
     report = {
-        "destination": str(destination.resolve()),
+        "destination": os.path.realpath(destination),
         "backend_name": project.answers["backend_name"],
         "features": project.features,
         "version": project.version,
@@ -158,19 +160,22 @@ def _name(folder: Path, *, ask: bool) -> dict[str, str]:
     """
     from torchsmith.catalog import name_problem
 
-    words = re.sub(r"[^a-z]+", "_", folder.resolve().name.lower()).strip("_")
-    named = re.fullmatch(r"(?:py)?torch_(.+)", words)
+    # As it was typed: a link is called so, whatever it leads to.
+    typed = Path(os.path.normpath(folder.absolute()))
+    named = re.fullmatch(r"(?:py)?torch[-_. ](.+)", typed.name, re.IGNORECASE)
     if named is None:
         return {}  # it may be any folder: the template's default is as good
-    name = named[1]
+    name = named[1].replace("-", "_")
     reason, _, idea = name_problem(name).rpartition(": try ")
     if not reason:
         return {"backend_name": name}
+    without_accents = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
+    idea = without_accents if not name_problem(without_accents) else idea[1:-1]
     if not ask:
         raise InputError(
-            f"the folder's name makes no backend, as {reason}: try -d backend_name={idea[1:-1]}"
+            f"the folder's name makes no backend, as {reason}: try -d backend_name={idea}"
         )
-    return {"backend_name": idea[1:-1]}
+    return {"backend_name": idea}
 
 
 def _source(template: str | None) -> str:
@@ -205,7 +210,7 @@ def _version_to_render(template: str | None, source: str, to: str | None) -> str
             if to is None:
                 return "HEAD"
             raise InputError(f"'{to}' is found with git, which is not installed: install it")
-        if git.root_of(folder) != folder.resolve():
+        if git.root_of(folder) != Path(os.path.realpath(folder)):
             if to is None:
                 return "HEAD"
             raise InputError(
@@ -284,7 +289,12 @@ def _commit(project: Project, report: dict[str, Any]) -> None:
         git.git(project.root, "commit", "--quiet", "--message", f"Render {_distribution(project)}")
         report["committed"] = True
     except git.GitError as error:
-        say(f"Warning: it is under git, but nothing is committed: {error.reason}")
+        said = error.said.replace("\n", "\n  ")
+        say(
+            "Warning: it is under git, but nothing is committed, as git or one of its hooks "
+            f"refused:\n\n  {said}\n\nMend that, then commit; git commit --no-verify leaves the "
+            "hooks out.\n"
+        )
 
 
 def _build_and_test(destination: Path, python: str, report: dict[str, Any], *, test: bool) -> None:
@@ -313,11 +323,20 @@ def _timed(step: str) -> Iterator[Callable[[str], None]]:
 
 
 def _say_what_is_next(destination: Path, project: Project, report: dict[str, Any]) -> None:
-    steps = [f"cd {shlex.quote(str(destination))}"]
+    from torchsmith import catalog, git
+
+    # A folder that is not there may be in the path, with .. behind it.
+    there = destination if destination.exists() else Path(os.path.normpath(destination))
+    steps = [f"cd {quoted_path(there)}"]
     if not report["committed"]:
-        git = "git init && git add -A && git commit -m"
-        steps.append(f"{git} 'Render {_distribution(project)}'   # updates need git")
+        begun = shutil.which("git") and git.root_of(project.root)
+        commit = (
+            "git add -A . && git commit -m" if begun else "git init && git add -A && git commit -m"
+        )
+        steps.append(f"{commit} 'Render {_distribution(project)}'   # updates need git")
     if not report["installed"]:
+        torch = catalog.torch_window()["tested"]
+        steps.append(f"pip install torch=={torch} scikit-build-core pybind11 cmake ninja")
         steps.append("torchsmith doctor   # is everything here that a build needs?")
         steps.append("pip install --no-build-isolation '.[test]'")
     if report["tests"] is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -31,7 +30,7 @@ def add_operator(
             show_default=False,
         ),
     ],
-    project: ProjectFolder = Path(),
+    project: ProjectFolder = None,
     as_json: Json = False,
 ) -> None:
     """Write an operator's kernel, registration, test and docs row, from its schema.

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from torchsmith.commands.common import FOUND, Json, ProjectIfAny, print_json, print_table
+from torchsmith.commands.common import FOUND, Json, ProjectFolder, print_json, print_table
 
 
 def features(
-    project: ProjectIfAny = None,
+    project: ProjectFolder = None,
     as_json: Json = False,
 ) -> None:
     """Show the features that a backend can have and, in a project, why one is on.
@@ -20,11 +19,11 @@ def features(
     Example: torchsmith features --project torch-foo
     """
     from torchsmith import catalog
-    from torchsmith.project import find, is_project
+    from torchsmith.project import current, find
 
     here = None
-    if project or is_project(Path()):
-        here = find(project or Path(), updatable=False)
+    if project or current():
+        here = find(project, updatable=False)
     on = {id: here.reason(id) for id in here.features} if here else {}
     rows = catalog.features().values()
     if as_json:

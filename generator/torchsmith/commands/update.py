@@ -5,12 +5,10 @@ The plan that is shown is the merge itself, done beside the project.
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -28,6 +26,7 @@ from torchsmith.commands.common import (
     working,
 )
 from torchsmith.errors import InputError
+from torchsmith.shell import quoted
 
 if TYPE_CHECKING:
     from torchsmith.project import Project
@@ -64,7 +63,7 @@ Features = Annotated[list[str], typer.Argument(metavar="FEATURE...", show_defaul
 
 
 def add(
-    features: Features, project: ProjectFolder = Path(), yes: Yes = False, as_json: Json = False
+    features: Features, project: ProjectFolder = None, yes: Yes = False, as_json: Json = False
 ) -> None:
     """Add features to a project, as a merge with your edits.
 
@@ -77,13 +76,13 @@ def add(
 
     found = find(project)
     found.require_clean()
-    change = Change(found.adding(features), CURRENT)
+    change = Change(found.adding(_words(features)), CURRENT)
     _merge(found, change, yes=yes, as_json=as_json)
 
 
 def remove(
     features: Features,
-    project: ProjectFolder = Path(),
+    project: ProjectFolder = None,
     discard_edits: Discard = False,
     yes: Yes = False,
     as_json: Json = False,
@@ -100,13 +99,13 @@ def remove(
 
     found = find(project)
     found.require_clean()
-    answers = found.removing(features)
+    answers = found.removing(_words(features))
     change = Change(answers, CURRENT, discard_edits=discard_edits)
     _merge(found, change, yes=yes, as_json=as_json)
 
 
 def update(
-    project: ProjectFolder = Path(),
+    project: ProjectFolder = None,
     to: To = None,
     data: Data = None,
     template: Template = None,
@@ -133,7 +132,7 @@ def update(
 
 
 def preview(
-    project: ProjectFolder = Path(),
+    project: ProjectFolder = None,
     to: To = None,
     data: Data = None,
     add: Annotated[
@@ -157,7 +156,7 @@ def preview(
     if add and remove:
         raise InputError("preview takes --add or --remove: look at one after the other")
     if add or remove:
-        answers |= found.adding(add) if add else found.removing(remove or [])
+        answers |= found.adding(_words(add)) if add else found.removing(_words(remove or []))
         to = to or "current"
     with _trying(found, Change(answers, _version_to_reach(found, to))) as plan:
         if as_json:
@@ -178,7 +177,7 @@ def diff(
             show_default=False,
         ),
     ] = None,
-    project: ProjectFolder = Path(),
+    project: ProjectFolder = None,
     as_json: Json = False,
 ) -> None:
     """Show how files differ from what the project's version of the template renders.
@@ -199,6 +198,11 @@ def diff(
         _show_diff(text)
 
 
+def _words(features: list[str]) -> list[str]:
+    """Return features that were given one by one, or with commas between them."""
+    return [word.strip() for each in features for word in each.split(",")]
+
+
 def _version_to_reach(project: Project, to: str | None) -> str:
     from torchsmith.update import CURRENT, newest
 
@@ -214,12 +218,22 @@ class Change:
     template: str | None = None
     discard_edits: bool = False
 
+    @property
+    def nothing(self) -> bool:
+        """Whether it asks for what there is."""
+        from torchsmith.update import CURRENT
+
+        return not self.answers and self.ref == CURRENT and self.template is None
+
 
 @contextmanager
 def _trying(project: Project, change: Change) -> Iterator[Plan]:
     """Yield the plan; while it is made, show that this takes its time."""
-    from torchsmith.update import trying
+    from torchsmith.update import standing, trying
 
+    if change.nothing:
+        yield standing(project)
+        return
     with ExitStack() as stack:
         with working("Trying the update"):
             plan = stack.enter_context(
@@ -235,12 +249,11 @@ def _trying(project: Project, change: Change) -> Iterator[Plan]:
 
 def _merge(project: Project, change: Change, *, yes: bool, as_json: bool) -> None:
     """Show the plan, ask, and do it."""
-    from torchsmith.update import CURRENT, apply, standing
+    from torchsmith.update import apply
 
-    idle = change == Change({}, CURRENT, None, change.discard_edits)
-    if not idle and not yes and not as_json and not sys.stdin.isatty():
+    if not change.nothing and not yes and not as_json and not sys.stdin.isatty():
         raise InputError("nobody is there to be asked: pass --yes to go on, or look with preview")
-    with nullcontext(standing(project)) if idle else _trying(project, change) as plan:
+    with _trying(project, change) as plan:
         if not as_json:
             _show_plan(project, plan)
         if plan.blocked:
@@ -306,7 +319,7 @@ def _show_plan(project: Project, plan: Plan) -> None:
     elif plan.lost:
         line(
             f"{len(plan.lost)} of the files that go away hold edits of yours. Git keeps them: "
-            f"git show {shlex.quote(f'HEAD:{plan.lost[0]}')}",
+            f"git show {quoted(f'HEAD:./{plan.lost[0]}')}",
             "bold red",
         )
 

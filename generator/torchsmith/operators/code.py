@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 
+from torchsmith.errors import InputError
 from torchsmith.jinja import own
 from torchsmith.operators.schema import Operator
 
@@ -29,19 +30,32 @@ class Fit:
 
 
 def fit(operator: Operator, kernels_header: Path) -> Fit | None:
-    """Return the operation of a family that the operator is, by what kernels.h lists."""
+    """Return the operation of a family that the operator is, by what kernels.h lists.
+
+    Raises:
+        InputError: The header has no such list.
+    """
     structured = operator.structured
     if structured is None or not structured.over_iterator or not kernels_header.exists():
         return None
     if any(argument.type != "const at::Tensor&" for argument in structured.arguments):
         return None
-    family = _FAMILIES.get(len(structured.arguments), "")
+    family = _FAMILIES.get(len(structured.arguments))
+    if family is None:
+        return None
     enum = f"{family.title()}Op"
+    attributes = r"(\[\[.*?\]\]\s*)*"
     listed = re.search(
-        rf"enum class {enum} : uint8_t \{{(.*?)\n\}};", kernels_header.read_text("utf-8"), re.S
+        rf"enum class\s+{attributes}{enum}\b[^;{{]*\{{(?P<members>[^}}]*)\}}",
+        kernels_header.read_text("utf-8"),
     )
+    if listed is None:
+        raise InputError(
+            f"'{kernels_header}' has no 'enum class {enum}', which op add reads: restore it with "
+            "git"
+        )
     name = "k" + "".join(w.title() for w in operator.base.removeprefix("special_").split("_"))
-    member = re.search(rf"\b({name})\b,?[ ]*(// bool)?", listed[1], re.I) if listed else None
+    member = re.search(rf"\b({name})\b[^,\n]*,?[ ]*(// bool)?", listed["members"], re.I)
     if member is None:
         return None
     return Fit(family, f"device::{enum}::{member[1]}", bool(member[2]))
