@@ -144,7 +144,7 @@ def _recover(stage: Path) -> None:
     journal.unlink(missing_ok=True)
     shutil.rmtree(stage, ignore_errors=True)
     if outcome:
-        print(f"torchsmith: a command was cut off in '{root}', {outcome}", file=sys.stderr)
+        print(f"torchsmith: a command was interrupted in '{root}', {outcome}", file=sys.stderr)
 
 
 def _undo(stage: Path, told: dict[str, Any]) -> None:
@@ -206,7 +206,8 @@ def _require_no_lock(lock: Path) -> None:
     """
     if lock.exists():
         raise InputError(
-            f"another git works in the repository, or was killed: wait for it, or remove '{lock}'"
+            "another git process uses the repository, or was killed: "
+            f"wait for it, or remove '{lock}'"
         )
 
 

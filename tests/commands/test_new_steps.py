@@ -97,7 +97,8 @@ def test_nothing_is_rendered_where_nothing_can_be_built(
     done = torchsmith("new", "out", "--build", "--python", sys.executable, cwd=tmp_path)
     assert done.status == 2
     assert done.err == (
-        "torchsmith: it cannot be built here: torch 2.9.1, C++ compiler none is there, cmake not "
+        "torchsmith: the project cannot be built here: torch 2.9.1, "
+        "C++ compiler none is there, cmake not "
         "installed: install g++; then py -m pip install torch==2.13.0 'cmake>=3.22'\n"
     )
     assert not list(tmp_path.iterdir())
@@ -119,7 +120,7 @@ def test_without_a_terminal_it_renders_says_what_to_do_next_and_no_more(
         "  cd out",
         "  git init && git add -A && git commit -m 'Render torch-my-chip'   # updates need git",
         f"  pip install torch=={tested} scikit-build-core pybind11 cmake ninja",
-        "  torchsmith doctor   # is everything here that a build needs?",
+        "  torchsmith doctor   # checks the build tools",
         "  pip install --no-build-isolation '.[test]'",
         "  pytest",
     ]
@@ -181,7 +182,7 @@ def test_who_is_unknown_to_git_has_the_project_and_is_told(
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
     done = torchsmith(*new(render, "--git"), cwd=tmp_path)
     assert done.status == 1
-    assert "git does not know who you are, so nothing is committed yet" in done.err
+    assert "git has no name and address for you, so nothing is committed" in done.err
     assert "  git config --global user.email you@example.com\n" in done.err
     assert (tmp_path / "torch-acme" / "CMakeLists.txt").exists()
 
@@ -266,9 +267,9 @@ def test_at_a_terminal_it_asks_commits_and_remembers(render: Renderer, tmp_path:
     down, enter, all_of_it = "\x1b[B", "\r", "\x15"
     dialogue = [
         ("in torch.device", enter), ("in prose", enter), ("the copyright", f"{all_of_it}Ac me\r"),
-        ("One line", enter), ("Licence", down * 2 + enter), ("Element types", enter),
-        ("to start with", down + enter), ("that is built", enter), ("integration", enter),
-        ("under git", enter), ("What to do next", ""),
+        ("in one line", enter), ("Licence", down * 2 + enter), ("Element types", enter),
+        ("to start with", down + enter), ("device to build", enter), ("integration", enter),
+        ("first commit", enter), ("Next steps", ""),
     ]  # fmt: skip
     settings = tmp_path / "settings.yml"
     ours, theirs = pty.openpty()
@@ -286,11 +287,15 @@ def test_at_a_terminal_it_asks_commits_and_remembers(render: Renderer, tmp_path:
     ) as process:  # fmt: skip
         os.close(theirs)
         shown = ""
-        for question, typed in dialogue:
-            shown = wait_for(ours, question, shown)
-            os.write(ours, typed.encode())
-        while read(ours):
-            pass
+        try:
+            for question, typed in dialogue:
+                shown = wait_for(ours, question, shown)
+                os.write(ours, typed.encode())
+            while read(ours):
+                pass
+        except BaseException:
+            process.kill()  # else it waits for an answer for ever, and the test for its end
+            raise
     os.close(ours)
     assert process.returncode == 0, shown
     found = answers_in(tmp_path / "torch-cuda")

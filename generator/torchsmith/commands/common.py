@@ -121,6 +121,6 @@ def parse(data: list[str] | None) -> dict[str, Any]:
         if not equals:
             raise InputError(f"'{item}' is not an answer, which is written key=value")
         if key.startswith("_"):
-            raise InputError(f"'{key}' is copier's own, and no question")
+            raise InputError(f"'{key}' is a setting of copier, not a question")
         answers[key.strip()] = value
     return understood(answers)

@@ -85,7 +85,7 @@ def operator_named(text: str) -> Operator:
     """Return the operator that ``text`` names: aten::gelu, gelu, aten::pow.Scalar.
 
     Raises:
-        InputError: There is none, it has several forms, or it wants no kernel.
+        InputError: There is none, it has several overloads, or it needs no kernel.
     """
     torchgen = _torchgen()
     named = _OPERATOR_NAME.match(text)
@@ -106,14 +106,14 @@ def operator_named(text: str) -> Operator:
     forms = list(_forms(base, [*by_base[base], *by_base.get(base + "_", [])], torchgen))
     if not forms:
         raise InputError(
-            f"'aten::{base}' wants no kernel: it is a view, or PyTorch composes it of others"
+            f"'aten::{base}' needs no kernel: it is a view, or PyTorch composes it from others"
         )
     chosen = [form for form in forms if form.overload == (wanted or "")]
     if not chosen and wanted is None and len(forms) == 1:
         chosen = forms
     if not chosen:
         names = ", ".join(form.name for form in forms)
-        problem = f"no form '{wanted}' that wants a kernel" if wanted else f"{len(forms)} forms"
+        problem = f"no overload '{wanted}' that needs a kernel" if wanted else f"{len(forms)} forms"
         raise InputError(f"'aten::{base}' has {problem}: choose from {names}")
     return chosen[0]
 
