@@ -144,21 +144,6 @@ def test_rotary_embedding(dtype: torch.dtype, is_neox: bool, width: int) -> None
     assert_close(mine, projected)
 
 
-@native
-def test_turning_leaves_the_lengths_of_points() -> None:
-    query = sample(7, 3, 8, dtype=torch.float32, low=-2, high=2)
-    mine = query.to(DEVICE)
-    serving.rotary_embedding(
-        torch.arange(7, device=DEVICE), mine, None, 8, table(torch.float32, 8).to(DEVICE), True
-    )
-    turned = mine.cpu()
-    assert not torch.equal(turned, query)
-    assert torch.equal(turned[0], query[0])
-    for tensor in (turned, query):
-        tensor.copy_(torch.hypot(tensor[..., :4], tensor[..., 4:]).repeat(1, 1, 2))
-    torch.testing.assert_close(turned, query)
-
-
 @pytest.mark.parametrize("device", ["cpu", DEVICE])
 def test_a_key_of_other_tokens(device: str) -> None:
     """Also where the number of its elements would do."""

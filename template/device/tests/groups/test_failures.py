@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 import pytest
+from making import Make
 
 GROUP = "failures"
 
@@ -26,9 +26,9 @@ def test_what_the_host_reports_is_a_failure_of_the_stream(api: ModuleType, strea
 
 
 def test_what_was_recorded_before_the_host_failed_has_not(
-    api: ModuleType, make_event: Callable[..., Any], stream: Any, gate: Any
+    api: ModuleType, make: Make, stream: Any, gate: Any
 ) -> None:
-    before, after = make_event(), make_event()
+    before, after = make.event(), make.event()
     api.record(before, stream)
     gate.hold(stream)
     api.record(after, stream)
@@ -42,10 +42,10 @@ def test_what_was_recorded_before_the_host_failed_has_not(
 
 
 def test_a_wait_that_has_not_begun_keeps_what_is_acknowledged_meanwhile(
-    api: ModuleType, make_stream: Callable[..., Any], make_event: Callable[..., Any], gate: Any
+    api: ModuleType, make: Make, gate: Any
 ) -> None:
-    failing, waiting, later = make_stream(), make_stream(), make_stream()
-    failed = make_event()
+    failing, waiting, later = make.stream(), make.stream(), make.stream()
+    failed = make.event()
     fail(api, failing)
     api.record(failed, failing)
     gate.hold(waiting)
@@ -82,10 +82,8 @@ def test_the_failure_of_a_destroyed_stream_is_the_devices(api: ModuleType) -> No
     api.synchronize(0)
 
 
-def test_a_loss_is_acknowledged_by_a_reset_alone(
-    api: ModuleType, make_stream: Callable[..., Any], make_event: Callable[..., Any]
-) -> None:
-    stream, event = make_stream(), make_event()
+def test_a_loss_is_acknowledged_by_a_reset_alone(api: ModuleType, make: Make) -> None:
+    stream, event = make.stream(), make.event()
     fail(api, stream)
     api.fail_stream(stream, api.ErrorCode.DEVICE_LOST, "gone")
     api.record(event, stream)

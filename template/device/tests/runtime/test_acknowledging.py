@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 import pytest
+from making import Make
 from runtime.work import fill
 
 
 @pytest.mark.parametrize("acknowledge", ["stream", "device"])
 def test_every_synchronisation_throws_an_error_until_it_is_acknowledged(
-    api: ModuleType,
-    faults: ModuleType,
-    make_event: Callable[..., Any],
-    stream: Any,
-    buffer: Any,
-    acknowledge: str,
+    api: ModuleType, faults: ModuleType, make: Make, stream: Any, buffer: Any, acknowledge: str
 ) -> None:
-    event = make_event()
+    event = make.event()
     faults.inject("launch", later=True)
     fill(api, stream, buffer)
     api.record(event, stream)
@@ -41,9 +36,9 @@ def test_every_synchronisation_throws_an_error_until_it_is_acknowledged(
 
 
 def test_an_error_is_seen_without_waiting(
-    api: ModuleType, faults: ModuleType, make_stream: Callable[..., Any], buffer: Any
+    api: ModuleType, faults: ModuleType, make: Make, buffer: Any
 ) -> None:
-    stream, other = make_stream(), make_stream()
+    stream, other = make.stream(), make.stream()
     faults.inject("launch", later=True)
     fill(api, stream, buffer)
     while api.query_stream(stream) is api.Progress.PENDING:
@@ -57,14 +52,9 @@ def test_an_error_is_seen_without_waiting(
 
 
 def test_who_has_waited_keeps_an_error_that_the_other_stream_acknowledges(
-    api: ModuleType,
-    faults: ModuleType,
-    make_event: Callable[..., Any],
-    make_stream: Callable[..., Any],
-    stream: Any,
-    buffer: Any,
+    api: ModuleType, faults: ModuleType, make: Make, stream: Any, buffer: Any
 ) -> None:
-    event, waiting = make_event(), make_stream()
+    event, waiting = make.event(), make.stream()
     faults.inject("launch", later=True)
     fill(api, stream, buffer)
     api.record(event, stream)

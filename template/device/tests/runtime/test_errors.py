@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 import pytest
+from making import Make
 from runtime.work import fill
 
 
@@ -53,13 +53,9 @@ def test_a_failed_launch_leaves_the_data_alone(
 
 @pytest.mark.parametrize("later", [False, True])
 def test_a_failed_copy_is_reported(
-    api: ModuleType,
-    faults: ModuleType,
-    make_buffer: Callable[..., Any],
-    stream: Any,
-    later: bool,
+    api: ModuleType, faults: ModuleType, make: Make, stream: Any, later: bool
 ) -> None:
-    source, target = make_buffer(64), make_buffer(64)
+    source, target = make.buffer(64), make.buffer(64)
     faults.inject("copy", later=later)
     with pytest.raises(api.DeviceError, match="injected failure of this copy"):
         api.copy_bytes(stream, (target.address, 0), (source.address, 0), 64)
@@ -82,13 +78,9 @@ def test_the_first_of_two_errors_is_the_one_reported(
 
 
 def test_asking_neither_throws_nor_forgets(
-    api: ModuleType,
-    faults: ModuleType,
-    make_event: Callable[..., Any],
-    stream: Any,
-    buffer: Any,
+    api: ModuleType, faults: ModuleType, make: Make, stream: Any, buffer: Any
 ) -> None:
-    event = make_event()
+    event = make.event()
     faults.inject("launch", later=True)
     fill(api, stream, buffer)
     api.record(event, stream)
@@ -100,14 +92,9 @@ def test_asking_neither_throws_nor_forgets(
 
 
 def test_an_error_names_where_it_comes_from(
-    api: ModuleType,
-    faults: ModuleType,
-    make_event: Callable[..., Any],
-    make_stream: Callable[..., Any],
-    stream: Any,
-    buffer: Any,
+    api: ModuleType, faults: ModuleType, make: Make, stream: Any, buffer: Any
 ) -> None:
-    event, waiting = make_event(), make_stream()
+    event, waiting = make.event(), make.stream()
     faults.inject("launch", later=True)
     fill(api, stream, buffer)
     api.record(event, stream)
@@ -121,15 +108,9 @@ def test_an_error_names_where_it_comes_from(
 
 @pytest.mark.parametrize("early", [False, True], ids=["before it ran", "after it ran"])
 def test_a_stream_that_waits_for_an_event_inherits_its_error(
-    api: ModuleType,
-    faults: ModuleType,
-    make_event: Callable[..., Any],
-    make_stream: Callable[..., Any],
-    stream: Any,
-    buffer: Any,
-    early: bool,
+    api: ModuleType, faults: ModuleType, make: Make, stream: Any, buffer: Any, early: bool
 ) -> None:
-    event, waiting = make_event(), make_stream()
+    event, waiting = make.event(), make.stream()
     if not early:
         faults.set_delay(20_000, 20_000)
     faults.inject("launch", later=True)
@@ -147,16 +128,10 @@ def test_a_stream_that_waits_for_an_event_inherits_its_error(
 
 
 def test_an_error_travels_over_streams_and_devices_to_an_event(
-    api: ModuleType,
-    faults: ModuleType,
-    second_device: int,
-    make_event: Callable[..., Any],
-    make_stream: Callable[..., Any],
-    stream: Any,
-    buffer: Any,
+    api: ModuleType, faults: ModuleType, second_device: int, make: Make, stream: Any, buffer: Any
 ) -> None:
-    far, near = make_stream(second_device), make_stream(0)
-    first, second, third = make_event(0), make_event(second_device), make_event(0)
+    far, near = make.stream(second_device), make.stream(0)
+    first, second, third = make.event(0), make.event(second_device), make.event(0)
     faults.inject("launch", later=True)
     fill(api, stream, buffer)
     api.record(first, stream)
@@ -175,14 +150,9 @@ def test_an_error_travels_over_streams_and_devices_to_an_event(
 
 
 def test_an_error_that_was_acknowledged_is_not_inherited(
-    api: ModuleType,
-    faults: ModuleType,
-    make_event: Callable[..., Any],
-    make_stream: Callable[..., Any],
-    stream: Any,
-    buffer: Any,
+    api: ModuleType, faults: ModuleType, make: Make, stream: Any, buffer: Any
 ) -> None:
-    event, waiting = make_event(), make_stream()
+    event, waiting = make.event(), make.stream()
     faults.inject("launch", later=True)
     fill(api, stream, buffer)
     api.record(event, stream)
@@ -195,18 +165,13 @@ def test_an_error_that_was_acknowledged_is_not_inherited(
 
 
 def test_what_was_recorded_before_a_wait_does_not_inherit(
-    api: ModuleType,
-    faults: ModuleType,
-    make_event: Callable[..., Any],
-    make_stream: Callable[..., Any],
-    stream: Any,
-    make_buffer: Callable[..., Any],
+    api: ModuleType, faults: ModuleType, make: Make, stream: Any
 ) -> None:
-    failed, before, waiting = make_event(), make_event(), make_stream()
+    failed, before, waiting = make.event(), make.event(), make.stream()
     faults.inject("launch", later=True)
-    fill(api, stream, make_buffer(64))
+    fill(api, stream, make.buffer(64))
     api.record(failed, stream)
-    fill(api, waiting, make_buffer(64))
+    fill(api, waiting, make.buffer(64))
     api.record(before, waiting)
     api.wait(waiting, failed)
     api.synchronize(before)
@@ -215,13 +180,9 @@ def test_what_was_recorded_before_a_wait_does_not_inherit(
 
 
 def test_an_error_explains_those_behind_it_on_its_stream(
-    api: ModuleType,
-    faults: ModuleType,
-    make_event: Callable[..., Any],
-    stream: Any,
-    buffer: Any,
+    api: ModuleType, faults: ModuleType, make: Make, stream: Any, buffer: Any
 ) -> None:
-    event = make_event()
+    event = make.event()
     faults.inject("launch", code="unsupported", later=True)
     fill(api, stream, buffer)
     api.record(event, stream)
@@ -238,15 +199,12 @@ def test_an_error_explains_those_behind_it_on_its_stream(
 
 
 def test_the_errors_of_two_streams_are_both_thrown_by_their_device(
-    api: ModuleType,
-    faults: ModuleType,
-    make_stream: Callable[..., Any],
-    make_buffer: Callable[..., Any],
+    api: ModuleType, faults: ModuleType, make: Make
 ) -> None:
-    streams = [make_stream(), make_stream()]
+    streams = [make.stream(), make.stream()]
     for stream in streams:
         faults.inject("launch", later=True)
-        fill(api, stream, make_buffer(64))
+        fill(api, stream, make.buffer(64))
     thrown = []
     for _ in streams:
         with pytest.raises(api.DeviceError) as caught:
@@ -271,13 +229,9 @@ def test_a_launch_that_fails_names_its_operation(
 
 
 def test_an_event_reports_only_errors_before_it(
-    api: ModuleType,
-    faults: ModuleType,
-    make_event: Callable[..., Any],
-    stream: Any,
-    buffer: Any,
+    api: ModuleType, faults: ModuleType, make: Make, stream: Any, buffer: Any
 ) -> None:
-    before, after = make_event(), make_event()
+    before, after = make.event(), make.event()
     fill(api, stream, buffer)
     api.record(before, stream)
     faults.inject("launch", later=True)
@@ -291,13 +245,9 @@ def test_an_event_reports_only_errors_before_it(
 
 
 def test_a_device_reports_the_errors_of_its_streams_and_no_others(
-    api: ModuleType,
-    faults: ModuleType,
-    second_device: int,
-    make_stream: Callable[..., Any],
-    make_buffer: Callable[..., Any],
+    api: ModuleType, faults: ModuleType, second_device: int, make: Make
 ) -> None:
-    stream, buffer = make_stream(second_device), make_buffer(64, second_device)
+    stream, buffer = make.stream(second_device), make.buffer(64, second_device)
     faults.inject("launch", later=True)
     fill(api, stream, buffer)
     api.synchronize(0)
@@ -312,9 +262,9 @@ def test_a_device_reports_the_errors_of_its_streams_and_no_others(
 
 
 def test_a_destroyed_stream_leaves_its_error_to_the_device(
-    api: ModuleType, faults: ModuleType, make_buffer: Callable[..., Any]
+    api: ModuleType, faults: ModuleType, make: Make
 ) -> None:
-    stream, buffer = api.create_stream(0, 0), make_buffer(64)
+    stream, buffer = api.create_stream(0, 0), make.buffer(64)
     faults.inject("launch", later=True)
     fill(api, stream, buffer)
     api.destroy_stream(stream)

@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from making import Make
 from runtime.work import fill
 
 
@@ -20,13 +21,9 @@ def lose(api: ModuleType, faults: ModuleType, stream: Any, buffer: Any) -> None:
 
 
 def test_a_lost_device_stays_lost(
-    api: ModuleType,
-    faults: ModuleType,
-    make_event: Callable[..., Any],
-    make_stream: Callable[..., Any],
-    buffer: Any,
+    api: ModuleType, faults: ModuleType, make: Make, buffer: Any
 ) -> None:
-    stream, other, event = make_stream(), make_stream(), make_event()
+    stream, other, event = make.stream(), make.stream(), make.event()
     api.record(event, other)
     lose(api, faults, stream, buffer)
     for _ in range(2):
@@ -55,14 +52,9 @@ CALLS: dict[str, Callable[[ModuleType, Any, Any, Any], object]] = {
 
 @pytest.mark.parametrize("call", CALLS)
 def test_every_call_for_a_lost_device_throws(
-    api: ModuleType,
-    faults: ModuleType,
-    make_event: Callable[..., Any],
-    stream: Any,
-    buffer: Any,
-    call: str,
+    api: ModuleType, faults: ModuleType, make: Make, stream: Any, buffer: Any, call: str
 ) -> None:
-    event = make_event()
+    event = make.event()
     lose(api, faults, stream, buffer)
     for _ in range(2):
         with pytest.raises(api.DeviceError) as caught:
@@ -80,9 +72,9 @@ def test_a_call_may_find_the_device_lost_itself(
 
 
 def test_a_lost_device_is_asked_for_facts_and_takes_back(
-    api: ModuleType, faults: ModuleType, make_buffer: Callable[..., Any]
+    api: ModuleType, faults: ModuleType, make: Make
 ) -> None:
-    address, buffer = api.allocate(0, 4096), make_buffer(64)
+    address, buffer = api.allocate(0, 4096), make.buffer(64)
     stream, event = api.create_stream(0, 0), api.create_event(0, False)
     lose(api, faults, stream, buffer)
     assert api.properties(0).total_memory > 0
@@ -94,16 +86,9 @@ def test_a_lost_device_is_asked_for_facts_and_takes_back(
 
 
 def test_the_other_device_goes_on_when_one_is_lost(
-    api: ModuleType,
-    faults: ModuleType,
-    second_device: int,
-    make_event: Callable[..., Any],
-    make_stream: Callable[..., Any],
-    make_buffer: Callable[..., Any],
-    stream: Any,
-    buffer: Any,
+    api: ModuleType, faults: ModuleType, second_device: int, make: Make, stream: Any, buffer: Any
 ) -> None:
-    far, there, event = make_stream(second_device), make_buffer(64, second_device), make_event()
+    far, there, event = make.stream(second_device), make.buffer(64, second_device), make.event()
     api.record(event, stream)
     lose(api, faults, stream, buffer)
     fill(api, far, there, 7)
@@ -140,13 +125,12 @@ def test_a_device_that_a_call_finds_lost_is_named_to_other_devices(
     api: ModuleType,
     faults: ModuleType,
     second_device: int,
-    make_event: Callable[..., Any],
-    make_stream: Callable[..., Any],
+    make: Make,
     stream: Any,
     buffer: Any,
     call: str,
 ) -> None:
-    far, event = make_stream(second_device), make_event()
+    far, event = make.stream(second_device), make.event()
     api.record(event, stream)
     faults.inject(call, code="device_lost")
     with pytest.raises(api.DeviceError):
