@@ -99,18 +99,6 @@ def test_results_and_gradients(dtype: torch.dtype, causal: bool, window: tuple[i
         torch.testing.assert_close(one.grad.cpu(), other.grad, **tolerance)
 
 
-def test_strides() -> None:
-    """Queries, keys and values of one projection, whose rows are longer than theirs."""
-    projected = sample(15, 3, 2, 8, dtype=torch.float32, low=-2, high=2)
-    lengths = ([5, 10], [5, 10])
-    tensors = projected.unbind(1)
-    mine = projected.to(DEVICE).unbind(1)
-    bounds = starts(lengths[0]).to(DEVICE)
-    actual = forward(*mine, bounds, bounds, 10, 10, 0.0, False, False)[0]
-    expected = attend_one_by_one(tensors, lengths)
-    torch.testing.assert_close(actual.cpu(), expected, rtol=1e-5, atol=1e-5)
-
-
 def test_dense_batches() -> None:
     query, key, value = (sample(2, 5, 4, 8, dtype=torch.float32, seed=seed) for seed in range(3))
     mine = [tensor.to(DEVICE) for tensor in (query, key, value)]

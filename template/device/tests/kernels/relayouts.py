@@ -1,4 +1,4 @@
-"""Each input of a launch in each layout: where the values are the same, the results are."""
+"""Each array of a launch in each layout: where the values are the same, the results are."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ if TYPE_CHECKING:
     from kernels.harness import Array, Device
 
 SMALLEST, LARGEST = 6, 4096
-"""Elements of an input that is worth it, and quick."""
+"""Elements of an array that is worth it, and quick."""
 
 MOST = 2
 """Cases of each operation and element type; with -m all."""
 
 TRY_ALL_LAYOUTS = ("unary", "binary", "ternary", "convert")
 """Families whose own tests do."""
+
+APART = (layouts.offset, layouts.transposed, layouts.stepped)
+"""Layouts in which each element has memory of its own."""
 
 Answer = tuple[str | None, list[NDArray[Any]]]
 
@@ -39,7 +42,7 @@ def broadcast(dim: int) -> layouts.Placer:
 
 def placers(array: Array) -> Iterator[tuple[str, layouts.Placer]]:
     """Return the layouts for an input. Of indices no two become the same, which may be undefined."""
-    for place in (layouts.offset, layouts.transposed, layouts.stepped):
+    for place in APART:
         yield place.__name__, place
     if np.issubdtype(array.storage.dtype, np.integer):
         return
@@ -57,26 +60,27 @@ class Relayouts:
         self.seen: Counter[tuple[str, ...]] = Counter()
 
     def check(self, case: Case, outputs: Sequence[Array], arguments: Sequence[Any]) -> None:
-        """Give each input in turn to the case's family in each layout, and compare the outputs."""
+        """Give each array in turn to the case's family in each layout, and compare the outputs."""
         from kernels.harness import Array
 
         key = (case.family, case.op, case.dtype)
-        inputs = [
+        arrays = [
             place
             for place, argument in enumerate(arguments)
-            if isinstance(argument, Array)
-            and all(argument is not output for output in outputs)
-            and SMALLEST <= argument.storage.size <= LARGEST
+            if isinstance(argument, Array) and SMALLEST <= argument.storage.size <= LARGEST
         ]
-        if self.seen[key] == self.most or not inputs or case.family in TRY_ALL_LAYOUTS:
+        if self.seen[key] == self.most or not arrays or case.family in TRY_ALL_LAYOUTS:
             return
         self.seen[key] += 1
         before = self.device.api.layers()
         # Where the project has the layer.
         self.device.api.set_layers([*{"validate"} & {*self.device.api.known_layers()}])
         try:
-            for place in inputs:
-                self._check_input(case, outputs, arguments, place)
+            for place in arrays:
+                if any(arguments[place] is output for output in outputs):
+                    self._check_output(case, outputs, arguments, arguments[place])
+                else:
+                    self._check_input(case, outputs, arguments, place)
         finally:
             self.device.api.set_layers(before)
             self._run(case, outputs, arguments)
@@ -100,6 +104,19 @@ class Relayouts:
                 continue
             for wanted, got in zip(*results, strict=True):
                 assert same(wanted, got), f"{case}: argument {place}, {name}: another result"
+
+    def _check_output(
+        self, case: Case, outputs: Sequence[Array], arguments: Sequence[Any], given: Array
+    ) -> None:
+        declined, wanted = self._run(case, outputs, arguments)
+        for placer in APART if declined is None else ():
+            changed = self.device.array(given.dtype, given.shape, placer).set(given.values)
+            written = [changed if one is given else one for one in outputs]
+            replaced = [changed if one is given else one for one in arguments]
+            answer, got = self._run(case, written, replaced)
+            for one, other in zip(wanted, got, strict=True):
+                right = answer is not None or same(one, other)
+                assert right, f"{case}: an output, {placer.__name__}: another result"
 
     def _run(self, case: Case, outputs: Sequence[Array], arguments: Sequence[Any]) -> Answer:
         """Return the answer, or the reason why the layout is not allowed, and the outputs."""
