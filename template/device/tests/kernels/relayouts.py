@@ -24,7 +24,10 @@ MOST = 2
 TRY_ALL_LAYOUTS = ("unary", "binary", "ternary", "convert")
 """Families whose own tests do."""
 
-APART = (layouts.offset, layouts.transposed, layouts.stepped, layouts.channels_last)
+APART = (
+    *(layouts.offset, layouts.transposed, layouts.stepped),
+    *(layouts.channels_last, layouts.wide_columns),
+)
 """Layouts in which each element has memory of its own."""
 
 Answer = tuple[str | None, list[NDArray[Any]]]
