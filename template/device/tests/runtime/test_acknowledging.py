@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from making import Make
-from runtime.work import fill
+from runtime.work import fail, fill, wait_for_failure
 
 
 @pytest.mark.parametrize("acknowledge", ["stream", "device"])
@@ -15,13 +15,11 @@ def test_every_synchronisation_throws_an_error_until_it_is_acknowledged(
     api: ModuleType, faults: ModuleType, make: Make, stream: Any, buffer: Any, acknowledge: str
 ) -> None:
     event = make.event()
-    faults.inject("launch", later=True)
-    fill(api, stream, buffer)
+    fail(api, faults, stream, buffer)
     api.record(event, stream)
     fill(api, stream, buffer)
     for waited in (stream, event, 0, stream, event, 0):
-        with pytest.raises(api.DeviceError):
-            api.synchronize(waited)
+        wait_for_failure(api, waited)
     if acknowledge == "stream":
         api.acknowledge_stream(stream)
     else:
@@ -29,18 +27,15 @@ def test_every_synchronisation_throws_an_error_until_it_is_acknowledged(
     for waited in (stream, event, 0):
         api.synchronize(waited)
     assert api.query_stream(stream) is api.query_event(event) is api.Progress.DONE
-    faults.inject("launch", later=True)
-    fill(api, stream, buffer)
-    with pytest.raises(api.DeviceError):
-        api.synchronize(stream)
+    fail(api, faults, stream, buffer)
+    wait_for_failure(api, stream)
 
 
 def test_an_error_is_seen_without_waiting(
     api: ModuleType, faults: ModuleType, make: Make, buffer: Any
 ) -> None:
     stream, other = make.stream(), make.stream()
-    faults.inject("launch", later=True)
-    fill(api, stream, buffer)
+    fail(api, faults, stream, buffer)
     while api.query_stream(stream) is api.Progress.PENDING:
         pass
     for _ in range(2):
@@ -55,13 +50,11 @@ def test_who_has_waited_keeps_an_error_that_the_other_stream_acknowledges(
     api: ModuleType, faults: ModuleType, make: Make, stream: Any, buffer: Any
 ) -> None:
     event, waiting = make.event(), make.stream()
-    faults.inject("launch", later=True)
-    fill(api, stream, buffer)
+    fail(api, faults, stream, buffer)
     api.record(event, stream)
     api.wait(waiting, event)
     api.acknowledge_stream(stream)
     api.synchronize(stream)
-    with pytest.raises(api.DeviceError):
-        api.synchronize(waiting)
+    wait_for_failure(api, waiting)
     api.acknowledge_stream(waiting)
     api.synchronize(waiting)

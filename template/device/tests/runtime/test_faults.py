@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from making import Make
-from runtime.work import fill
+from runtime.work import fail, fill, wait_for_failure
 
 
 @pytest.mark.parametrize("call", ["create_event", "record"])
@@ -31,9 +31,7 @@ def test_a_recording_that_fails_later_fails_its_event(
     faults.inject("event", later=True)
     event = make.event()
     api.record(event, stream)
-    with pytest.raises(api.DeviceError) as caught:
-        api.synchronize(event)
-    assert caught.value.operation == "record"
+    assert wait_for_failure(api, event).operation == "record"
 
 
 def test_a_failure_that_is_found_late_is_thrown_by_a_later_synchronisation(
@@ -45,8 +43,7 @@ def test_a_failure_that_is_found_late_is_thrown_by_a_later_synchronisation(
         assert api.query_stream(stream) is not api.Progress.FAILED
         api.synchronize(stream)
     assert api.query_stream(stream) is api.Progress.FAILED
-    with pytest.raises(api.DeviceError):
-        api.synchronize(stream)
+    wait_for_failure(api, stream)
 
 
 def test_what_ends_late_is_pending_until_then(
@@ -111,11 +108,9 @@ def test_the_devices_own_failure_and_an_injected_one_are_one_failure_of_a_wait(
     stream: Any,
     buffer: Any,
 ) -> None:
-    faults.inject("launch", later=True)
-    fill(api, stream, buffer)
+    fail(api, faults, stream, buffer)
     failing_check(stream)
-    with pytest.raises(api.DeviceError, match="it is not so"):
-        api.synchronize(stream)
+    wait_for_failure(api, stream, "it is not so")
     api.acknowledge_stream(stream)
     api.synchronize(stream)
     api.synchronize(0)
@@ -129,14 +124,11 @@ def test_the_devices_own_failure_leaves_those_of_other_streams(
     buffer: Any,
 ) -> None:
     first, second = make.stream(), make.stream()
-    faults.inject("launch", later=True)
-    fill(api, second, buffer)
+    fail(api, faults, second, buffer)
     failing_check(first)
-    with pytest.raises(api.DeviceError, match="it is not so"):
-        api.synchronize(0)
+    wait_for_failure(api, 0, "it is not so")
     api.acknowledge_stream(first)
-    with pytest.raises(api.DeviceError, match="injected"):
-        api.synchronize(0)
+    wait_for_failure(api, 0, "injected")
     api.acknowledge_stream(second)
     api.synchronize(0)
 

@@ -8,16 +8,14 @@ from typing import Any
 
 import pytest
 from making import Make
-from runtime.work import fill
+from runtime.work import fail, fill, wait_for_failure
 
 
 def lose(api: ModuleType, faults: ModuleType, stream: Any, buffer: Any) -> None:
     """Lets the stream's device be found lost."""
-    faults.inject("launch", code="device_lost", later=True)
-    fill(api, stream, buffer)
-    with pytest.raises(api.DeviceError) as caught:
-        api.synchronize(stream)
-    assert caught.value.code is api.ErrorCode.DEVICE_LOST
+    fail(api, faults, stream, buffer, code="device_lost")
+    failed = wait_for_failure(api, stream)
+    assert failed.code is api.ErrorCode.DEVICE_LOST
 
 
 def test_a_lost_device_stays_lost(
@@ -28,10 +26,9 @@ def test_a_lost_device_stays_lost(
     lose(api, faults, stream, buffer)
     for _ in range(2):
         for every in (stream, other, event, 0):
-            with pytest.raises(api.DeviceError) as caught:
-                api.synchronize(every)
-            assert caught.value.code is api.ErrorCode.DEVICE_LOST
-            assert (caught.value.device, caught.value.stream) == (0, stream)
+            failed = wait_for_failure(api, every)
+            assert failed.code is api.ErrorCode.DEVICE_LOST
+            assert (failed.device, failed.stream) == (0, stream)
         for progress in (*map(api.query_stream, (stream, other)), api.query_event(event)):
             assert progress is api.Progress.FAILED
 
@@ -96,9 +93,8 @@ def test_the_other_device_goes_on_when_one_is_lost(
     assert set(there.read()) == {7}
     # What the lost device was to do for the other one has failed.
     api.wait(far, event)
-    with pytest.raises(api.DeviceError) as caught:
-        api.synchronize(far)
-    assert (caught.value.code, caught.value.device) == (api.ErrorCode.DEVICE_LOST, 0)
+    failed = wait_for_failure(api, far)
+    assert (failed.code, failed.device) == (api.ErrorCode.DEVICE_LOST, 0)
     api.acknowledge_stream(far)
     fill(api, far, there, 8)
     api.synchronize(second_device)
@@ -111,8 +107,7 @@ def test_a_lost_device_is_lost_until_it_is_reset(
     lose(api, faults, stream, buffer)
     api.acknowledge_stream(stream)
     api.acknowledge_device(0)
-    with pytest.raises(api.DeviceError):
-        api.synchronize(stream)
+    wait_for_failure(api, stream)
     api.reset_device(0)
     api.synchronize(0)
     fill(api, stream, buffer, 5)
@@ -136,9 +131,8 @@ def test_a_device_that_a_call_finds_lost_is_named_to_other_devices(
     with pytest.raises(api.DeviceError):
         fill(api, stream, buffer) if call == "launch" else api.allocate(0, 64)
     api.wait(far, event)
-    with pytest.raises(api.DeviceError) as caught:
-        api.synchronize(far)
-    assert (caught.value.code, caught.value.device) == (api.ErrorCode.DEVICE_LOST, 0)
+    failed = wait_for_failure(api, far)
+    assert (failed.code, failed.device) == (api.ErrorCode.DEVICE_LOST, 0)
     api.acknowledge_stream(far)
     api.synchronize(far)
     api.deallocate_host(api.allocate_host(64))

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from groups.modules.kernel_code import BROKEN, COUNT, VALUES, Scaling, kernels, refused
 from making import Make
+from runtime.work import wait_for_failure
 
 GROUP = "modules"
 ONE = (1, 1, 1)
@@ -219,6 +220,4 @@ def test_what_a_kernel_throws_is_a_failure_of_its_stream(
     if api.code_format(0) != "elf-host":
         pytest.skip("kernels of this device throw nothing")
     api.launch_function(stream, api.find_function(load(), "fails"), ONE, ONE, 0, [])
-    with pytest.raises(api.DeviceError, match="out of luck") as caught:
-        api.synchronize(stream)
-    assert caught.value.operation == "fails"
+    assert wait_for_failure(api, stream, "out of luck").operation == "fails"

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from groups.modules.kernel_code import COUNT, VALUES, Scaling, kernels, refused
 from making import Make
+from runtime.work import wait_for_failure
 
 GROUP = "modules"
 ONE = (1, 1, 1)
@@ -67,9 +68,7 @@ def test_a_launch_fails_on_request(
 ) -> None:
     faults.inject("launch", later=True)
     scaling.launch(stream, 2)
-    with pytest.raises(api.DeviceError, match="injected failure") as caught:
-        api.synchronize(stream)
-    assert caught.value.operation == "scale"
+    assert wait_for_failure(api, stream, "injected failure").operation == "scale"
     api.acknowledge_stream(stream)
     scaling.launch(stream, 2)
     api.synchronize(stream)
