@@ -17,7 +17,6 @@ import yaml
 from commanding import Torchsmith, new
 from rendering import ROOT, Renderer, answers_in, git
 from torchsmith import building, catalog, doctor
-from torchsmith.errors import InputError
 
 
 @pytest.fixture
@@ -84,36 +83,26 @@ def test_nothing_is_rendered_where_nothing_can_be_built(
     assert not list(tmp_path.iterdir())
 
 
-def test_it_says_what_to_do_next(torchsmith: Torchsmith, tmp_path: Path, render: Renderer) -> None:
+def test_without_a_terminal_it_renders_says_what_to_do_next_and_no_more(
+    torchsmith: Torchsmith, tmp_path: Path, render: Renderer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COPIER_SETTINGS_PATH", str(tmp_path / "settings.yml"))
     done = torchsmith(
         "new", "out", "--template", str(render.template), "-d", "backend_name=my_chip",
-        "-d", "features=[rng]", cwd=tmp_path,
+        "-d", "features=[rng]", "-d", "vendor=Acme", cwd=tmp_path,
     )  # fmt: skip
     assert done.status == 0
     assert "out is rendered, with rng." in done.err
     for step in (
         "cd out",
         "pip install --no-build-isolation",
-        "git commit -m 'Render torch-my-chip'",
+        "git init && git add -A && git commit -m 'Render torch-my-chip'",
         "torchsmith doctor",
         "pytest",
     ):
-        assert f"  {step}" in done.err.replace("git init && git add -A && ", "")
-
-
-def test_at_a_terminal_a_name_that_is_taken_is_offered_as_one_that_is_free(
-    torchsmith: Torchsmith, settings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found: list[dict[str, Any]] = []
-
-    def answers(*_: object, offered: dict[str, Any], ask: object, **__: object) -> None:
-        assert ask
-        found.append(offered)
-        raise InputError("enough")
-
-    monkeypatch.setattr("torchsmith.renderer.Renderer.answers", answers)
-    torchsmith("new", "torch-cuda", cwd=tmp_path)
-    assert found == [{"backend_name": "my_cuda"}]
+        assert f"  {step}" in done.err
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert not (tmp_path / "out" / ".git").exists()
 
 
 def test_git_makes_a_first_commit(torchsmith: Torchsmith, tmp_path: Path, render: Renderer) -> None:
@@ -123,15 +112,6 @@ def test_git_makes_a_first_commit(torchsmith: Torchsmith, tmp_path: Path, render
     project = tmp_path / "torch-acme"
     assert git(project, "log", "--format=%s") == "Render torch-acme\n"
     assert git(project, "status", "--porcelain") == ""
-
-
-def test_without_a_terminal_nothing_is_committed(
-    torchsmith: Torchsmith, tmp_path: Path, render: Renderer
-) -> None:
-    done = torchsmith(*new(render), cwd=tmp_path)
-    assert done.status == 0, done.err
-    assert not (tmp_path / "torch-acme" / ".git").exists()
-    assert "  git init && git add -A" in done.err
 
 
 def test_who_is_unknown_to_git_has_the_project_and_is_told(
@@ -185,15 +165,6 @@ def test_vendor_and_licence_are_remembered_and_nothing_else_is_touched(
     assert found["description"] == "PyTorch on Zeta devices"
 
 
-def test_nobody_at_the_terminal_leaves_no_settings(
-    torchsmith: Torchsmith, tmp_path: Path, render: Renderer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COPIER_SETTINGS_PATH", str(tmp_path / "settings.yml"))
-    done = torchsmith(*new(render, "-d", "vendor=Acme"), cwd=tmp_path)
-    assert done.status == 0, done.err
-    assert not (tmp_path / "settings.yml").exists()
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -232,7 +203,10 @@ def test_what_other_templates_are_answered_is_no_answer_here(
 
 
 def test_at_a_terminal_it_asks_commits_and_remembers(render: Renderer, tmp_path: Path) -> None:
-    """Each question is waited for, since what is typed before it is shown gets lost."""
+    """Each question is waited for, since what is typed before it is shown gets lost.
+
+    A name that PyTorch has taken is offered as one that is free.
+    """
     down, enter, all_of_it = "\x1b[B", "\r", "\x15"
     dialogue = [
         ("in torch.device", enter), ("in prose", enter), ("the copyright", f"{all_of_it}Ac me\r"),
@@ -243,7 +217,7 @@ def test_at_a_terminal_it_asks_commits_and_remembers(render: Renderer, tmp_path:
     settings = tmp_path / "settings.yml"
     ours, theirs = pty.openpty()
     with subprocess.Popen(
-        [sys.executable, "-m", "torchsmith", "new", "torch-acme", "--template",
+        [sys.executable, "-m", "torchsmith", "new", "torch-cuda", "--template",
          str(render.template)],
         cwd=tmp_path,
         env={
@@ -263,11 +237,11 @@ def test_at_a_terminal_it_asks_commits_and_remembers(render: Renderer, tmp_path:
             pass
     os.close(ours)
     assert process.returncode == 0, shown
-    found = answers_in(tmp_path / "torch-acme")
+    found = answers_in(tmp_path / "torch-cuda")
     assert {key: found[key] for key in ("backend_name", "vendor", "license", "features")} == {
-        "backend_name": "acme", "vendor": "Ac me", "license": "mit", "features": [],
+        "backend_name": "my_cuda", "vendor": "Ac me", "license": "mit", "features": [],
     }  # fmt: skip
-    assert git(tmp_path / "torch-acme", "log", "--format=%s") == "Render torch-acme\n"
+    assert git(tmp_path / "torch-cuda", "log", "--format=%s") == "Render torch-my-cuda\n"
     assert settings.read_text() == "defaults:\n  vendor: Ac me\n  license: mit\n"
 
 
