@@ -1,10 +1,10 @@
-"""A template of a few lines with two releases, and what its user does to a project of it."""
+"""Templates of a few lines, with releases, and what their users do to a project."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-
-import yaml
 
 from rendering import commit, contents, git
 
@@ -23,21 +23,60 @@ MOVED = {"here.txt": "there/it-is.txt"}
 CONFIGURATION = """\
 _subdirectory: template
 _answers_file: .copier-answers.yml
-backend_name: {type: str, default: foo}
-preset: {type: str, default: minimal}
+_exclude: {exclude}
+backend_name: {{type: str, default: foo}}
+preset: {{type: str, default: full, choices: [full, minimal, custom]}}
+features:
+  type: str
+  multiselect: true
+  default: []
+  choices: {choices}
+  when: "{{{{ preset == 'custom' }}}}"
+enabled:
+  type: yaml
+  when: false
+  default: >-
+    {{{{ dict(full={features}, minimal=[], custom=features)[preset]
+    | select('in', {features}) | list | to_json }}}}
+"""
+MANIFEST = """\
+moved: {moved}
+parts:
+{{%- for id in enabled %}}
+  {{{{ id }}}}: {{requires: [], paths: [{{{{ id }}}}]}}
+{{%- endfor %}}
+  core: {{requires: [], paths: []}}
 """
 
 
-def release(template: Path, tag: str, files: dict[str, str], moved: dict[str, str]) -> None:
+def release(
+    template: Path,
+    tag: str,
+    files: Mapping[str, str],
+    moved: Mapping[str, str],
+    features: Sequence[str] = (),
+    retired: Sequence[str] = (),
+    questions: str = "",
+) -> None:
+    """Commit a release; a feature has the folder of its name, a retired one has nothing."""
     tree = template / "template"
     if tree.exists():
         git(template, "rm", "-r", "--quiet", "template")
-    manifest = {"parts": {"core": {"requires": [], "paths": []}}, "moved": moved}
-    answers = {".copier-answers.yml.jinja": "{{ _copier_answers | to_nice_yaml }}"}
-    for path, text in {**files, **answers, ".torchsmith.yml": yaml.safe_dump(manifest)}.items():
+    texts = {
+        **{f"{path}.jinja" if "{{" in text else path: text for path, text in files.items()},
+        ".copier-answers.yml.jinja": "{{ _copier_answers | to_nice_yaml }}",
+        ".torchsmith.yml.jinja": MANIFEST.format(moved=json.dumps(moved)),
+    }
+    for path, text in texts.items():
         (tree / path).parent.mkdir(parents=True, exist_ok=True)
         (tree / path).write_text(text, "utf-8")
-    (template / "copier.yml").write_text(CONFIGURATION, "utf-8")
+    exclude = [f"{{% if '{id}' not in enabled %}}/{id}{{% endif %}}" for id in features]
+    configuration = CONFIGURATION.format(
+        exclude=json.dumps(exclude),
+        choices=json.dumps([*features, *retired]),
+        features=json.dumps([*features]),
+    )
+    (template / "copier.yml").write_text(questions + configuration, "utf-8")
     commit(template, tag, tag=tag)
 
 

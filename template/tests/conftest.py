@@ -12,7 +12,7 @@ from collections.abc import Generator, Iterator
 import pytest
 import torch
 from backend import ENV_PREFIX, backend
-from support import MIB, forget_failures, leave_out, may_fall_back, natively, take
+from support import MIB, forget_failures, may_fall_back, natively, take
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -28,12 +28,6 @@ def pytest_configure(config: pytest.Config) -> None:
         backend.set_fallback_policy("silent")
         if allowed:  # in the processes that tests start as well
             os.environ[f"{ENV_PREFIX}_FALLBACK"] = "silent"
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Without -m, the slow cases stay out."""
-    if not config.getoption("-m"):
-        leave_out(config, items, "full")
 
 
 RUNS_NOWHERE = re.compile(r"is not supported by the device: |\"\w+\" not implemented for '")

@@ -8,7 +8,7 @@ import pytest
 
 from commanding import Torchsmith
 from rendering import commit, contents, git
-from tiny import FIRST, LINES, MOVED, SECOND, conflicts, edited, files, release
+from tiny import LINES, MOVED, SECOND, conflicts, edited, files, release
 from torchsmith.git import address
 
 
@@ -22,6 +22,11 @@ def both(text: str) -> str:
     return text.replace("line 2\n", conflict)
 
 
+def beside(text: str) -> str:
+    """A file of the template's and one of the user's at the same place."""
+    return f"<<<<<<< yours\nours\n=======\n{text}>>>>>>> template-v2.0.0\n"
+
+
 def do(project: Path, deed: str) -> None:
     """Do something as a user, and commit it."""
     what, *paths = deed.split()
@@ -29,6 +34,10 @@ def do(project: Path, deed: str) -> None:
         edited(project, paths[0], "line 8\n", "line 8\nours\n")
     elif what == "replace":
         edited(project, paths[0], "line 2\n", "ours\n")
+    elif what == "write":
+        (project / paths[0]).parent.mkdir(exist_ok=True)
+        (project / paths[0]).write_text("ours\n", "utf-8")
+        commit(project, deed)
     elif what == "ignore":
         (project / ".git" / "info" / "exclude").write_text(f"{paths[0]}\n", "utf-8")
     else:
@@ -59,6 +68,9 @@ CASES: list[tuple[list[str], str, dict[str, str | None], dict[str, str]]] = [
      {"kept.txt": None}, {}),
     (["rm here.txt"], "you deleted there/it-is.txt, which the template changed: it stays away",
      {"there/it-is.txt": None}, {}),
+    (["write new.txt"], "", {"new.txt": beside("of the template\n")}, {"new.txt": "AA"}),
+    (["write there/it-is.txt"], "", {"there/it-is.txt": beside(SECOND["there/it-is.txt"])},
+     {"there/it-is.txt": "AA"}),
 ]  # fmt: skip
 
 
@@ -76,22 +88,16 @@ def test_what_a_user_did_to_a_file_is_followed_kept_or_named(
     assert done.status == bool(conflicting), done.err
     assert says in done.out
     if conflicting:
+        assert (
+            done.err == f"Resolve the conflicts in {', '.join(conflicting)}, then git add them.\n"
+        )
+    else:
         assert done.err.endswith(
-            f"Resolve the conflicts in {', '.join(conflicting)}, then git add them.\n"
+            "Done, and staged. Read `git diff --cached`, rebuild, run pytest, commit.\n"
         )
     expected = {**SECOND, **differing}
     assert files(small) == {path: text for path, text in expected.items() if text is not None}
     assert conflicts(small) == conflicting
-
-
-def test_a_file_of_the_users_where_one_comes_is_a_conflict(
-    small: Path, torchsmith: Torchsmith
-) -> None:
-    (small / "new.txt").write_text("ours\n", "utf-8")
-    commit(small, "added")
-    assert torchsmith("update", "--yes", cwd=small).status == 1
-    assert "ours\n" in (small / "new.txt").read_text("utf-8")
-    assert list(conflicts(small)) == ["new.txt"]
 
 
 def test_a_deleted_file_that_did_not_change_is_not_named(
@@ -105,32 +111,12 @@ def test_a_deleted_file_that_did_not_change_is_not_named(
     assert "kept.txt" not in done.out
 
 
-@pytest.mark.parametrize("ours", [b"a line of S\xf6hne\n", b"\0\1ours\n"], ids=["latin", "binary"])
-def test_edits_that_are_not_utf_8_are_kept(
-    small: Path, torchsmith: Torchsmith, ours: bytes
-) -> None:
-    (small / "here.txt").write_bytes(LINES.encode() + ours)
+def test_a_preview_shows_edits_that_are_not_utf_8(small: Path, torchsmith: Torchsmith) -> None:
+    text = LINES.encode().replace(b"line 4\n", b"line 4\na line of S\xf6hne\n")
+    (small / "here.txt").write_bytes(text)
     commit(small, "edited")
-    shown = torchsmith("preview", cwd=small)
+    shown = torchsmith("preview", cwd=small).passed()
     assert "your edits of here.txt follow it to there/it-is.txt" in shown.out
-    done = torchsmith("update", "--yes", cwd=small)
-    text = (small / "there" / "it-is.txt").read_bytes()
-    assert text.endswith(ours)
-    if b"\0" in ours:
-        # Git merges no lines here: the user's file stays, as a conflict.
-        assert (done.status, text) == (1, LINES.encode() + ours)
-        assert conflicts(small) == {"there/it-is.txt": "UU"}
-    else:
-        assert (done.status, text) == (0, SECOND["there/it-is.txt"].encode() + ours)
-
-
-def test_back_to_an_older_release_too(small: Path, torchsmith: Torchsmith) -> None:
-    torchsmith("update", "--yes", cwd=small).passed()
-    commit(small, "updated")
-    edited(small, "there/it-is.txt", "line 8\n", "line 8\nours\n")
-    torchsmith("update", "--yes", "--to", "v1.0.0", cwd=small).passed()
-    here = with_ours(LINES)
-    assert files(small) == {**FIRST, "here.txt": here}
 
 
 def test_a_file_that_git_ignores_is_not_written_over(small: Path, torchsmith: Torchsmith) -> None:
@@ -159,36 +145,18 @@ def test_what_the_template_did_meanwhile_waits(
     assert "_commit: v2.0.0" in (small / ".copier-answers.yml").read_text("utf-8")
 
 
-def test_after_an_update_that_was_cut_off_the_next_one_starts_anew(
-    small: Path, torchsmith: Torchsmith, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The half that was written has the answers of the new version in it."""
-
-    def killed(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    edited(small, "here.txt", "line 8\n", "line 8\nours\n")
-    with monkeypatch.context() as patch:
-        patch.setattr("torchsmith.git.stage", killed)
-        patch.setattr("torchsmith.files._undo", lambda *_: None)
-        assert torchsmith("update", "--yes", cwd=small).status == 130
-    assert "_commit: v2.0.0" in (small / ".copier-answers.yml").read_text("utf-8")
-    torchsmith("update", "--yes", cwd=small).passed()
-    moved = with_ours(SECOND["there/it-is.txt"])
-    assert files(small) == {**SECOND, "there/it-is.txt": moved}
-
-
-def test_a_template_that_moved(
+def test_a_template_that_moved_is_found_and_recorded(
     small: Path, template: Path, torchsmith: Torchsmith, tmp_path: Path
 ) -> None:
-    elsewhere = tmp_path / "elsewhere"
-    template.rename(elsewhere)
+    template.rename(tmp_path / "elsewhere")
     done = torchsmith("update", "--yes", cwd=small)
     done.refused(str(template), "torchsmith update --template")
-    edited(small, "here.txt", "line 8\n", "ours\n")
-    torchsmith("update", "--yes", "--template", str(elsewhere), cwd=small).passed()
-    assert f"_src_path: {elsewhere}" in (small / ".copier-answers.yml").read_text("utf-8")
-    assert "ours\n" in (small / "there" / "it-is.txt").read_text("utf-8")
+    torchsmith("update", "--yes", "--template", "../elsewhere", cwd=small).passed()
+    assert f"_src_path: {tmp_path / 'elsewhere'}\n" in (small / ".copier-answers.yml").read_text()
+    assert files(small) == SECOND
+    commit(small, "updated")
+    done = torchsmith("update", "--template", "../nowhere", "--yes", cwd=small)
+    done.refused("there is no template in '../nowhere'")
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ import yaml
 from commanding import Torchsmith, new, succeed
 from rendering import ROOT, Renderer, answers_in, git
 from torchsmith import building, catalog, doctor
-from torchsmith.errors import InputError
 
 
 @pytest.fixture
@@ -104,10 +103,13 @@ def test_nothing_is_rendered_where_nothing_can_be_built(
     assert not list(tmp_path.iterdir())
 
 
-def test_it_says_what_to_do_next(torchsmith: Torchsmith, tmp_path: Path, render: Renderer) -> None:
+def test_without_a_terminal_it_renders_says_what_to_do_next_and_no_more(
+    torchsmith: Torchsmith, tmp_path: Path, render: Renderer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COPIER_SETTINGS_PATH", str(tmp_path / "settings.yml"))
     done = torchsmith(
         "new", "out", "--template", str(render.template), "-d", "backend_name=my_chip",
-        "-d", "features=[rng]", cwd=tmp_path,
+        "-d", "features=[rng]", "-d", "vendor=Acme", cwd=tmp_path,
     )  # fmt: skip
     assert done.status == 0
     assert "out is rendered, with rng." in done.err
@@ -123,21 +125,8 @@ def test_it_says_what_to_do_next(torchsmith: Torchsmith, tmp_path: Path, render:
     ]
     readme = (tmp_path / "out" / "README.md").read_text("utf-8")
     assert all(f"\n{step.strip()}" in readme for step in [steps[2], *steps[4:]])
-
-
-def test_at_a_terminal_a_name_that_is_taken_is_offered_as_one_that_is_free(
-    torchsmith: Torchsmith, settings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found: list[dict[str, Any]] = []
-
-    def answers(*_: object, offered: dict[str, Any], ask: object, **__: object) -> None:
-        assert ask
-        found.append(offered)
-        raise InputError("enough")
-
-    monkeypatch.setattr("torchsmith.renderer.Renderer.answers", answers)
-    torchsmith("new", "torch-cuda", cwd=tmp_path)
-    assert found == [{"backend_name": "my_cuda"}]
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert not (tmp_path / "out" / ".git").exists()
 
 
 def test_git_makes_a_first_commit(torchsmith: Torchsmith, tmp_path: Path, render: Renderer) -> None:
@@ -179,15 +168,6 @@ def test_within_a_repository_the_next_step_begins_no_other(
     (step,) = (line for line in done.err.splitlines() if "git commit -m" in line)
     succeed("sh", "-c", step, cwd=tmp_path / "torch-acme")
     assert git(tmp_path, "status", "--porcelain") == "?? mine\n"
-
-
-def test_without_a_terminal_nothing_is_committed(
-    torchsmith: Torchsmith, tmp_path: Path, render: Renderer
-) -> None:
-    done = torchsmith(*new(render), cwd=tmp_path)
-    assert done.status == 0, done.err
-    assert not (tmp_path / "torch-acme" / ".git").exists()
-    assert "  git init && git add -A" in done.err
 
 
 def test_who_is_unknown_to_git_has_the_project_and_is_told(
@@ -241,15 +221,6 @@ def test_vendor_and_licence_are_remembered_and_nothing_else_is_touched(
     assert found["description"] == "PyTorch on Zeta devices"
 
 
-def test_nobody_at_the_terminal_leaves_no_settings(
-    torchsmith: Torchsmith, tmp_path: Path, render: Renderer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COPIER_SETTINGS_PATH", str(tmp_path / "settings.yml"))
-    done = torchsmith(*new(render, "-d", "vendor=Acme"), cwd=tmp_path)
-    assert done.status == 0, done.err
-    assert not (tmp_path / "settings.yml").exists()
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -288,7 +259,10 @@ def test_what_other_templates_are_answered_is_no_answer_here(
 
 
 def test_at_a_terminal_it_asks_commits_and_remembers(render: Renderer, tmp_path: Path) -> None:
-    """Each question is waited for, since what is typed before it is shown gets lost."""
+    """Each question is waited for, since what is typed before it is shown gets lost.
+
+    A name that PyTorch has taken is offered as one that is free.
+    """
     down, enter, all_of_it = "\x1b[B", "\r", "\x15"
     dialogue = [
         ("in torch.device", enter), ("in prose", enter), ("the copyright", f"{all_of_it}Ac me\r"),
@@ -299,7 +273,7 @@ def test_at_a_terminal_it_asks_commits_and_remembers(render: Renderer, tmp_path:
     settings = tmp_path / "settings.yml"
     ours, theirs = pty.openpty()
     with subprocess.Popen(
-        [sys.executable, "-m", "torchsmith", "new", "torch-acme", "--template",
+        [sys.executable, "-m", "torchsmith", "new", "torch-cuda", "--template",
          str(render.template)],
         cwd=tmp_path,
         env={
@@ -319,11 +293,11 @@ def test_at_a_terminal_it_asks_commits_and_remembers(render: Renderer, tmp_path:
             pass
     os.close(ours)
     assert process.returncode == 0, shown
-    found = answers_in(tmp_path / "torch-acme")
+    found = answers_in(tmp_path / "torch-cuda")
     assert {key: found[key] for key in ("backend_name", "vendor", "license", "features")} == {
-        "backend_name": "acme", "vendor": "Ac me", "license": "mit", "features": [],
+        "backend_name": "my_cuda", "vendor": "Ac me", "license": "mit", "features": [],
     }  # fmt: skip
-    assert git(tmp_path / "torch-acme", "log", "--format=%s") == "Render torch-acme\n"
+    assert git(tmp_path / "torch-cuda", "log", "--format=%s") == "Render torch-my-cuda\n"
     assert settings.read_text() == "defaults:\n  vendor: Ac me\n  license: mit\n"
 
 

@@ -10,8 +10,7 @@ import pytest
 import tiny
 from commanding import Torchsmith
 from rendering import commit, contents, git
-from tiny import FIRST, LINES, SECOND, files
-from torchsmith.sides import Sides, renamed_paths
+from tiny import FIRST, LINES, SECOND, conflicts, edited, files
 
 ANSWERS, MANIFEST = ".copier-answers.yml", ".torchsmith.yml"
 
@@ -99,21 +98,6 @@ def test_what_git_tells_its_hooks_is_not_for_the_command(
     assert files(small) == SECOND
 
 
-def test_an_address_in_the_answers_is_no_option_of_git(
-    small: Path, torchsmith: Torchsmith, tmp_path: Path
-) -> None:
-    text = (small / ANSWERS).read_text()
-    option = f"_src_path: '--upload-pack=touch {tmp_path}/ran;'\n"
-    lines = [line for line in text.splitlines(keepends=True) if not line.startswith("_src_path")]
-    (small / ANSWERS).write_text("".join([*lines, option]))
-    commit(small, "edited")
-    for command in ("preview", "doctor"):
-        done = torchsmith(command, cwd=small)
-        assert done.status == 2
-        assert "which git would take for an option: restore it with git" in done.err
-    assert not (tmp_path / "ran").exists()
-
-
 def test_a_file_may_become_a_folder_and_a_folder_a_file(
     template: Path, small: Path, torchsmith: Torchsmith
 ) -> None:
@@ -126,53 +110,27 @@ def test_a_file_may_become_a_folder_and_a_folder_a_file(
         assert git(small, "status", "--porcelain") == ""
 
 
-def test_a_renamed_file_goes_along_where_its_folder_is_renamed() -> None:
-    file = ("100644", "content")
-    before, mine = {"torch_foo/a.py": file}, {"torch_foo/b.py": file}
-    sides = Sides(before, mine, {"torch_bar/a.py": file})
-    moves, folders = renamed_paths(before, sides.after, {"torch_foo": "torch_bar"})
-    sides.rename({"torch_foo/a.py": "torch_foo/b.py"}, moves)
-    sides.follow(moves)
-    sides.carry(folders)
-    assert [*sides.before] == [*sides.mine] == [*sides.after] == ["torch_bar/b.py"]
-    assert sides.moved == {"torch_foo/b.py": "torch_bar/b.py"}
-    assert sides.renamed == {"torch_foo/a.py": "torch_bar/b.py"}
-
-
-def test_a_template_that_moved_is_recorded_so_that_it_is_found_from_elsewhere(
-    template: Path, small: Path, torchsmith: Torchsmith, tmp_path: Path
+def test_edits_of_a_file_that_becomes_a_folder_stay_beside_it(
+    template: Path, small: Path, torchsmith: Torchsmith
 ) -> None:
-    template.rename(tmp_path / "moved")
-    torchsmith("update", "--template", "../moved", "--yes", cwd=small).passed()
-    assert f"_src_path: {tmp_path / 'moved'}\n" in (small / ANSWERS).read_text()
-    git(small, "commit", "--quiet", "--message", "updated")
-    done = torchsmith("update", "--template", "../nowhere", "--yes", cwd=small)
-    assert (done.status, "there is no template in '../nowhere'" in done.err) == (2, True)
+    third = {"kept.txt/inside.txt": LINES}
+    tiny.release(template, "v3.0.0", third, {})
+    edited(small, "kept.txt", "line 8\n", "ours\n")
+    assert torchsmith("update", "--yes", cwd=small).status == 1
+    assert files(small) == {**third, "kept.txt~yours": LINES.replace("line 8", "ours")}
+    assert conflicts(small) == {"kept.txt~yours": "UD"}
 
 
-@pytest.mark.parametrize(
-    ("name", "line"),
-    [
-        (ANSWERS, "1: 2"),
-        (ANSWERS, "features: [[amp]]"),
-        (ANSWERS, "_commit: ''"),
-        (MANIFEST, "moved: 5"),
-        (MANIFEST, "moved: {here.txt: [1]}"),
-    ],
-)
-def test_what_was_written_by_hand_is_refused_in_a_sentence(
-    small: Path, torchsmith: Torchsmith, name: str, line: str
+@pytest.mark.parametrize("line", ["moved: 5", "moved: {here.txt: [1]}"])
+def test_moves_that_were_written_by_hand_are_refused(
+    small: Path, torchsmith: Torchsmith, line: str
 ) -> None:
-    key = line.partition(":")[0]
-    text = (small / name).read_text().splitlines()
-    kept = [each for each in text if not each.startswith((f"{key}:", "  here.txt"))]
-    (small / name).write_text("\n".join([*kept, line, ""]))
+    text = (small / MANIFEST).read_text().splitlines()
+    kept = [each for each in text if not each.startswith("moved:")]
+    (small / MANIFEST).write_text("\n".join([*kept, line, ""]))
     commit(small, "edited")
     before = contents(small)
-    done = torchsmith("update", "--yes", cwd=small)
-    assert done.status == 2
-    assert done.err.startswith(f"torchsmith: {name} in '{small}' ")
-    assert done.err.count("\n") == 1
+    torchsmith("update", "--yes", cwd=small).refused(f"{MANIFEST} in '{small}' was edited")
     assert contents(small) == before
 
 

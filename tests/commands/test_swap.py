@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import signal
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,6 +19,8 @@ from torchsmith.files import recover, swap
 
 WRITE = ["changed.txt", "folder/new.txt", "folder/deep/er.txt"]
 DELETE = ["gone/old.txt"]
+MOMENTS = 40
+"""More than the steps that a swap takes on the disk."""
 BEFORE = {"changed.txt": b"before\n", "gone/old.txt": b"old\n", "kept.txt": b"kept\n"}
 AFTER = {
     "changed.txt": b"after changed.txt\n",
@@ -60,55 +64,31 @@ def test_all_of_it(root: Path, source: Path) -> None:
     assert leftovers(root) == []
 
 
-def test_none_of_it_after_an_exception(root: Path, source: Path) -> None:
-    def fail() -> None:
-        (root / "kept.txt").write_bytes(b"staged\n")
-        git(root, "add", "kept.txt")
-        (root / "kept.txt").write_bytes(b"kept\n")
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        swap(root, source, write=WRITE, delete=DELETE, last=fail)
-    assert contents(root) == BEFORE
-    assert not (root / "folder").exists()
-    assert git(root, "status", "--porcelain") == ""
-    assert leftovers(root) == []
-
-
-def test_none_of_it_where_a_file_cannot_be_written(root: Path, source: Path) -> None:
-    (root / "folder").write_bytes(b"a file where a folder is needed\n")
-    commit(root, "in the way")
-    with pytest.raises(OSError, match="folder"):
-        swap(root, source, write=WRITE, delete=DELETE)
-    assert git(root, "status", "--porcelain") == ""
-    assert leftovers(root) == []
-
-
-def test_none_of_it_where_a_file_is_missing(root: Path, source: Path) -> None:
-    (source / "folder" / "deep" / "er.txt").unlink()
-    with pytest.raises(FileNotFoundError):
-        swap(root, source, write=WRITE, delete=DELETE)
-    assert contents(root) == BEFORE
-    assert leftovers(root) == []
-
-
-@pytest.mark.parametrize("under_git", [True, False], ids=["git", "no-git"])
-@pytest.mark.parametrize("count", range(1, 40))
-def test_a_swap_that_was_cut_off_is_undone(
-    root: Path, source: Path, count: int, under_git: bool
+@pytest.mark.parametrize("how", ["killed", "killed without git", "refused", "interrupted"])
+@pytest.mark.parametrize("moment", range(1, MOMENTS))
+def test_it_is_all_or_nothing_whenever_it_ends(
+    root: Path, source: Path, moment: int, how: str
 ) -> None:
+    under_git = how != "killed without git"
     if not under_git:
         shutil.rmtree(root / ".git")
-    with dying(count, None), suppress(Dead):
-        swap(root, source, write=WRITE, delete=DELETE)
-    recover(root)
+    ends = {"refused": OSError(errno.ENOSPC, "full"), "interrupted": KeyboardInterrupt()}
+
+    def stage() -> None:
+        if under_git:
+            git(root, "add", "--all")
+
+    with dying(moment, ends.get(how)), suppress(Dead, *map(type, ends.values())):
+        swap(root, source, write=WRITE, delete=DELETE, last=stage)
+    if how not in ends:
+        recover(root)
     # Without git the copies that were not finished yet lie in the project, until the next swap.
     there = contents(root)
     mine = {path: there[path] for path in there if not path.startswith(".torchsmith-swap/")}
     assert mine in (BEFORE, AFTER)
     if under_git:
-        changed = " M changed.txt\n D gone/old.txt\n?? folder/\n"
-        assert git(root, "status", "--porcelain") in ("", changed)
+        staged = "M  changed.txt\nA  folder/deep/er.txt\nA  folder/new.txt\nD  gone/old.txt\n"
+        assert git(root, "status", "--porcelain") == (staged if mine == AFTER else "")
     swap(root, source, write=WRITE, delete=[])
     assert leftovers(root) == []
 
@@ -124,17 +104,6 @@ def cut_off(root: Path, source: Path) -> None:
         swap(root, source, write=WRITE, delete=DELETE, last=die)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
     assert (root / ".git" / "torchsmith" / "journal").exists()
-
-
-def test_what_was_undone_is_said(
-    root: Path, source: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    cut_off(root, source)
-    recover(root)
-    assert contents(root) == BEFORE
-    assert (
-        capsys.readouterr().err == f"torchsmith: a command was cut off in '{root}', and is undone\n"
-    )
 
 
 @pytest.mark.parametrize("count", range(1, 25))
@@ -183,6 +152,26 @@ def test_a_lock_of_another_git_stays_and_stops_it(root: Path, source: Path) -> N
     with pytest.raises(InputError, match="another git works in the repository"):
         swap(root, source, write=WRITE, delete=DELETE)
     assert (contents(root), lock.read_text()) == (BEFORE, "another's")
+
+
+def test_another_command_waits_until_the_first_has_ended(
+    root: Path, source: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begun, begin = os.pipe()
+
+    def last() -> None:
+        os.write(begin, b"begun")
+        time.sleep(1)
+
+    if (child := os.fork()) == 0:
+        with suppress(BaseException):
+            swap(root, source, write=WRITE, delete=DELETE, last=last)
+            os._exit(0)
+        os._exit(1)
+    os.read(begun, 5)
+    swap(root, source, write=["changed.txt"])
+    assert os.waitpid(child, 0)[1] == 0
+    assert (contents(root), capsys.readouterr().err) == (AFTER, "")
 
 
 def test_nothing_is_written_or_removed_behind_a_link(

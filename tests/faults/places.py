@@ -129,7 +129,7 @@ class Project(Place):
             return {f"examples/{it.name}" for it in alone if self.installed.run(str(it)).returncode}
         arguments = [
             suite,
-            *(["-m", "full or not full"] if slow else []),
+            *(["-m", "full"] if slow else []),
             *(["-x"] if first else []),
         ]
         return pytest(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import copier
+import pytest
 
 from rendering import Renderer, answers_in, commit, contents, contents_but_for_answers, files, git
 from torchsmith import catalog
@@ -54,11 +55,13 @@ def test_toggling_adds_and_deletes_whole_files_and_keeps_edits(
     assert not [path for path in files(project) if gone.owns(path, "torch_foo")]
 
 
+@pytest.mark.nightly
 def test_a_preset_can_take_the_place_of_a_choice(project: Path, render: Renderer) -> None:
     update(project, vcs_ref=CURRENT, data={"preset": "full"})
     assert contents(project) == contents(render(preset="full", device="starter"))
 
 
+@pytest.mark.nightly
 def test_features_take_the_place_of_a_preset(render: Renderer, tmp_path: Path) -> None:
     """The answers of a project that began with a preset name its features."""
     path = render.project(tmp_path / "project", preset="standard")
@@ -66,6 +69,7 @@ def test_features_take_the_place_of_a_preset(render: Renderer, tmp_path: Path) -
     assert contents(path) == contents(render(features=["amp"]))
 
 
+@pytest.mark.nightly
 def test_a_release_arrives_without_touching_edits(render: Renderer, tmp_path: Path) -> None:
     """The next release changes a file, adds one and drops a question; the user changed others."""
     template, project = render.apart(tmp_path, preset="minimal", vendor="Acme")
@@ -93,6 +97,7 @@ def test_a_release_arrives_without_touching_edits(render: Renderer, tmp_path: Pa
     assert "/new-in-this-release" in actual[".gitignore"].decode()
 
 
+@pytest.mark.nightly
 def test_a_feature_that_went_away_takes_no_other_along(render: Renderer, tmp_path: Path) -> None:
     template, project = render.apart(tmp_path, features=["amp", "rng"])
     releases = Renderer(template, tmp_path)

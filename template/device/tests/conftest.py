@@ -34,20 +34,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Collects what the device does."""
-    config.addinivalue_line("markers", "full: slow cases that a nightly run takes")
+    config.addinivalue_line("markers", "full: not in the sample that a plain pytest runs")
     config.pluginmanager.register(Report(config))
     # Tests let processes die: each would leave a core of hundreds of MB.
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Without -m, the slow cases stay out."""
-    if config.getoption("-m"):
-        return
-    slow = [item for item in items if item.get_closest_marker("full")]
-    if slow:
-        config.hook.pytest_deselected(items=slow)
-        items[:] = [item for item in items if not item.get_closest_marker("full")]
 
 
 @pytest.fixture(scope="session")

@@ -80,6 +80,7 @@ def assert_equal(actual: Any, expected: Any) -> None:
     torch.testing.assert_close(list(moved), list(expected), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.full
 def test_package_with_any_batch(packaged: str) -> None:
     model = torch._inductor.aoti_load_package(packaged)
     for batch in (2, 5):
@@ -169,6 +170,7 @@ class Draws(nn.Module):
         return *drawn, torch.rand_like(x), torch.dropout(x, 0.5, train=True)
 
 
+@pytest.mark.full
 def test_random_numbers_are_eager_s(tmp_path: Path) -> None:
     x = torch.ones(6, device=DEVICE)
     model = torch._inductor.aoti_load_package(package(Draws(), tmp_path, x))

@@ -282,6 +282,7 @@ def test_second_device() -> None:
         torch.testing.assert_close(function(x.to(f"{DEVICE}:{number}")).cpu(), x.sin() * 2 + 1)
 
 
+@pytest.mark.full
 def test_second_process_compiles_nothing(tmp_path: Path) -> None:
     code = f"""
 import torch

@@ -117,6 +117,7 @@ def test_epilogues(
             torch.testing.assert_close(result.cpu(), expected, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.full
 def test_epilogues_of_calls_in_cpp(monkeypatch: pytest.MonkeyPatch) -> None:
     epilogues: Any = pytest.importorskip(f"{PACKAGE}.compiler.kernels._epilogues")
     monkeypatch.setattr(epilogues, "is_faster", lambda _: True)

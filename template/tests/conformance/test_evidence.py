@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from conformance import routes
 from support import run_python
 
 
+@pytest.mark.full
 def test_stack_of_a_dying_interpreter_names_the_operator() -> None:
     result = run_python(
         f"""

@@ -27,8 +27,14 @@ OF_ONE_DTYPE = ("strides", "strides_backward", "memory", "nonfinite")
 """Aspects that make many calls of a sample."""
 
 
-FEW = 2
+FEW = 1
 """Samples that results in the other dtypes are compared for."""
+
+SLOW = (
+    ("nn.functional.multi_head_attention_forward", "strides_backward"),
+    ("svd_lowrank", "strides_backward"),
+)
+"""Operators and aspects that take many seconds: the full tier alone has them."""
 
 
 def others(op: Any, dtype: torch.dtype) -> list[torch.dtype]:
@@ -55,7 +61,9 @@ class TestSample(TestCase):
             for aspect in aspects.ASPECTS if place < 2 else ("forward",):
                 if not aspects.applies(aspect, op, one) or declared.failure(name, aspect, one):
                     continue
-                if declared.crash(name, aspect) or (one != dtype and aspect in OF_ONE_DTYPE):
+                if declared.crash(name, aspect) or (name, aspect) in SLOW:
+                    continue
+                if one != dtype and aspect in OF_ONE_DTYPE:
                     continue
                 comparison = declared.comparison(name, aspect, one)
                 limit = SEVERAL if aspect in ("forward", "backward") else 1

@@ -157,6 +157,7 @@ print(torch.rand(3, device="{DEVICE}").tolist())
 """
 
 
+@pytest.mark.full
 def test_random_numbers_are_those_of_a_device_without_the_limit() -> None:
     limited, free = run_python(DRAWS, LIMITED), run_python(DRAWS)
     # Sums of floats are taken in another order.

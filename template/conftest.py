@@ -1,0 +1,48 @@
+"""Chooses the tests: `pytest` runs a sample in minutes, `pytest -m full` runs every test.
+
+The sample has no test that is marked `full`. Of a test with parameters it has the cases that bring
+every two values of them together. It is the same on every machine.
+"""
+
+from __future__ import annotations
+
+import itertools
+import zlib
+from collections import defaultdict
+
+import pytest
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Return a line for the beginning of a run."""
+    return None if config.option.markexpr else "a sample of the tests: `-m full` runs all of them"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect what is not in the sample, unless `-m` chooses the tests."""
+    if config.option.markexpr == "full":
+        for item in items:
+            item.add_marker("full")
+    elif not config.option.markexpr and not config.getoption("--write-support", False):
+        chosen = pairwise([item for item in items if not item.get_closest_marker("full")])
+        config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+        items[:] = [item for item in items if item in chosen]
+
+
+def pairwise(items: list[pytest.Item]) -> set[pytest.Item]:
+    """Return the tests without parameters, and cases of the others that have every pair of values.
+
+    In the order of a checksum of their names, a case is chosen if it has a pair that is new.
+    """
+    chosen = set()
+    covered = defaultdict(set)
+    for item in sorted(items, key=lambda item: zlib.crc32(item.nodeid.encode())):
+        case = getattr(item, "callspec", None)
+        values = [(name, repr(value)) for name, value in case.params.items()] if case else []
+        pairs = {*itertools.combinations(values, 2)} or {*values}
+        known = covered[item.nodeid.partition("[")[0]]
+        if not pairs or not pairs <= known:
+            chosen.add(item)
+            known |= pairs
+    return chosen
