@@ -18,6 +18,7 @@ from benchmarks.building import building, running
 from benchmarks.commands import cloned, commanding, rendering
 from benchmarks.compiling import compiling
 from benchmarks.costs import environment
+from benchmarks.evidence import counting
 from benchmarks.features import costs
 from benchmarks.figures import STORE, Report, Row, circumstances, show
 from benchmarks.low_precision import multiplying
@@ -27,8 +28,8 @@ from benchmarks.plans import preparing
 from maintenance import pages
 from torchsmith.template import TEMPLATE
 
-PARTS = ("commands", "building", "running", "features", "compiling", "kernels")
-"""What may be measured by itself."""
+PARTS = ("commands", "building", "running", "evidence", "features", "compiling", "kernels")
+"""The parts that can be measured separately."""
 
 
 def measure(parts: Collection[str], found: Callable[[list[Row]], None]) -> list[units.Unit]:
@@ -52,6 +53,8 @@ def measure(parts: Collection[str], found: Callable[[list[Row]], None]) -> list[
         full = environment(scratch / "environment", str(project))
         if "running" in parts:
             found(running(full, project, scratch))
+        if "evidence" in parts:
+            found(counting(full / "python", project))
         if "features" in parts:
             usual = environment(scratch / "environment-of-standard", str(standard))
             found(costs(full / "python", usual / "python"))

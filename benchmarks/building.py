@@ -1,4 +1,4 @@
-"""What building the rendered project takes, and how fast it then is."""
+"""Measures the build of a rendered project, and the speed of the result."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def building(
         Row("clean build of `standard`, CPU time, against `full`", usual.cpu / clean.cpu, 0.5, "x"),
         Row("clean build of `standard`, no ccache, CPU time", usual.cpu, 125, "s"),
         Row("clean build of `full`, no ccache, CPU time", clean.cpu, 210, "s"),
-        Row("its dearest translation unit, CPU time", compiled[0].seconds, 15, "s"),
-        Row("the same, wall time", clean.wall, None, "s"),
+        Row("its slowest translation unit, CPU time", compiled[0].seconds, 15, "s"),
+        Row("clean build of `full`, wall time", clean.wall, None, "s"),
         Row("build after touching one kernel file", touched.wall, 15, "s"),
     ]
     if subprocess.run(["sh", "-c", "command -v ccache"], stdout=subprocess.DEVNULL).returncode == 0:
@@ -78,7 +78,7 @@ def running(environment: Path, project: Path, scratch: Path) -> list[Row]:
     return [
         *rows,
         Row("fragmentation after 100,000 allocations of a GPT in training", ours, 15, "%"),
-        Row("the same by CUDA's policy", cudas, None, "%"),
+        Row("fragmentation with CUDA's policy", cudas, None, "%"),
         *over_two_processes(python, scratch),
         *instructions(python, project, scratch),
     ]

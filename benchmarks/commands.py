@@ -1,4 +1,4 @@
-"""What rendering and the command take, as a user waits for them."""
+"""Measures renders and the command, as a user waits for them."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def chain(x: Tensor) -> Tensor:
 
 
 def block(x: Tensor, rest: Tensor) -> Tensor:
-    """What stands between the products of a transformer."""
+    """The operators between the matrix products of a transformer."""
     return nn.functional.gelu(nn.functional.layer_norm(x, x.shape[-1:])) + rest
 
 

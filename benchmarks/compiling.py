@@ -1,4 +1,4 @@
-"""What ``torch.compile`` gains: ``python -m benchmarks.compiling PYTHON PROJECT``."""
+"""Measures ``torch.compile``: ``python -m benchmarks.compiling PYTHON PROJECT``."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def compiling(python: Path, project: Path) -> list[Row]:
             )
         )
         for count in (1, 4):
-            title = f"{count} letters by examples/gpt.py, {how}, against eager"
+            title = f"{count} token{'s' * (count > 1)} with examples/gpt.py, {how}, against eager"
             rows.append(Row(title, found[f"gpt {count} {mode}"], limit, "x"))
     for name, (title, limit) in KERNELS.items():
         rows.append(Row(f"{title}, compiled, against eager", found[name], limit, "x"))

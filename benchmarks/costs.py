@@ -1,4 +1,4 @@
-"""What commands cost."""
+"""Measures the time of commands."""
 
 from __future__ import annotations
 
@@ -40,13 +40,16 @@ def cost_of(command: list[str], **environment: str) -> Cost:
     return Cost(wall, user + after.ru_stime - before.ru_stime, user)
 
 
-def printed(program: Path, python: Path, *arguments: str, **environment: str) -> Any:
-    """Run a program and return the JSON that it prints."""
+def printed(
+    program: Path, python: Path, *arguments: str, folder: Path | None = None, **environment: str
+) -> Any:
+    """Run a program, in a folder if one is named, and return the JSON that it prints."""
     done = subprocess.run(
         [str(python), str(program), *arguments],
         check=True,
         capture_output=True,
         text=True,
+        cwd=folder,
         env={**os.environ, **environment},
     )
     return json.loads(done.stdout)

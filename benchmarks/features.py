@@ -1,4 +1,4 @@
-"""What features cost the host: ``python -m benchmarks.features PYTHON OTHER_PYTHON``.
+"""Measures the host time of features: ``python -m benchmarks.features PYTHON OTHER_PYTHON``.
 
 The first is the Python of an environment with `full`, the second of one with `standard`.
 """

@@ -1,4 +1,4 @@
-"""The figures of the docs: what they are, and how they are written down."""
+"""The figures of the docs, and the tables that show them."""
 
 from __future__ import annotations
 
@@ -17,26 +17,14 @@ from rich.markdown import Markdown
 from benchmarks.units import Unit
 
 STORE = Path(__file__).with_name("figures.json")
-"""What the figures in the docs are written from."""
+"""The measurements that the docs show."""
 MISSES = Path(__file__).with_name("misses.yml")
 """Why a figure misses its limit."""
-
-HIGHLIGHTS = {
-    "training step of examples/gpt.py, against the CPU": (
-        "a training step of a small GPT, against PyTorch's CPU device"
-    ),
-    "add, 1 element, against the CPU": "an addition of one element, against the same",
-    "fallback, 1 element, copying, above the CPU": (
-        "an operator without a kernel, run by the CPU: time on top"
-    ),
-    "clean build of `full`, no ccache, CPU time": "a clean build with every feature, CPU time",
-}
-"""The figures of the first page, in its words."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One figure: what was measured, in which unit, and what it may be at most."""
+    """One figure: the measured value, its unit and its upper limit."""
 
     figure: str
     measured: float
@@ -51,7 +39,7 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """What is to be said of the limit: by how much it is missed, and why."""
+        """The text about the limit: by how much and why it is missed."""
         if self.limit is None:
             return ""
         if not self.is_missed:
@@ -61,12 +49,12 @@ class Row:
 
     def __str__(self) -> str:
         """Return the measured value with its unit."""
-        return f"{self.measured:.3g} {self.unit}"
+        return amount(self.measured, self.unit)
 
 
 @dataclass(frozen=True)
 class Report:
-    """All figures, on which machine, and what each unit of the build took."""
+    """All figures, the machine, and the seconds of each unit of the build."""
 
     circumstances: str
     rows: list[Row]
@@ -84,7 +72,7 @@ class Report:
         return cls(found["circumstances"], [Row(**row) for row in found["rows"]], units)
 
     def updated(self, newer: Report) -> Report:
-        """Return these figures with those of a newer report in their places."""
+        """Return these figures, replaced by those of a newer report."""
         new = {row.figure: row for row in newer.rows}
         kept = [new.pop(row.figure, row) for row in self.rows]
         return Report(newer.circumstances, [*kept, *new.values()], newer.units or self.units)
@@ -94,20 +82,24 @@ class Report:
         days = sorted({row.day for row in self.rows})
         when = days[0] if len(days) == 1 else f"from {days[0]} to {days[-1]}"
         return (
-            f"Measured {when} {self.circumstances};\n`make bench` repeats all of them on your "
-            "machine, and `python -m benchmarks --write` writes them here.\nRatios are against "
-            f"the CPU device in the same run, one thread.\n\n{table(self.rows)}"
+            f"Measured {when} {self.circumstances}.\n`make bench` measures them on your machine, "
+            "and `python -m benchmarks --write` updates this page.\nRatios are against PyTorch's "
+            f"CPU device in the same run, with one thread.\n\n{table(self.rows)}"
         )
 
-    def highlights(self) -> str:
-        """Return the few figures of the first page."""
-        rows = {row.figure: row for row in self.rows}
-        lines = ["| | measured |", "|---|---|"]
-        for figure, title in HIGHLIGHTS.items():
-            row = rows[figure]
-            above = f", where {row.limit:.3g} was the aim" if row.is_missed else ""
-            lines.append(f"| {title} | {row}{above} |")
-        return "\n".join(lines) + "\n"
+    def count(self, figure: str) -> int:
+        """Return a figure that is a number of things."""
+        return int(next(row.measured for row in self.rows if row.figure == figure))
+
+
+def amount(value: float, unit: str) -> str:
+    """Return a number with its unit, without an exponent."""
+    if unit == "µs" and value <= 0:
+        return "none measurable"
+    if unit == "µs" and value >= 1000:
+        value, unit = value / 1000, "ms"
+    digits = f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
+    return f"{digits} {unit}".strip()
 
 
 def reasons() -> dict[str, str]:
@@ -117,10 +109,10 @@ def reasons() -> dict[str, str]:
 
 
 def table(rows: list[Row]) -> str:
-    """Return figures as the docs show them."""
-    lines = ["| figure | measured | limit | within it |", "|---|---|---|---|"]
+    """Return the table of figures."""
+    lines = ["| figure | measured | limit | within the limit |", "|---|---|---|---|"]
     for row in rows:
-        limit = "" if row.limit is None else f"{row.limit:.3g} {row.unit}"
+        limit = "" if row.limit is None else amount(row.limit, row.unit)
         lines.append(f"| {row.figure} | {row} | {limit} | {row.verdict} |")
     return "\n".join(lines) + "\n"
 
@@ -131,6 +123,6 @@ def show(rows: list[Row]) -> None:
 
 
 def circumstances() -> str:
-    """Return on which machine a run takes place."""
+    """Describe the machine of this run."""
     compiler = subprocess.run(["c++", "-dumpfullversion"], capture_output=True, text=True).stdout
     return f"on {os.cpu_count()} cores, with torch {version('torch')} and g++ {compiler.strip()}"

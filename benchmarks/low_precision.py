@@ -1,4 +1,4 @@
-"""What low precision and paged caches cost: ``python -m benchmarks.low_precision PYTHON``."""
+"""Measures low precision and paged caches: ``python -m benchmarks.low_precision PYTHON``."""
 
 from __future__ import annotations
 
@@ -12,10 +12,15 @@ PROGRAM = Path(__file__).with_name("low_precision_costs.py")
 
 
 def multiplying(python: Path) -> list[Row]:
-    """Compare quantized weights with their numbers, made each time, and paged caches with dense."""
+    """Compare quantized weights with dequantize and matmul, and paged caches with dense ones."""
     found = printed(PROGRAM, python)
     rows = [
-        Row(f"one row by {kind} weights of 2048 x 2048, against their numbers'", ratio, 1.0, "x")
+        Row(
+            f"one row by {kind} weights of 2048 x 2048, against dequantize and matmul",
+            ratio,
+            1.0,
+            "x",
+        )
         for kind, ratio in found["weights"].items()
     ]
     decoding = "decoding 8 sequences from a paged cache, against a dense one in the same order"

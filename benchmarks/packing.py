@@ -1,4 +1,4 @@
-"""What packed weights gain on the small NPU: ``python -m benchmarks.packing PYTHON PROJECT``."""
+"""Measures packed weights on the example NPU: ``python -m benchmarks.packing PYTHON PROJECT``."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def packing(python: Path, project: Path) -> list[Row]:
     cost_of(configure(project / "device", build, "-DFOO_DEVICE=tests/npu"))
     cost_of(["cmake", "--build", str(build)])
     ratio = printed(PROGRAM, python, LD_LIBRARY_PATH=str(build))
-    name = "a vector by a weight of 2048 x 2048 that is packed once, against packing it each time"
-    return [Row(f"{name}, on the small NPU", ratio, 0.5, "x")]
+    name = "a vector by a weight of 2048 x 2048, packed once, against packed each time"
+    return [Row(f"{name}, on the example NPU", ratio, 0.5, "x")]
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""What the page takes in a browser, headless."""
+"""Measures the page in a headless browser."""
 
 from __future__ import annotations
 
@@ -58,6 +58,6 @@ def browsing(scratch: Path, template: Path) -> list[Row]:
     return [
         size,
         Row("the page's first paint", statistics.median(painted), 300, "ms"),
-        Row("the page's files shown", statistics.median(shown) / 1000, 0.5, "s"),
+        Row("the page's files are shown", statistics.median(shown) / 1000, 0.5, "s"),
         Row("a feature toggled on it", statistics.median(toggled), 100, "ms"),
     ]

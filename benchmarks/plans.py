@@ -1,4 +1,4 @@
-"""What a launch that finds its plan costs the host: ``python -m benchmarks.plans PYTHON``."""
+"""Measures the host time of a launch that finds its plan: ``python -m benchmarks.plans PYTHON``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each translation unit of a build costs."""
+"""The compile time of each translation unit of a build."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def sources_of(written: Path, project: Path) -> tuple[str, ...]:
 
 
 def read(log: Path, build: Path, project: Path) -> list[Unit]:
-    """Return the units of a build, the dearest first."""
+    """Return the units of a build, the slowest first."""
     units = []
     for line in log.read_text("utf-8").splitlines():
         seconds, written = line.split(" ", 1)

@@ -1,4 +1,4 @@
-"""What maintainers of the template run: page, smoke builds, checks of PyTorch releases, docs.
+"""Tools for maintainers of the template: page, smoke builds, checks of PyTorch releases, docs.
 
 None of it is in the wheel.
 """

@@ -15,7 +15,7 @@ from torchsmith.render import Job, render
 from torchsmith.template import TEMPLATE
 
 NAME = "zqzqzq"
-# What each placeholder renders to, the longer ones first.
+# The text of each placeholder, the longer placeholders first.
 PLACEHOLDERS = {
     f"torch_{NAME}": "{= package =}",
     f"torch-{NAME}": "{= distribution =}",

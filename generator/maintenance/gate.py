@@ -74,7 +74,7 @@ SETS = {
 
 @dataclass
 class Folder:
-    """What became of the tests of a folder."""
+    """The outcome of the tests of a folder."""
 
     tests: int = 0
     failed: int = 0

@@ -1,6 +1,6 @@
 """Writes the parts of README.md and docs/ that are generated.
 
-They follow from the release, the catalog, a render and the benchmarks, and stand between
+They follow from the release, the catalog, a render and the benchmarks, and are between
 `<!-- NAME: begin -->` and `<!-- NAME: end -->`. `python -m maintenance.pages` writes all of them.
 """
 
@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 
+from benchmarks import evidence
 from benchmarks.figures import STORE, Report
 from torchsmith import __version__, catalog
 from torchsmith.git import address
@@ -18,6 +19,7 @@ from torchsmith.render import Job, render
 from torchsmith.template import REPOSITORY, TAG, TEMPLATE
 
 PACKAGE = "torch_foo"
+NPU = "device/tests/npu"
 # Folders of which the tree names the contents.
 OPEN = {"csrc", "device", "docs", "python", f"python/{PACKAGE}", "tests"}
 
@@ -86,8 +88,9 @@ def questions_table() -> str:
     special = {
         "display_name": "from `backend_name`",
         "description": "from `display_name`",
-        "dtypes": "what the simulator's kernels do in full",
-        "preset": "`standard`, or `custom` where `features` is given",
+        "device": "`simulator` if that feature is chosen, else `starter`",
+        "dtypes": "the dtypes that the simulator supports fully",
+        "preset": "`standard`, or `custom` if `features` is given",
         "features": "none",
     }
     listed = {"dtypes": "see below", "features": "see above"}
@@ -102,9 +105,11 @@ def questions_table() -> str:
 
 def dtypes_table() -> str:
     """The table of element types."""
-    rows = ["| dtype | | kernels calculate with it by default |", "|---|---|---|"]
+    rows = ["| dtype | | kernels by default |", "|---|---|---|"]
     for name, row in catalog.dtypes().items():
-        rows.append(f"| `{name}` | {row['title']} | {'yes' if row['default'] else 'no, held'} |")
+        rows.append(
+            f"| `{name}` | {row['title']} | {'yes' if row['default'] else 'no, storage only'} |"
+        )
     return "\n".join(rows) + "\n"
 
 
@@ -120,13 +125,13 @@ def shell(*lines: str) -> str:
 
 
 def clone() -> str:
-    """How to get the repository and see a backend work."""
+    """How to see a backend work: by the published command, or in a checkout."""
+    demo = "make demo    # renders, builds and runs a sample backend: 98 seconds on 2 cores"
+    test = "make test    # its tests and ours: about 15 minutes; make check: 4, without PyTorch"
+    if not is_released():
+        return shell(demo, test)
     url = address(REPOSITORY).removesuffix(".git")
-    return shell(
-        f"git clone {url} && cd {url.rpartition('/')[2]}",
-        "make demo    # renders the sample backend foo, builds it, runs its quickstart",
-        "make test    # what a change must pass: renders, builds and exercises foo",
-    )
+    return shell(f"git clone {url} && cd {url.rpartition('/')[2]}", demo, test)
 
 
 def copying() -> str:
@@ -157,9 +162,32 @@ def figures() -> str:
     return Report.load(STORE).part()
 
 
-def highlights() -> str:
-    """The figures of the first page."""
-    return Report.load(STORE).highlights()
+def numbers() -> str:
+    """The numbers of the first page."""
+    report, versions = Report.load(STORE), catalog.torch_window()["versions"]
+    native, computed = report.count(evidence.NATIVE), report.count(evidence.COMPUTED)
+    on_device, entries = report.count(evidence.ON_DEVICE), report.count(evidence.ENTRIES)
+    guide = "docs/bring-up.md"
+    rows = {
+        "overloads of PyTorch's operators with a kernel": f"{native} of the CPU's {computed}",
+        "entries of PyTorch's OpInfo table that run without the CPU": f"{on_device} of {entries}",
+        "PyTorch releases in one tree": f"{len(versions)}, {versions[0]} to {versions[-1]}",
+        f"the driver of the [example NPU]({guide}#a-third-example-an-npu)": (
+            f"{_driver_lines():,} lines"
+        ),
+    }
+    lines = [f"| {what} | {number} |" for what, number in rows.items()]
+    return "\n".join(["| | |", "|---|---|", *lines]) + "\n"
+
+
+def _driver_lines() -> int:
+    """Count the lines of the example NPU's driver: neither its SDK nor its tests."""
+    files = (path for path in (TEMPLATE / "template" / NPU).rglob("*") if path.is_file())
+    return sum(
+        len(path.read_text("utf-8").splitlines())
+        for path in files
+        if not path.name.startswith(("sdk.", "test_"))
+    )
 
 
 PARTS: dict[str, Callable[[], str]] = {
@@ -168,7 +196,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "dtypes": dtypes_table,
     "features": features_table,
     "figures": figures,
-    "highlights": highlights,
+    "numbers": numbers,
     "own": own,
     "presets": presets_table,
     "questions": questions_table,

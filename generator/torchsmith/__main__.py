@@ -1,4 +1,4 @@
-"""What the `torchsmith` command runs first: it answers Ctrl-C and other signals to end.
+"""The entry point of the `torchsmith` command. It handles Ctrl-C and other signals from the start.
 
 Before this module Python itself starts, and prints a traceback for a Ctrl-C in its `site`.
 """

@@ -32,7 +32,7 @@ def require_tools(python: str) -> None:
     if problems:
         found = ", ".join(f"{each.check} {each.found}" for each in problems)
         fix = "; then ".join(fix for _, fix in fixes(problems))
-        raise InputError(f"it cannot be built here: {found}: {fix}")
+        raise InputError(f"the project cannot be built here: {found}: {fix}")
 
 
 def install(project: Path, python: str, progress: Callable[[str], None]) -> None:

@@ -103,7 +103,7 @@ def _commit(repository: Path, ref: str) -> str:
 
 
 def _with_changes(folder: Path, clone: str, commit: str) -> str:
-    """Return a commit of a clone with all that stands in a folder; the same for the same files."""
+    """Commit all files of a folder in a clone; equal files give equal commits."""
     git.git(folder, clone, "--work-tree=.", "add", "--all")
     tree = git.git(folder, clone, "write-tree").strip()
     who = "torchsmith <torchsmith@localhost> 0 +0000"

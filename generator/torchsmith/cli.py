@@ -26,7 +26,7 @@ OF_A_REPOSITORY = (
     "GIT_SHALLOW_FILE",
     "GIT_WORK_TREE",
 )
-"""What git tells its hooks, of one repository; a command works with several."""
+"""Variables that git sets for its hooks. They name one repository; a command works with several."""
 
 
 class Commands(TyperGroup):

@@ -44,7 +44,7 @@ EXCLUDED = [
     ".DS_Store",
     ".svn",
 ]
-"""What is left out of a template that is a whole repository."""
+"""Paths that are left out if the template is a whole repository."""
 
 if TYPE_CHECKING:
     _Base = yaml.SafeLoader

@@ -23,7 +23,7 @@ def require_free(destination: Path, template: Path) -> None:
     """
     there = nearest(destination)
     if not there.exists():
-        raise InputError(f"'{there}' is a link to nothing: remove it, or name a new folder")
+        raise InputError(f"'{there}' is a broken link: remove it, or name a new folder")
     if not there.is_dir():
         raise InputError(f"'{there}' is a file: name a new folder")
     _require_empty(destination)

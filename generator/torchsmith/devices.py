@@ -20,12 +20,12 @@ def write_device(project: Project, device: str) -> list[str]:
     """
     if not re.fullmatch("[a-z][a-z0-9_]*", device):
         raise InputError(
-            f"'{device}' is no name for a device: begin with a small letter, and go on with small "
+            f"'{device}' is not a valid device name: use a lower-case letter, then lower-case "
             "letters, digits and underscores, for instance acme"
         )
     folder = f"device/{device}"
     if (project.root / folder).exists():
-        raise InputError(f"'{folder}' is there already: choose another name, or remove it first")
+        raise InputError(f"'{folder}' already exists: choose another name, or remove it first")
     starter = project.root / "device" / STARTER
     if not (starter / "runtime.cpp").is_file():
         raise InputError(f"'{starter}' is missing: restore it with git")

@@ -198,6 +198,6 @@ def _ccache() -> Finding:
 def _backends(has: dict[str, Any]) -> Finding:
     names = [value.partition(":")[0] for value in has["backends"]]
     if len(names) > 1:
-        found = f"{' and '.join(names)} are installed, and PyTorch takes one"
-        return Finding("backends", "warning", found, "build in an environment of its own")
+        found = f"{' and '.join(names)} are installed, and PyTorch loads only one"
+        return Finding("backends", "warning", found, "build in a separate environment")
     return Finding("backends", "ok", ", ".join(names) or "none is installed yet")

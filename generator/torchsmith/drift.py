@@ -108,7 +108,7 @@ def text_diff(project: Project, names: Sequence[str]) -> str:
 
     Args:
         project: The project, with what is not committed.
-        names: The files, as seen from its root; none stands for all that are not ignored.
+        names: The files, as seen from its root; none means all that are not ignored.
 
     Raises:
         InputError: The template has no such file.
@@ -127,7 +127,7 @@ def ignored(project: Project) -> list[str]:
     Raises:
         InputError: The list of them was broken by hand.
     """
-    # What else may be wrong with the manifest, its parts say.
+    # The parts of the manifest report other problems with it.
     manifest = (project.root / MANIFEST).read_text("utf-8") if project.parts else ""
     names = (yaml.safe_load(manifest) or {}).get("ignore", [])
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
@@ -138,7 +138,7 @@ def ignored(project: Project) -> list[str]:
 def ignore(project: Project, names: list[str]) -> None:
     """Remember in the manifest that differences of files are not to be told.
 
-    The list stands between lines that the template never changes: a merge cannot conflict there.
+    The list is between lines that the template never changes, so a merge cannot conflict there.
 
     Raises:
         InputError: The template has no such file, or the manifest was broken by hand.

@@ -39,7 +39,7 @@ def require_choice(what: str, word: str, choices: Iterable[str], offer: str = ""
 
 def unreachable(source: str, reason: str, hint: str) -> InputError:
     """Return the error that a template cannot be reached."""
-    return InputError(f"the template '{source}' cannot be had: {reason}; {hint}")
+    return InputError(f"the template '{source}' cannot be reached: {reason}; {hint}")
 
 
 def refusal(error: OSError) -> str:
@@ -50,7 +50,7 @@ def refusal(error: OSError) -> str:
         errno.EDQUOT: "free some space, then try again",
         errno.EMFILE: "raise `ulimit -n`, then try again",
     }
-    fix = fixes.get(error.errno or 0, "name another place, or change what stands in its way")
+    fix = fixes.get(error.errno or 0, "use another path, or fix its permissions")
     return f"the system refuses{file} ({error.strerror or error}): {fix}"
 
 

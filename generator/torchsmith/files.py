@@ -144,7 +144,7 @@ def _recover(stage: Path) -> None:
     journal.unlink(missing_ok=True)
     shutil.rmtree(stage, ignore_errors=True)
     if outcome:
-        print(f"torchsmith: a command was cut off in '{root}', {outcome}", file=sys.stderr)
+        print(f"torchsmith: a command was interrupted in '{root}', {outcome}", file=sys.stderr)
 
 
 def _undo(stage: Path, told: dict[str, Any]) -> None:
@@ -166,7 +166,7 @@ def _there(contents: dict[str, str | None]) -> list[str]:
 
 
 def _content(file: Path) -> str | None:
-    """What tells a file's content from another one's; None where there is no file."""
+    """A fingerprint of a file's content; None if there is no file."""
     try:
         if file.is_symlink():
             return f"link to {file.readlink()}"
@@ -206,7 +206,8 @@ def _require_no_lock(lock: Path) -> None:
     """
     if lock.exists():
         raise InputError(
-            f"another git works in the repository, or was killed: wait for it, or remove '{lock}'"
+            "another git process uses the repository, or was killed: "
+            f"wait for it, or remove '{lock}'"
         )
 
 

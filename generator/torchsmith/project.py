@@ -157,7 +157,7 @@ class Project:
         for feature in features:
             if feature == self.answers.get("device"):
                 raise InputError(
-                    f"'{feature}' cannot go while it is the device that is built: "
+                    f"'{feature}' cannot be removed while it is the default device: "
                     f"{self.go_to}torchsmith update --to current -d device=starter"
                 )
             offer = f"this project has {', '.join(self.features) or 'none'}"
@@ -169,7 +169,7 @@ class Project:
             ]
             if feature in self.features and users:
                 raise InputError(
-                    f"'{feature}' cannot go without {' and '.join(users)}, which needs it: "
+                    f"'{feature}' cannot be removed, as {' and '.join(users)} requires it: "
                     f"{self.go_to}torchsmith remove {' '.join([feature, *users])}"
                 )
         if not set(features) & set(self.features):
@@ -182,7 +182,7 @@ class Project:
 
     @property
     def _chosen(self) -> set[str]:
-        """What was asked for, without what came along."""
+        """The features that were asked for, without those that they require."""
         custom = self.answers.get("preset") == "custom"
         return set(self.answers.get("features", ()) if custom else self.features)
 
@@ -213,7 +213,8 @@ class Project:
         """
         if git.root_of(self.root) is None:
             raise InputError(
-                f"'{self.root}' is not under git, which updates need: {self.go_to}git init && "
+                f"'{self.root}' is not a git repository, which updates need: "
+                f"{self.go_to}git init && "
                 "git add -A && git commit -m 'Start'"
             )
 

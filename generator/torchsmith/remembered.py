@@ -1,4 +1,4 @@
-"""What `torchsmith new` remembers for the next project, in copier's own settings.
+"""The answers that `torchsmith new` remembers for the next project, in copier's own settings.
 
 Copier takes the defaults of questions from there too.
 """
@@ -17,7 +17,7 @@ from torchsmith import catalog
 from torchsmith.errors import InputError
 
 QUESTIONS = ("vendor", "license")
-"""What is the same for all projects of a vendor."""
+"""The answers that all projects of a vendor share."""
 
 
 def recall() -> dict[str, str]:
@@ -65,7 +65,7 @@ def remember(answers: Mapping[str, Any], known: Mapping[str, Any]) -> str:
         text = file.read_text("utf-8") if file.exists() else ""
         before = yaml.safe_load(text) or {}
         if text not in ("", _dump(before)):  # comments, or a layout of somebody's own
-            return f"To be offered this for your next project too, add to {file}:\n\n{lines}"
+            return f"To use this as the default of your next project, add to {file}:\n\n{lines}"
         wanted = {**before, "defaults": {**(before.get("defaults") or {}), **new}}
         file.parent.mkdir(parents=True, exist_ok=True)
         written = file.with_name(f".{file.name}.new")

@@ -34,7 +34,7 @@ def read_answers(file: Path) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Job:
-    """What is to be rendered.
+    """A render to do.
 
     Attributes:
         answers: Answers by question; the others take their defaults.

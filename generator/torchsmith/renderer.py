@@ -26,7 +26,7 @@ Ask = Callable[[Question, Any], Any]
 
 
 class _Conf(dict[str, Any]):
-    """What a template may know of the command that renders it."""
+    """The variables about the command that a template can read."""
 
     def __missing__(self, key: str) -> Any:
         raise InputError(f"the template reads _copier_conf.{key}, which torchsmith does not know")

@@ -1,4 +1,4 @@
-"""What an update does to a project: git merges it beside the project, which then takes the result.
+"""Updates: git merges outside the project, which then receives the result.
 
 The template's old render is what both sides come from: the project on one side, the new render on
 the other. No history is needed but the project's last commit.
@@ -29,7 +29,7 @@ CURRENT = ":current:"
 """The version of the template that a project has, as an update's ``ref``."""
 
 YOURS = "yours"
-"""What conflict markers call the project's side; the other one is the template's version."""
+"""The name of the project's side in conflict markers; the other name is the template's version."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Merged:
-    """What a merge gave.
+    """The result of a merge.
 
     Attributes:
         start: The commit of the project that it was tried on.
@@ -158,7 +158,7 @@ def _plan(
     *,
     discard_edits: bool,
 ) -> Plan:
-    """Merge what lies between two renders into the project's last commit."""
+    """Merge the difference of two renders into the project's last commit."""
     repository = git.ScratchRepository(temporary / "repository", project.root)
     start, mine = git.git(project.root, "rev-parse", "HEAD", "HEAD:./").split()
     before, after = map(repository.store, folders)

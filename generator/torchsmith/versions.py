@@ -10,7 +10,7 @@ from torchsmith import git
 from torchsmith.errors import InputError, did_you_mean, unreachable
 
 MOVED = "if it moved: torchsmith update --template URL"
-"""What to do where a project's template cannot be reached."""
+"""The fix if a project's template cannot be reached."""
 
 MOST_SHOWN = 5
 """How many versions a message lists at most, the newest ones."""

@@ -113,7 +113,7 @@ WITHOUT_WAITING = {
 }
 BEHIND_WORK = [
     Case(
-        f"{name}, behind 100 ms of work",
+        f"{name}, with 100 ms of work queued",
         statement,
         BUSY,
         calls=1,

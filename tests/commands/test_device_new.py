@@ -66,7 +66,7 @@ def test_every_function_of_the_header_is_written_or_named_as_absent(project: Pat
 def test_what_is_there_is_left_alone(project: Path, torchsmith: Torchsmith) -> None:
     for name in ("starter", "include"):
         assert torchsmith("device", "new", name, cwd=project).refused() == (
-            f"'device/{name}' is there already: choose another name, or remove it first"
+            f"'device/{name}' already exists: choose another name, or remove it first"
         )
     (project / "device" / "starter" / "runtime.cpp").unlink()
     torchsmith("device", "new", "acme", cwd=project).refused("is missing: restore it with git")

@@ -250,7 +250,7 @@ def test_what_is_no_file_of_the_templates_or_would_be_lost_is_refused(
         torchsmith("doctor", *arguments, cwd=project).refused(sentence)
     shutil.rmtree(project / ".git")
     done = torchsmith("doctor", "--restore", "README.md", cwd=project)
-    done.refused("is not under git, so nothing could bring your 'README.md' back")
+    done.refused("is not a git repository, so your 'README.md' could not be restored")
     assert readme.read_text() == "edited\n"
 
 

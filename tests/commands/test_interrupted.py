@@ -163,7 +163,9 @@ def test_the_next_command_undoes_what_a_killed_one_left(
     os.waitpid(child, 0)
     assert answers_in(project)["_commit"] == NEW
     done = torchsmith("update", "--yes", "--to", NEW, cwd=project).passed()
-    assert done.err.startswith(f"torchsmith: a command was cut off in '{project}', and is undone\n")
+    assert done.err.startswith(
+        f"torchsmith: a command was interrupted in '{project}', and is undone\n"
+    )
     assert contents(project) == contents(newer)
 
 

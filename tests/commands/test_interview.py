@@ -25,7 +25,7 @@ def test_three_answers_make_a_project(tmp_path: Path, render: Renderer) -> None:
     size = catalog.sizes()["presets"]["minimal"]
     assert f"torch-acme: {size['files']} files, {size['lines']:,} lines" in shown
     assert "torchsmith new torch-acme --defaults -d backend_name=acme -d preset=minimal" in shown
-    terminal.answer("under git", ENTER)
+    terminal.answer("first commit", ENTER)
     terminal.wait_for("docs/bring-up.md")
     assert terminal.end() == 0
     found = answers_in(tmp_path / "torch-acme")
@@ -50,13 +50,13 @@ def test_more_options_are_asked_and_remembered_and_a_taken_name_is_offered_as_a_
     for question, keys in {
         "in prose": ENTER,
         "the copyright": f"{ALL}Ac me{ENTER}",
-        "One line": ENTER,
+        "in one line": ENTER,
         "Licence": DOWN * 2 + ENTER,
         "Element types": ENTER,
-        "Device that is built": ENTER,
+        "Default device": ENTER,
         "integration": ENTER,
         "Write it?": ENTER,
-        "under git": f"n{ENTER}",
+        "first commit": f"n{ENTER}",
     }.items():
         terminal.answer(question, keys)
     assert terminal.end() == 0

@@ -57,7 +57,7 @@ def test_remove_keeps_edits_as_conflicts(
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     monkeypatch.setattr("typer.confirm", lambda _: False)
     done = torchsmith("remove", "amp", cwd=project).passed()
-    assert "! csrc/amp/autocast.cpp  goes, but for your edits" in done.out
+    assert "! csrc/amp/autocast.cpp  is removed; your edits stay" in done.out
     assert "- csrc/amp/grad_scaler.cpp\n" in done.out
     assert contents(project) == before
 
@@ -142,7 +142,7 @@ def test_mistakes_are_one_sentence(project: Path, torchsmith: Torchsmith) -> Non
 
     assert sentence("add", "rgn", "-y").startswith(f"there is no feature 'rgn': choose from {ids};")
     assert sentence("remove", "am", "-y").endswith("this project has amp; did you mean 'amp'?")
-    assert sentence("add", "rng").startswith("nobody is there to be asked: pass --yes")
+    assert sentence("add", "rng").startswith("there is no terminal to confirm on: pass --yes")
     assert sentence("update", "-y", "-d", "vender=x").endswith("did you mean 'vendor'?")
     assert "v99" in sentence("preview", "--to", "v99")
     append(project / "README.md", "\nOurs.\n")
@@ -155,7 +155,7 @@ def test_what_another_feature_requires_stays(project: Path, torchsmith: Torchsmi
     manifest.write_text(manifest.read_text("utf-8").replace("parts:\n", other, 1))
     commit(project, "as if there were such a feature")
     torchsmith("remove", "amp", "-y", cwd=project).refused(
-        "'amp' cannot go without graph, which needs it: torchsmith remove amp graph"
+        "'amp' cannot be removed, as graph requires it: torchsmith remove amp graph"
     )
 
 
@@ -167,6 +167,6 @@ def test_the_device_that_is_built_stays(project: Path, torchsmith: Torchsmith) -
     commit(project, "another device")
     done = torchsmith("remove", "opencl", "-y", cwd=project)
     words = "torchsmith update --to current -d device=starter"
-    done.refused(f"'opencl' cannot go while it is the device that is built: {words}")
+    done.refused(f"'opencl' cannot be removed while it is the default device: {words}")
     torchsmith(*words.split()[1:], "-y", cwd=project).passed()
     assert not (project / "device" / "opencl").exists()

@@ -71,7 +71,7 @@ MISTAKES = {
     "new out -d 'features=[[amp]]'": "features is a list, for instance features=networks, not",
     "new out -d dtypes=null": "dtypes is a list, for instance dtypes=bool, not 'null'",
     "new out -d 'features=!!python/none'": "features is a list",
-    "new out -d _commit=v9": "'_commit' is copier's own, and no question",
+    "new out -d _commit=v9": "'_commit' is a setting of copier, not a question",
     "new out --answers listed.yml": "license is text, not ['mit']: write it in quotes",
     "new out --answers dated.yml": "vendor is text, not 2024-01-01: write it in quotes",
     "new out --answers nothing.yml": "preset is text, not None: write it in quotes",
@@ -82,7 +82,8 @@ MISTAKES = {
     "new out --answers latin.yml": "latin.yml is not UTF-8: save it as UTF-8",
     # Where to render to, and from
     "new torch-cuda --defaults":
-        "the folder's name makes no backend, as 'cuda' is a device type of PyTorch's own: "
+        "the folder's name cannot be a backend's name, as 'cuda' is a device type of "
+        "PyTorch's own: "
         "try -d backend_name=my_cuda",
     "new full/torch-lambda": "as 'lambda' is a keyword of Python: try -d backend_name=lambda_chip",
     **{
@@ -100,20 +101,20 @@ MISTAKES = {
     "new file": "'file' is a file: name a new folder",
     "new file/a/b": "'file' is a file: name a new folder",
     "new /dev/null/a": "'/dev/null' is a file: name a new folder",
-    "new dangling": "'dangling' is a link to nothing: remove it",
-    "new dangling/": "'dangling' is a link to nothing: remove it",
-    "new deep": "'deep' is a link to nothing: remove it",
-    "new loop": "'loop' is a link to nothing: remove it",
-    "new loop/torch-a": "'loop' is a link to nothing: remove it",
+    "new dangling": "'dangling' is a broken link: remove it",
+    "new dangling/": "'dangling' is a broken link: remove it",
+    "new deep": "'deep' is a broken link: remove it",
+    "new loop": "'loop' is a broken link: remove it",
+    "new loop/torch-a": "'loop' is a broken link: remove it",
     "new link": "'link' is a file: name a new folder",
     "new link/a": "'link' is a file: name a new folder",
     "new file/../a": "'file' is a file: name a new folder",
     "new .": "'.' is not empty: name a new folder",
     "new ..": "'..' is not empty: name a new folder",
-    "new dangling/a": "'dangling' is a link to nothing: remove it",
+    "new dangling/a": "'dangling' is a broken link: remove it",
     "new full": "'full' is not empty: name a new folder",
     "new /proc/foo": "nothing can be written in '/proc'",
-    "new " + "x" * 300: "(File name too long): name another place",
+    "new " + "x" * 300: "(File name too long): use another path",
     shlex.join(["new", f"{ROOT}/nothing-of-this-name"]):
         "is inside the template: name a folder outside",
     "new out --template none": "there is no template in 'none': name a folder with copier.yml",
@@ -159,12 +160,12 @@ MISTAKES = {
     "update --project good": "good && git init && git add -A && git commit",
     "preview --project good --add rng": "good && git init && git add -A && git commit",
     "preview --project good --add amp --remove rng":
-        "preview takes --add or --remove: look at one after the other",
+        "preview takes --add or --remove, not both: run it twice",
     "preview --project good -d vendor": "'vendor' is not an answer",
     "op add 'a b' --project good": "'a b' is not an operator's name, for instance aten::gelu",
     **{
         shlex.join(["device", "new", name, "--project", "good"]):
-            f"'{name}' is no name for a device: begin with"
+            f"'{name}' is not a valid device name: use"
         for name in ("Acme", "2acme", "a-b", "../x", "a b", "")
     },
     "device new acme": "'.' is not in a rendered project",

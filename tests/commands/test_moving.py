@@ -52,7 +52,7 @@ CASES: list[tuple[list[str], str, dict[str, str | None], dict[str, str]]] = [
     (["insert here.txt"], "your edits of here.txt follow it to there/it-is.txt",
      {"there/it-is.txt": with_ours(SECOND["there/it-is.txt"])}, {}),
     (["replace here.txt"], "", {"there/it-is.txt": both(LINES)}, {"there/it-is.txt": "UU"}),
-    (["insert gone.txt"], "! gone.txt  goes, but for your edits, which stay as a conflict",
+    (["insert gone.txt"], "! gone.txt  is removed; your edits stay as a conflict",
      {"gone.txt": with_ours(LINES)}, {"gone.txt": "UD"}),
     (["ignore new.txt"], "", {}, {}),
     (["mv kept.txt own.txt"], RENAMED, {"kept.txt": None, "own.txt": SECOND["kept.txt"]}, {}),
@@ -64,9 +64,9 @@ CASES: list[tuple[list[str], str, dict[str, str | None], dict[str, str]]] = [
      {"there/it-is.txt": None, "own.txt": SECOND["there/it-is.txt"]}, {}),
     (["mv gone.txt own.txt"], "own.txt was gone.txt, which the template no longer has",
      {"own.txt": LINES}, {}),
-    (["rm kept.txt"], "you deleted kept.txt, which the template changed: it stays away",
+    (["rm kept.txt"], "you deleted kept.txt, which the template changed: it stays deleted",
      {"kept.txt": None}, {}),
-    (["rm here.txt"], "you deleted there/it-is.txt, which the template changed: it stays away",
+    (["rm here.txt"], "you deleted there/it-is.txt, which the template changed: it stays deleted",
      {"there/it-is.txt": None}, {}),
     (["write new.txt"], "", {"new.txt": beside("of the template\n")}, {"new.txt": "AA"}),
     (["write there/it-is.txt"], "", {"there/it-is.txt": beside(SECOND["there/it-is.txt"])},
@@ -125,7 +125,7 @@ def test_a_file_that_git_ignores_is_not_written_over(small: Path, torchsmith: To
     before = contents(small)
     done = torchsmith("update", "--yes", cwd=small)
     assert done.status == 2
-    assert "new.txt would be written over, which git knows nothing of: move it away" in done.err
+    assert "new.txt would be overwritten, and git does not track it: move it away" in done.err
     assert contents(small) == before
 
 

@@ -22,7 +22,7 @@ def test_without_git_it_warns_that_there_will_be_no_updates(
     monkeypatch.setenv("PATH", str(tmp_path))
     done = torchsmith("new", "out", "--template", "template", "-d", "preset=minimal", cwd=tmp_path)
     assert done.status == 0, done.err
-    assert "belongs to no version, and cannot be updated" in done.err
+    assert "has no version, so it cannot be updated" in done.err
     assert (tmp_path / "out" / "CMakeLists.txt").exists()
 
 
@@ -43,7 +43,7 @@ def test_a_version_is_asked_of_a_repository_alone(
     shutil.copytree(render.template, plain, ignore=shutil.ignore_patterns(".git"))
     done = torchsmith("new", "out", "--template", "template", "--to", "v1.0.0", cwd=tmp_path)
     assert done.status == 2
-    assert f"'{plain}' is not under git, so it has no version 'v1.0.0'" in done.err
+    assert f"'{plain}' is not a git repository, so it has no version 'v1.0.0'" in done.err
     assert not (tmp_path / "out").exists()
 
 

@@ -156,13 +156,15 @@ def test_mistakes_are_one_sentence(project: Path, torchsmith: Torchsmith) -> Non
         "'aten::gelu' is there already: csrc/aten/activations.cpp:"
     )
     assert sentence("gelux") == "PyTorch has no operator 'aten::gelux'; did you mean 'gelu'?"
-    assert sentence("aten::batch_norm").startswith("'aten::batch_norm' wants no kernel")
-    assert sentence("aten::view").startswith("'aten::view' wants no kernel: it is a view")
+    assert sentence("aten::batch_norm").startswith("'aten::batch_norm' needs no kernel")
+    assert sentence("aten::view").startswith("'aten::view' needs no kernel: it is a view")
     assert sentence("pow") == (
         "'aten::pow' has 3 forms: "
         "choose from aten::pow.Tensor_Tensor, aten::pow.Scalar, aten::pow.Tensor_Scalar"
     )
-    assert sentence("add.Scalar").startswith("'aten::add' has no form 'Scalar' that wants a kernel")
+    assert sentence("add.Scalar").startswith(
+        "'aten::add' has no overload 'Scalar' that needs a kernel"
+    )
     torchsmith("op", "add", "segment_reduce", cwd=project).passed()
     assert sentence("segment_reduce").startswith(
         "'aten::segment_reduce' is there already: csrc/operators/segment_reduce.cpp:"

@@ -54,6 +54,7 @@ def test_the_first_commands_are_those_of_a_release_only_if_there_is_one(
     commands = pages.own() + pages.copying()
     assert (f"torchsmith=={__version__} new torch-acme" in commands) is released
     assert (f"--vcs-ref v{__version__} {REPOSITORY}" in commands) is released
+    assert ("git clone" in pages.clone()) is released
 
 
 def test_a_figure_that_misses_its_limit_says_why() -> None:

@@ -21,7 +21,7 @@ def found(file: Path, pattern: str) -> set[Any]:
     return set(re.findall(pattern, file.read_text("utf-8")))
 
 
-@pytest.mark.parametrize("file", ["Makefile", "docs/getting-started.md"])
+@pytest.mark.parametrize("file", ["Makefile", "docs/getting-started.md", "docs/support.md"])
 def test_our_own_pytorch(file: str) -> None:
     assert found(ROOT / file, r"(?:TESTED := |PyTorch )(\d+\.\d+\.\d+)") == {TESTED}
 
@@ -44,7 +44,8 @@ def test_one_pytorch_is_recommended(project: str, render: Renderer) -> None:
 
 
 def test_the_range_of_pytorch_is_that_of_the_catalog() -> None:
-    for file in ("README.md", "docs/errors.md", "docs/bring-up.md", "docs/getting-started.md"):
+    pages = ("errors", "bring-up", "getting-started", "support")
+    for file in ("README.md", *(f"docs/{page}.md" for page in pages)):
         ranges = found(ROOT / file, r"(2\.\d+) to (2\.\d+)")
         assert ranges == {(WINDOW[0], WINDOW[-1])}, file
 

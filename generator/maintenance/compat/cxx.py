@@ -108,7 +108,7 @@ def _run_tool(command: list[str], **variables: str) -> subprocess.CompletedProce
 
 def _reason(said: str) -> str:
     """The first error of CMake's, in one line."""
-    # What belongs to it is indented.
+    # Its lines are indented.
     first = re.search(r"^CMake Error(?: at .*)?:(.*\n(?:(?:[ \t].*)?\n)*)", said, re.M)
     return " ".join((first[1] if first else said).split())
 

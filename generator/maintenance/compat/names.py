@@ -25,7 +25,7 @@ class Use:
 
 @dataclass
 class Module:
-    """What a module binds: to another dotted name where it is an alias, else to None."""
+    """The names of a module: an alias maps to its dotted name, others to None."""
 
     bound: dict[str, str | None] = field(default_factory=dict)
     stars: list[str] = field(default_factory=list)
@@ -53,7 +53,7 @@ class Library:
         return True
 
     def _follow(self, module: str, name: str, seen: frozenset[str]) -> str | None:
-        """What ``module.name`` is: a module's name, "" for any other object, None if absent."""
+        """Return the name of the module ``module.name``, "" for another object, None if absent."""
         described = self._module(module)
         if described is None or module in seen:
             return None
@@ -139,7 +139,7 @@ def _origin(statement: ast.ImportFrom, package: str) -> str:
 def uses(file: Path, package: str = "torch") -> Iterator[Use]:
     """Yield the names of ``package`` that a file imports, or reaches through such an import.
 
-    In `_compat.py` what stands behind a condition may be missing.
+    In `_compat.py`, names behind a condition can be missing.
     """
     tree = ast.parse(file.read_text("utf-8"), feature_version=(3, 10))
     guarded: set[ast.AST] = set()

@@ -49,7 +49,7 @@ class Environment:
 
     @property
     def variables(self) -> dict[str, str]:
-        """What makes it the current one."""
+        """The variables that make it the current environment."""
         return {"PATH": f"{self.folder / 'bin'}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": ""}
 
     def run(

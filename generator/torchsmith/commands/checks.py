@@ -1,4 +1,4 @@
-"""What commands check before they begin, so that a mistake costs no work and leaves no file."""
+"""Checks before a command starts, so that a mistake costs no work and leaves no file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the commands share: how they report, and the statuses that they end with."""
+"""Shared code of the commands: reports and exit statuses."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
     table = Table(box=box.SIMPLE_HEAD)
     for column in columns:
-        # What does not fit goes on in the next line: nothing may be lost where lines are short.
+        # Long text wraps to the next line, so that no text is lost in a narrow terminal.
         table.add_column(column, overflow="fold")
     for row in rows:
         table.add_row(*row)
@@ -94,9 +94,9 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 def say(text: str) -> None:
-    """Tell the user something that is no part of the report.
+    """Print a message that is not part of the report.
 
-    A terminal gets prose in whole words; lines that are indented are to be copied as they are.
+    A terminal gets prose in whole words. Indented lines are commands and are not wrapped.
     """
     out = console(stderr=True)
     for line in text.split("\n"):
@@ -129,6 +129,6 @@ def parse(data: list[str] | None) -> dict[str, Any]:
         if not equals:
             raise InputError(f"'{item}' is not an answer, which is written key=value")
         if key.startswith("_"):
-            raise InputError(f"'{key}' is copier's own, and no question")
+            raise InputError(f"'{key}' is a setting of copier, not a question")
         answers[key.strip()] = value
     return understood(answers)

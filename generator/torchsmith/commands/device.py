@@ -48,6 +48,6 @@ def new_device(
     print(
         f"device/{name}: wrote {', '.join(file.removeprefix(f'device/{name}/') for file in files)}"
     )
-    print("It works as it is. Build it, and replace its functions by your SDK's:")
+    print("It works without changes. Build it, then replace its functions with calls of your SDK:")
     print(f"  pip install --no-build-isolation -C cmake.define.{prefix}_DEVICE={name} .")
-    print("docs/bring-up.md says in which order.")
+    print("docs/bring-up.md has the order.")

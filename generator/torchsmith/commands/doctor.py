@@ -69,7 +69,7 @@ def doctor(
     if found and (restore or ignore):
         _change(found, restore or [], ignore or [], as_json=as_json)
         return
-    with working("Looking at the tools" + (" and the project" if found else "")):
+    with working("Checking the tools" + (" and the project" if found else "")):
         findings = [] if drift else _tools(python)
         more, drifted = _look_at(found) if found else ([], None)
         findings += more
@@ -91,7 +91,7 @@ def _change(project: Project, back: list[str], unheard: list[str], *, as_json: b
         _require_ever_there(project, name)
     for name in back:
         _require_kept(project, name)
-    with working("Rendering what the answers give"):
+    with working("Rendering the project's answers"):
         if back:
             restore(project, back)
         if unheard:
@@ -137,8 +137,8 @@ def _require_kept(project: Project, name: str) -> None:
         return
     if not shutil.which("git") or git.root_of(project.root) is None:
         raise InputError(
-            f"'{project.root}' is not under git, so nothing could bring your '{name}' back: move "
-            "it away first"
+            f"'{project.root}' is not a git repository, so your '{name}' could not be restored: "
+            "move it away first"
         )
     if not git.git(project.root, "status", "--porcelain", "--ignored", "--", name):
         return
@@ -224,9 +224,9 @@ def _show_findings(findings: list[Finding], drifted: Drift | None) -> None:
     if drifted is None:
         return
     if not drifted.differences:
-        print("Every file of the template's is as the newest version renders it.")
+        print("All template files are those of the newest version.")
         return
-    print(f"Differs from what the answers render with {drifted.after}:")
+    print(f"Differences from {drifted.after}:")
     print_table(
         ("file", "part", "you", "the template"),
         [(each.path, each.part, each.yours, each.templates) for each in drifted.differences],

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from torchsmith.project import Project
 
 ELSEWHERE = "name another with --template"
-"""What to do where the template cannot be reached."""
+"""The fix if the template cannot be reached."""
 
 
 def new(
@@ -53,16 +53,19 @@ def new(
     data: Data = None,
     answers: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="YAML file of answers; --data goes before it."),
+        typer.Option(metavar="FILE", help="YAML file of answers; --data takes precedence."),
     ] = None,
     defaults: Annotated[
-        bool, typer.Option("--defaults", help="Ask nothing: what has no answer takes its default.")
+        bool,
+        typer.Option(
+            "--defaults", help="Ask nothing: use the default of each question without an answer."
+        ),
     ] = False,
     with_git: Annotated[
         bool | None,
         typer.Option(
             "--git/--no-git",
-            help="Put it under git, with a first commit. Without either, a terminal is asked.",
+            help="Create a git repository with a first commit. By default, ask on a terminal.",
             show_default=False,
         ),
     ] = None,
@@ -95,7 +98,7 @@ def new(
 
     The status is 1 if it was rendered, but the first commit, the build or a test failed.
     """
-    # What renders takes a fifth of a second to import, which --help need not wait for.
+    # The renderer takes a fifth of a second to import, which --help does not need.
     from torchsmith.doctor import default_python
     from torchsmith.project import find
     from torchsmith.remembered import recall, remember
@@ -185,7 +188,7 @@ def _name(folder: Path, *, ask: bool) -> dict[str, str]:
     idea = without_accents if not name_problem(without_accents) else idea[1:-1]
     if not ask:
         raise InputError(
-            f"the folder's name makes no backend, as {reason}: try -d backend_name={idea}"
+            f"the folder's name cannot be a backend's name, as {reason}: try -d backend_name={idea}"
         )
     return {"backend_name": idea}
 
@@ -226,7 +229,8 @@ def _version_to_render(template: str | None, source: str, to: str | None) -> str
             if to is None:
                 return "HEAD"
             raise InputError(
-                f"'{source}' is not under git, so it has no version '{to}': leave --to out, or "
+                f"'{source}' is not a git repository, so it has no version '{to}': "
+                "leave --to out, or "
                 "name the template's repository with --template"
             )
     return to or ["HEAD", *releases(source, ELSEWHERE)][-1]
@@ -242,9 +246,9 @@ def _warn_of_no_version(project: Project, *, committed: bool) -> None:
     from torchsmith import git
     from torchsmith.template import TEMPLATE
 
-    because = "What was rendered belongs to no version, and cannot be updated."
+    because = "The project has no version, so it cannot be updated."
     if not project.version:
-        say(f"Warning: the template is not under git, or git is not installed. {because}")
+        say(f"Warning: the template is not a git repository, or git is not installed. {because}")
         return
     ours = not committed and shutil.which("git") and git.root_of(TEMPLATE) == TEMPLATE
     if ours and git.changes(TEMPLATE):
@@ -324,7 +328,7 @@ def _wants_git(destination: Path) -> bool:
 
     if shutil.which("git") is None or git.root_of(destination):
         return False
-    return typer.confirm("Put it under git, with a first commit?", default=True)
+    return typer.confirm("Create a git repository with a first commit?", default=True)
 
 
 def _commit(project: Project, report: dict[str, Any]) -> None:
@@ -335,15 +339,15 @@ def _commit(project: Project, report: dict[str, Any]) -> None:
         git.git(project.root, "init", "--quiet")
         git.git(project.root, "add", "--all")
     except git.GitError as error:
-        say(f"Warning: it is not under git: {error.reason}")
+        say(f"Warning: there is no git repository: {error.reason}")
         return
     try:
         git.git(project.root, "var", "GIT_AUTHOR_IDENT")
         git.git(project.root, "var", "GIT_COMMITTER_IDENT")
     except git.GitError:
         say(
-            "Warning: git does not know who you are, so nothing is committed yet. Tell it, then "
-            "commit:\n\n  git config --global user.name 'Your Name'\n"
+            "Warning: git has no name and address for you, so nothing is committed. Set them, "
+            "then commit:\n\n  git config --global user.name 'Your Name'\n"
             "  git config --global user.email you@example.com\n"
         )
         return
@@ -399,12 +403,12 @@ def _say_what_is_next(destination: Path, project: Project, report: dict[str, Any
     if not report["installed"]:
         torch = catalog.torch_window()["tested"]
         steps.append(f"pip install torch=={torch} scikit-build-core pybind11 cmake ninja")
-        steps.append("torchsmith doctor   # is everything here that a build needs?")
+        steps.append("torchsmith doctor   # checks the build tools")
         steps.append("pip install --no-build-isolation '.[test]'")
     if report["tests"] is None:
         steps.append("pytest")
-    say("What to do next:\n" + "".join(f"\n  {step}" for step in steps))
-    say("\ndocs/bring-up.md says how your device takes the place of the simulated one.")
+    say("Next steps:\n" + "".join(f"\n  {step}" for step in steps))
+    say("\ndocs/bring-up.md describes how to bring up your device.")
 
 
 def _distribution(project: Project) -> str:

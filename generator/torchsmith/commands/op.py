@@ -26,7 +26,7 @@ def add_operator(
         str,
         typer.Argument(
             metavar="OPERATOR",
-            help="aten::gelu, or aten::pow.Scalar for one form.",
+            help="aten::gelu, or aten::pow.Scalar for one overload.",
             show_default=False,
         ),
     ],

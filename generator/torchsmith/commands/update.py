@@ -39,7 +39,7 @@ LISTED = 24
 RENAMES = 5
 """Renamed files that a plan lists."""
 
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Go on without being asked.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 To = Annotated[
     str | None,
     typer.Option(
@@ -55,7 +55,7 @@ Template = Annotated[
     typer.Option(
         "--template",
         metavar="URL",
-        help="Where the template is from now on, if it moved.",
+        help="New address of the template, for this and later updates.",
         show_default=False,
     ),
 ]
@@ -63,7 +63,7 @@ Discard = Annotated[
     bool,
     typer.Option(
         "--discard-edits",
-        help="Let files go that the template no longer has, with your edits in them.",
+        help="Also remove files that you edited and the template no longer has.",
     ),
 ]
 Features = Annotated[list[str], typer.Argument(metavar="FEATURE...", show_default=False)]
@@ -103,7 +103,7 @@ def remove(
 
     Example: torchsmith remove amp
 
-    The plan is shown first. Files that hold edits of yours stay, as conflicts, and the status is 1,
+    The plan is shown first. Files with your edits stay as conflicts, and the status is 1,
     unless --discard-edits is given. With --json nothing more happens, unless --yes is given.
     """
     from torchsmith.project import find
@@ -149,10 +149,10 @@ def preview(
     to: To = None,
     data: Data = None,
     add: Annotated[
-        list[str] | None, typer.Option(metavar="FEATURE", help="As if this were added.")
+        list[str] | None, typer.Option(metavar="FEATURE", help="Feature to preview as added.")
     ] = None,
     remove: Annotated[
-        list[str] | None, typer.Option(metavar="FEATURE", help="As if this were removed.")
+        list[str] | None, typer.Option(metavar="FEATURE", help="Feature to preview as removed.")
     ] = None,
     patch: Annotated[
         bool, typer.Option("--patch", help="Show the text of new and deleted files, too.")
@@ -171,7 +171,7 @@ def preview(
     found = find(project)
     answers: dict[str, Any] = parse(data)
     if add and remove:
-        raise InputError("preview takes --add or --remove: look at one after the other")
+        raise InputError("preview takes --add or --remove, not both: run it twice")
     if add or remove:
         answers |= found.adding(_named(add)) if add else found.removing(_named(remove or []))
         to = to or "current"
@@ -190,7 +190,7 @@ def diff(
         list[str] | None,
         typer.Argument(
             metavar="FILE",
-            help="Files, as seen from the project; by default all.",
+            help="Files to show, relative to the project; by default all.",
             show_default=False,
         ),
     ] = None,
@@ -207,7 +207,7 @@ def diff(
     from torchsmith.project import find
 
     found = find(project)
-    with working("Rendering what the answers give"):
+    with working("Rendering the project's answers"):
         text = text_diff(found, files or [])
     if as_json:
         print_json({"diff": text})
@@ -247,7 +247,7 @@ def _version_to_reach(project: Project, to: str | None) -> str:
 
 @dataclass(frozen=True)
 class Change:
-    """What a command is to do: `update.trying` says what each part means."""
+    """The arguments of a merge: see `update.trying`."""
 
     answers: Mapping[str, Any]
     ref: str
@@ -288,13 +288,13 @@ def _merge(project: Project, change: Change, *, yes: bool, as_json: bool) -> Non
     from torchsmith.update import apply
 
     if not change.nothing and not yes and not as_json and not sys.stdin.isatty():
-        raise InputError("nobody is there to be asked: pass --yes to go on, or look with preview")
+        raise InputError("there is no terminal to confirm on: pass --yes, or run preview")
     with _trying(project, change) as plan:
         if not as_json:
             _show_plan(project, plan)
         if plan.blocked:
             raise InputError(
-                f"{plan.blocked[0]} would be written over, which git knows nothing of: move it away"
+                f"{plan.blocked[0]} would be overwritten, and git does not track it: move it away"
             )
         go_on = not plan.empty and (yes or (not as_json and typer.confirm("Go on?")))
         if go_on:
@@ -363,12 +363,12 @@ def _show_plan(project: Project, plan: Plan) -> None:
     for old, new in plan.renamed.items():
         line(f"  you renamed {old}; {new} takes what the template changed in it", "green")
     for path in plan.deleted:
-        line(f"  ! you deleted {path}, which the template changed: it stays away", "yellow")
+        line(f"  ! you deleted {path}, which the template changed: it stays deleted", "yellow")
     for path, reason in plan.own.items():
         line(f"  ! {path} {reason}", "yellow")
     kept = [path for path in plan.lost if path in plan.conflicts]
     for path in kept:
-        line(f"  ! {path}  goes, but for your edits, which stay as a conflict", "red")
+        line(f"  ! {path}  is removed; your edits stay as a conflict", "red")
     if kept:
         line(
             "Merge what you need of these into other files, then git rm them; --discard-edits "
@@ -377,7 +377,7 @@ def _show_plan(project: Project, plan: Plan) -> None:
         )
     elif plan.lost:
         line(
-            f"{len(plan.lost)} of the files that go away hold edits of yours. Git keeps them: "
+            f"{len(plan.lost)} of the removed files have your edits. Git keeps them: "
             f"git show {quoted(f'HEAD:./{plan.lost[0]}')}",
             "bold red",
         )

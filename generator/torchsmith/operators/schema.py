@@ -1,4 +1,4 @@
-"""What PyTorch says of an operator, read through torchgen, which comes in PyTorch's wheel."""
+"""PyTorch's description of an operator, read with torchgen, which is in PyTorch's wheel."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Function:
 
 @dataclass(frozen=True)
 class Structured:
-    """What an operator has whose shape checks and type promotion ATen exports.
+    """An operator whose shape checks and type promotion ATen exports.
 
     Attributes:
         meta: The class, "structured_gelu".
@@ -85,7 +85,7 @@ def operator_named(text: str) -> Operator:
     """Return the operator that ``text`` names: aten::gelu, gelu, aten::pow.Scalar.
 
     Raises:
-        InputError: There is none, it has several forms, or it wants no kernel.
+        InputError: There is none, it has several overloads, or it needs no kernel.
     """
     torchgen = _torchgen()
     named = _OPERATOR_NAME.match(text)
@@ -106,14 +106,14 @@ def operator_named(text: str) -> Operator:
     forms = list(_forms(base, [*by_base[base], *by_base.get(base + "_", [])], torchgen))
     if not forms:
         raise InputError(
-            f"'aten::{base}' wants no kernel: it is a view, or PyTorch composes it of others"
+            f"'aten::{base}' needs no kernel: it is a view, or PyTorch composes it from others"
         )
     chosen = [form for form in forms if form.overload == (wanted or "")]
     if not chosen and wanted is None and len(forms) == 1:
         chosen = forms
     if not chosen:
         names = ", ".join(form.name for form in forms)
-        problem = f"no form '{wanted}' that wants a kernel" if wanted else f"{len(forms)} forms"
+        problem = f"no overload '{wanted}' that needs a kernel" if wanted else f"{len(forms)} forms"
         raise InputError(f"'aten::{base}' has {problem}: choose from {names}")
     return chosen[0]
 

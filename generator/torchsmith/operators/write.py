@@ -24,7 +24,7 @@ DOCS_PAGE = "docs/own-operators.md"
 
 @dataclass(frozen=True)
 class Added:
-    """What was written.
+    """The written files.
 
     Attributes:
         operator: Its name.
@@ -58,7 +58,7 @@ def write_operator(project: Project, operator: Operator) -> Added:
     test_file = f"{TEST_FOLDER}/test_{operator.identifier}.py"
     for path in (kernel_file, test_file):
         if (project.root / path).exists():
-            raise InputError(f"'{path}' is there already: remove it first")
+            raise InputError(f"'{path}' already exists: remove it first")
     header = project.root / "device" / "include" / name / "device" / "kernels.h"
     fitting = code.fit(operator, header)
     text = code.kernel_code(operator, kernel_file, f"torch_{name}", fitting)

@@ -136,7 +136,7 @@ def _compiler(command: str) -> str:
 
 @functools.cache
 def _processor() -> str:
-    """What code that was compiled for this very processor is good for."""
+    """A key for code that was compiled for this processor."""
     described = Path("/proc/cpuinfo")
     lines = described.read_text("utf-8").splitlines() if described.is_file() else []
     return platform.machine() + next((each for each in lines if each.startswith("flags")), "")

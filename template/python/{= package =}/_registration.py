@@ -79,7 +79,7 @@ def _report_failures() -> None:
     if _C.is_in_bad_fork():
         return
     stopped = isinstance(getattr(sys, "last_value", None), KeyboardInterrupt)
-    # What a capture that nobody ended has recorded never runs, and cannot be waited for.
+    # The work of a capture that was not ended never runs, and cannot be waited for.
     if stopped or _C.was_interrupted() or _C.is_capturing():
         _C.exit_at_once(0)
         return

@@ -211,7 +211,7 @@ def _top_k_top_p_sample(
 
 
 def _nothing(*_: object, **__: object) -> None:
-    """What tracing sees of an operator that writes to its arguments alone."""
+    """The traced form of an operator that only writes to its arguments."""
 
 
 def _fake_attention(out: Tensor, query: Tensor, *_: object, **__: object) -> Tensor:

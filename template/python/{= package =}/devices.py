@@ -37,9 +37,9 @@ DeviceLike: TypeAlias = "int | str | torch.device | None"
 
 
 def device_index(device: DeviceLike = None) -> int:
-    """Return the index that ``device`` stands for.
+    """Return the index of ``device``.
 
-    None, a device without an index and a negative index stand for the current device.
+    None, a device without an index and a negative index mean the current device.
 
     Raises:
         RuntimeError: there is no device of that index.
@@ -156,7 +156,7 @@ def can_device_access_peer(device: DeviceLike, peer_device: DeviceLike) -> bool:
 
 
 class DeviceLink(NamedTuple):
-    """What connects a device with another one, or with the host."""
+    """The connection of a device with another one, or with the host."""
 
     kind: Literal["unknown", "pci", "fabric", "on_card", "shared"]
     """``"fabric"`` is the vendor's own between cards, ``"on_card"`` is between partitions of one card,
@@ -189,14 +189,14 @@ DTypeSupport: TypeAlias = Literal["computed", "held", "absent"]
 
 
 def dtype_support(dtype: torch.dtype, device: DeviceLike = None) -> DTypeSupport:
-    """Return what ``dtype`` is to ``device``: "computed", "held" or "absent".
+    """Return the support of ``device`` for ``dtype``: "computed", "held" or "absent".
 
-    Kernels calculate with a computed dtype. Tensors of a held one can be made, moved, indexed,
-    converted, printed and saved; operators that calculate run on the CPU, which counts as a
-    fallback, or raise what they raise there. There are no tensors of an absent one.
+    Kernels compute with a "computed" dtype. A "held" dtype is storage-only: its tensors can be
+    created, moved, indexed, converted, printed and saved, and arithmetic on them runs on the CPU,
+    which counts as a fallback. Tensors of an "absent" dtype cannot be created.
 
-    Narrow formats that are held, float8 and packed 4-bit numbers, are computed nevertheless by
-    operators that are made for them, such as products of scaled matrices, where the device has them.
+    Operators for narrow formats, such as scaled matrix products, can support float8 and packed
+    4-bit dtypes that are otherwise storage-only.
     """
     # No device is needed to know what the backend was generated with.
     index = device_index(device) if is_available() else 0

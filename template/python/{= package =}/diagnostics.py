@@ -1,4 +1,4 @@
-"""What the backend could not do itself and ran on the CPU: what is allowed, and what it cost."""
+"""The CPU fallback: its policy, and the time that it took."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _C.set_fallback_hints(_absent.fallback_hints())
 
 
 class Fallback(NamedTuple):
-    """What one operator cost by running on the CPU."""
+    """The cost of one operator on the CPU."""
 
     calls: int
     bytes: int
@@ -37,13 +37,13 @@ class Fallback(NamedTuple):
     reasons: Mapping[str, int] = MappingProxyType({})
     """The same, with the number of calls in which each was answered."""
     copying: float = 0.0
-    """What part of ``seconds`` went into copies."""
+    """The part of ``seconds`` that copies took."""
     waiting: float = 0.0
     """Seconds that the calls waited for what the device had to do first, beside ``seconds``."""
 
 
 class _Record(NamedTuple):
-    """What is counted of one operator. ``reasons`` says in how many calls each was given."""
+    """The counts of one operator. ``reasons`` maps each reason to its number of calls."""
 
     calls: int
     bytes: int

@@ -30,7 +30,7 @@ _MODES = ("global", "thread_local", "relaxed")
 
 
 class Graph:
-    """What a capture recorded, of the device that was current when it began.
+    """The recorded work of a capture, on the device that was current when it began.
 
     Args:
         keep_graph: for code that is written for ``torch.cuda``. A capture of this device can be

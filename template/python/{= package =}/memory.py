@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 OutOfMemoryError = torch.OutOfMemoryError
-"""What is raised where a device has no more memory."""
+"""Raised when a device is out of memory."""
 
 
 # --- Figures ---
@@ -233,7 +233,7 @@ class MemPool:
 
     @property
     def id(self) -> tuple[int, int]:
-        """What names the pool in figures and snapshots."""
+        """The name of the pool in statistics and snapshots."""
         return self._pool.id
 
     def use_count(self) -> int:

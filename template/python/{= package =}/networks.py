@@ -1,4 +1,4 @@
-"""What tracing knows of attention on this device."""
+"""Attention in traced programs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__: list[str] = []
 PATCHES = ("traced_attention",)
 
 _kept: list[Any] = []
-"""What has to last as long as the process: a library's kernels go when it does."""
+"""Libraries that must live as long as the process, because their kernels end with them."""
 
 
 def setup() -> None:

@@ -1,4 +1,4 @@
-"""What an engine that serves language models calls: caches of keys and values, and what is around them.
+"""Functions for engines that serve language models: caches of keys and values, and more.
 
 Each function is a thin one over an operator, ``torch.ops.<backend>.<name>``, whose names and tensors
 are those of vLLM's. The device's kernels do the work; what a device declines runs on the CPU, as do

@@ -144,7 +144,7 @@ _WEIGHT_OWNERS = (torch.nn.Linear, torch.nn.modules.conv._ConvNd)
 def _pack(owner: torch.nn.Module) -> bool:
     weight = owner.weight
     assert isinstance(weight, torch.nn.Parameter)
-    # What lies in a larger storage is a part of something.
+    # A tensor in a larger storage is a part of another one.
     is_own = weight.is_contiguous() and weight.untyped_storage().nbytes() == weight.nbytes
     if not is_own or _has_private_layout(weight):
         return False

@@ -9,7 +9,6 @@ import torch
 from backend import DEVICE, backend
 from support import assert_same, needs, needs_two_devices, sample
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils.checkpoint import checkpoint
 
 LOWER = backend.get_amp_supported_dtype()
 
@@ -53,14 +52,6 @@ def test_the_state_is_restored_after_an_error() -> None:
     with pytest.raises(ZeroDivisionError), torch.autocast(DEVICE, dtype=LOWER[0]):
         _ = 1 / 0
     assert not torch.is_autocast_enabled(DEVICE)
-
-
-def test_it_works_as_a_decorator() -> None:
-    @torch.autocast(DEVICE, dtype=LOWER[0])
-    def product(matrix: torch.Tensor) -> torch.Tensor:
-        return torch.mm(matrix, matrix)
-
-    assert product(torch.eye(2, device=DEVICE)).dtype is LOWER[0]
 
 
 def test_regions_of_the_cpu_and_of_the_device_do_not_mix() -> None:
@@ -129,87 +120,3 @@ def test_gradients_have_the_dtype_and_the_value_of_float32_weights(dtype: torch.
     tolerance = 0.02 if dtype is torch.float16 else 0.15
     scale = other.grad.abs().max().item()
     assert_same(parameter.grad, other.grad, rtol=tolerance, atol=tolerance * scale)
-
-
-class _Product(torch.autograd.Function):
-    """Writes down the dtypes that it computes in."""
-
-    @staticmethod
-    @torch.amp.custom_fwd(device_type=DEVICE)
-    def forward(ctx: Any, one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
-        ctx.save_for_backward(one, other)
-        return torch.mm(one, other)
-
-    @staticmethod
-    @torch.amp.custom_bwd(device_type=DEVICE)
-    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        one, other = ctx.saved_tensors
-        first, second = torch.mm(gradient, other.T), torch.mm(one.T, gradient)
-        dtypes.append(first.dtype)
-        return first.to(one.dtype), second.to(other.dtype)
-
-
-dtypes: list[torch.dtype] = []
-
-
-def test_custom_bwd_runs_backward_as_forward_ran() -> None:
-    dtypes.clear()
-    one, other = weight(), weight(1)
-    with torch.autocast(DEVICE, dtype=LOWER[0]):
-        result = _Product.apply(one, other)
-    assert result.dtype is LOWER[0]
-    result.sum().backward()
-    _Product.apply(one, other).sum().backward()
-    assert dtypes == [LOWER[0], torch.float32]
-
-
-def test_custom_fwd_casts_its_inputs_and_turns_autocast_off() -> None:
-    class Square(torch.autograd.Function):
-        @staticmethod
-        @torch.amp.custom_fwd(device_type=DEVICE, cast_inputs=torch.float32)
-        def forward(ctx: Any, matrix: torch.Tensor) -> torch.Tensor:
-            assert not torch.is_autocast_enabled(DEVICE)
-            return torch.mm(matrix, matrix)
-
-        @staticmethod
-        @torch.amp.custom_bwd(device_type=DEVICE)
-        def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
-            assert not torch.is_autocast_enabled(DEVICE)
-            return gradient
-
-    matrix = torch.eye(3, device=DEVICE, dtype=LOWER[0], requires_grad=True)
-    with torch.autocast(DEVICE, dtype=LOWER[0]):
-        result = Square.apply(matrix)
-    assert result.dtype is torch.float32
-    result.sum().backward()
-    assert Square.apply(matrix).dtype is LOWER[0]
-
-
-@pytest.mark.parametrize("reentrant", [True, False])
-def test_checkpoint_recomputes_in_the_same_dtype(reentrant: bool) -> None:
-    seen: list[torch.dtype] = []
-
-    def block(inputs: torch.Tensor, parameter: torch.Tensor) -> torch.Tensor:
-        hidden = torch.mm(inputs, parameter)
-        seen.append(hidden.dtype)
-        return torch.relu(hidden)
-
-    def gradients(recompute: bool) -> list[torch.Tensor | None]:
-        inputs, parameter = weight(), weight(1)
-        with torch.autocast(DEVICE, dtype=LOWER[-1]):
-            if recompute:
-                result = checkpoint(block, inputs, parameter, use_reentrant=reentrant)
-            else:
-                result = block(inputs, parameter)
-            loss = result.sum()
-        loss.backward()
-        return [inputs.grad, parameter.grad]
-
-    expected = gradients(recompute=False)
-    seen.clear()
-    actual = gradients(recompute=True)
-    assert seen == [LOWER[-1]] * 2
-    for one, other in zip(actual, expected, strict=True):
-        assert one is not None
-        assert other is not None
-        assert_same(one, other, rtol=0, atol=0)

@@ -27,52 +27,6 @@ def test_the_default_dtype_is_supported() -> None:
     assert run_python(code).stdout.strip() == str(expected)
 
 
-def test_pytorch_asks_for_the_supported_dtypes_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = []
-
-    def recorder() -> list[torch.dtype]:
-        calls.append(1)
-        return list(LOWER)
-
-    monkeypatch.setattr(backend, "get_amp_supported_dtype", recorder)
-    torch.autocast(DEVICE, dtype=LOWER[0])
-    assert calls == [1]
-
-
-@pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("dtype", LOWER, ids=str)
-def test_a_supported_dtype_does_not_warn(dtype: torch.dtype) -> None:
-    with torch.autocast(DEVICE, dtype=dtype) as region:
-        assert region._enabled
-        assert torch.get_autocast_dtype(DEVICE) is dtype
-
-
-def test_an_unsupported_dtype_warns_and_disables() -> None:
-    with pytest.warns(UserWarning, match="target dtype is not supported. Disabling autocast"):
-        region = torch.autocast(DEVICE, dtype=torch.float32)
-    assert region._enabled is False
-    matrix = torch.eye(2, device=DEVICE)
-    with region:
-        assert torch.mm(matrix, matrix).dtype is torch.float32
-
-
-def test_pytorch_believes_the_supported_dtypes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backend, "get_amp_supported_dtype", lambda: [torch.bfloat16])
-    with pytest.warns(UserWarning, match="only supports dtypes of torch.bfloat16"):
-        region = torch.autocast(DEVICE, dtype=torch.float16)
-    assert region._enabled is False
-
-
-def test_pytorch_names_the_function_if_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(backend, "get_amp_supported_dtype")
-    with pytest.raises(AssertionError, match="get_amp_supported_dtype"):
-        torch.autocast(DEVICE, enabled=False)
-
-
-def test_autocast_is_available_for_the_device() -> None:
-    assert torch.amp.is_autocast_available(DEVICE)
-
-
 def test_the_module_agrees_with_torch() -> None:
     def agree() -> None:
         assert backend.is_autocast_enabled() == torch.is_autocast_enabled(DEVICE)

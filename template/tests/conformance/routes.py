@@ -5,23 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from support import names
 from torch.utils._python_dispatch import TorchDispatchMode
 
 NATIVE, COMPOSITE, FALLBACK, UNSUPPORTED = "native", "composite", "fallback", "unsupported"
 
 # What every call may contain beside the operator itself: memory, its layout, and copies.
-_PLUMBING = {
-    "_to_copy",
-    "alias",
-    "clone",
-    "copy_",
-    "detach",
-    "empty",
-    "empty_like",
-    "empty_strided",
-    "lift_fresh",
-    "resize_",
-}
+_PLUMBING = set(
+    names(
+        """
+    _to_copy alias clone copy_ detach empty empty_like empty_strided lift_fresh resize_
+    """
+    )
+)
 
 
 class Recorder(TorchDispatchMode):

@@ -9,52 +9,28 @@ import pytest
 import torch
 from backend import DEVICE
 from conformance.samples import Arguments, samples
-from support import needs
+from support import names, needs
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.testing._internal.common_device_type import instantiate_device_type_tests, ops
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.common_utils import TestCase
 
-CHOSEN = {
-    "addmm",
-    "bmm",
-    "cat",
-    "cumsum",
-    "div.no_rounding_mode",
-    "exp",
-    "gather",
-    "index_select",
-    "log_softmax",
-    "matmul",
-    "mul",
-    "nn.functional.avg_pool2d",
-    "nn.functional.avg_pool3d",
-    "nn.functional.batch_norm",
-    "nn.functional.binary_cross_entropy",
-    "nn.functional.conv2d",
-    "nn.functional.conv_transpose2d",
-    "nn.functional.gelu",
-    "nn.functional.group_norm",
-    "nn.functional.huber_loss",
-    "nn.functional.interpolate.bicubic",
-    "nn.functional.interpolate.bilinear",
-    "nn.functional.interpolate.nearest",
-    "nn.functional.layer_norm",
-    "nn.functional.max_pool2d",
-    "nn.functional.max_pool3d",
-    "nn.functional.mse_loss",
-    "nn.functional.pad.reflect",
-    "nn.functional.pad.replicate",
-    "nn.functional.rms_norm",
-    "nn.functional.scaled_dot_product_attention",
-    "nn.functional.smooth_l1_loss",
-    "nn.functional.unfold",
-    "softmax",
-    "std",
-    "sum",
-    "tanh",
-    "where",
-}
+CHOSEN = set(
+    names(
+        """
+    addmm bmm cat cumsum div.no_rounding_mode exp gather index_select log_softmax matmul mul
+    nn.functional.avg_pool2d nn.functional.avg_pool3d nn.functional.batch_norm
+    nn.functional.binary_cross_entropy nn.functional.conv2d nn.functional.conv_transpose2d
+    nn.functional.gelu nn.functional.group_norm nn.functional.huber_loss
+    nn.functional.interpolate.bicubic nn.functional.interpolate.bilinear
+    nn.functional.interpolate.nearest nn.functional.layer_norm nn.functional.max_pool2d
+    nn.functional.max_pool3d nn.functional.mse_loss nn.functional.pad.reflect
+    nn.functional.pad.replicate nn.functional.rms_norm
+    nn.functional.scaled_dot_product_attention nn.functional.smooth_l1_loss
+    nn.functional.unfold softmax std sum tanh where
+    """
+    )
+)
 SAMPLES = 2
 
 pytestmark = needs(torch.float64)

@@ -88,27 +88,6 @@ def compare(inputs: Inputs, by: str = FUSED, **options: Any) -> None:
         assert may_fall_back() or by in used(lambda: attention(*mine, **device_options))
 
 
-@pytest.mark.parametrize("dtype", supported(FLOATING), ids=str)
-@pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("rows", [(5, 7), (70, 70), (1, 9)])
-def test_attention(dtype: torch.dtype, causal: bool, rows: tuple[int, int]) -> None:
-    compare(make(dtype, rows=rows), is_causal=causal)
-
-
-@pytest.mark.parametrize("dtype", supported(FLOATING), ids=str)
-def test_a_query_that_sees_nothing(dtype: torch.dtype) -> None:
-    mask = torch.ones(5, 7, dtype=torch.bool)
-    mask[2] = False
-    compare(make(dtype), attn_mask=mask)
-
-
-@pytest.mark.parametrize("dtype", supported(FLOATING), ids=str)
-@pytest.mark.parametrize("causal", [False, True])
-def test_heads_that_share_keys(dtype: torch.dtype, causal: bool) -> None:
-    compare(make(dtype, heads=(6, 2)), enable_gqa=True, is_causal=causal)
-    compare(make(dtype, heads=(4, 1)), enable_gqa=True, is_causal=causal)
-
-
 @pytest.mark.usefixtures("fused")
 def test_result_lies_in_memory_as_the_query_does() -> None:
     inputs = [tensor.transpose(1, 2).contiguous().transpose(1, 2).to(DEVICE) for tensor in make()]
@@ -248,17 +227,6 @@ def test_a_seed_on_the_device_is_refused() -> None:
                 seed,
                 offset,
             )
-
-
-def test_wrong_arguments_are_refused() -> None:
-    query, key, value = (tensor.to(DEVICE) for tensor in make())
-    operator = torch.ops.aten._scaled_dot_product_fused_attention_overrideable
-    with pytest.raises(RuntimeError, match="same device"):
-        operator(query, key.cpu(), value)
-    with pytest.raises(RuntimeError, match="fit together"):
-        operator(query, key[:, :2], value)
-    with pytest.raises(RuntimeError):
-        attention(query, key.cpu(), value)
 
 
 @needs_two_devices

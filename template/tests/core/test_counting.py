@@ -1,4 +1,4 @@
-"""How often elements and slices occur: histograms, counts, distinct slices, the most frequent."""
+"""How often elements and slices occur: integers, special values, refusals."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE
-from support import FLOATING, INTEGERS, assert_same, compare, layouts, natively, sample, supported
-
-RANGES = [{}, {"min": -2, "max": 3}, {"min": -2.5, "max": 2.5}, {"min": 100, "max": 101}]
+from support import INTEGERS, assert_same, compare, natively, sample, supported
 
 
 def assert_refused_alike(function: Callable[..., Any], *tensors: torch.Tensor) -> None:
@@ -23,14 +21,6 @@ def assert_refused_alike(function: Callable[..., Any], *tensors: torch.Tensor) -
 
 
 # --- histc ---
-
-
-@pytest.mark.parametrize("limits", RANGES, ids=str)
-@pytest.mark.parametrize("bins", [1, 4, 7])
-@pytest.mark.parametrize("dtype", supported(FLOATING), ids=str)
-def test_histc(dtype: torch.dtype, bins: int, limits: dict[str, float]) -> None:
-    for values in layouts(10, 20, dtype=dtype):
-        compare(lambda x: torch.histc(x, bins, **limits), values)
 
 
 @pytest.mark.parametrize("limits", [{}, {"min": 0, "max": 7}, {"min": 2, "max": 5}], ids=str)
@@ -56,35 +46,7 @@ def test_histc_of_special_values() -> None:
     compare(lambda x: torch.histc(x, 4), torch.tensor(1.0))
 
 
-def test_histc_refuses_what_the_cpu_refuses() -> None:
-    values = sample(5)
-    assert_refused_alike(lambda x: torch.histc(x, 0), values)
-    assert_refused_alike(lambda x: torch.histc(x, 4, 3, 1), values)
-    assert_refused_alike(lambda x: torch.histc(x, 4, 0, float("inf")), values)
-    assert_refused_alike(lambda x: torch.histc(x, 4, out=x.long()), values)
-
-
-def test_histc_writes_to_outputs() -> None:
-    values = sample(30)
-    for shape, step in ((0, 1), (4, 1), (8, 2)):
-        out = torch.empty(shape, device=DEVICE)[::step]
-        with natively():
-            assert torch.histc(values.to(DEVICE), 4, out=out) is out
-        assert_same(out, torch.histc(values, 4))
-
-
 # --- bincount ---
-
-
-@pytest.mark.parametrize("dtype", supported(INTEGERS), ids=str)
-def test_bincount(dtype: torch.dtype) -> None:
-    values = sample(30, dtype=dtype, low=0, high=7)
-    for some in (values, values[::2], values[:0]):
-        compare(torch.bincount, some)
-        compare(lambda x: torch.bincount(x, minlength=20), some)
-        for weight in supported(torch.float32, torch.float64, torch.int32):
-            if torch.float64 in supported() or weight is torch.float32:
-                compare(torch.bincount, some, sample(*some.shape, dtype=weight))
 
 
 def test_bincount_refuses_what_the_cpu_refuses() -> None:
@@ -96,16 +58,6 @@ def test_bincount_refuses_what_the_cpu_refuses() -> None:
 
 
 # --- unique, unique_consecutive along a dimension ---
-
-
-@pytest.mark.parametrize("dim", [None, 0, 1, -1])
-@pytest.mark.parametrize("function", [torch.unique, torch.unique_consecutive])
-@pytest.mark.parametrize("dtype", supported(FLOATING, INTEGERS, torch.bool), ids=str)
-def test_distinct_slices(dtype: torch.dtype, function: Callable[..., Any], dim: int | None) -> None:
-    for values in layouts(6, 2, 4, dtype=torch.float32):
-        few = (values > 2).to(dtype) if dim is None else (values > 4).to(dtype)
-        compare(lambda x: function(x, return_inverse=True, return_counts=True, dim=dim), few)
-        compare(lambda x: function(x, dim=dim), few)
 
 
 @pytest.mark.parametrize("operator", ["unique_dim", "unique_dim_consecutive"])
@@ -121,15 +73,6 @@ def test_distinct_slices_of_nothing_and_of_what_is_none(operator: str) -> None:
 
 
 # --- mode ---
-
-
-@pytest.mark.parametrize("dim", [0, 1, -1])
-@pytest.mark.parametrize("dtype", supported(FLOATING, INTEGERS, torch.bool), ids=str)
-def test_mode(dtype: torch.dtype, dim: int) -> None:
-    for values in layouts(7, 9, dtype=torch.float32):
-        few = (values / 3).round().abs().to(dtype)
-        compare(lambda x: torch.mode(x, dim), few)
-        compare(lambda x: torch.mode(x, dim, keepdim=True), few)
 
 
 def test_mode_of_nothing_and_of_one() -> None:

@@ -142,22 +142,6 @@ def test_current_device_belongs_to_the_thread() -> None:
     assert seen == [0]
 
 
-@needs(torch.float32)
-def test_a_tensor_on_an_index_that_is_no_device_is_refused() -> None:
-    uses = [
-        lambda: torch.ones(1, device=f"{DEVICE}:99"),
-        lambda: torch.empty(1, device=f"{DEVICE}:99"),
-        lambda: torch.empty_strided((2,), (1,), device=f"{DEVICE}:99"),
-        lambda: torch.tensor([1.0], device=f"{DEVICE}:99"),
-        lambda: torch.ones(1).to(f"{DEVICE}:99"),
-        lambda: getattr(torch.ones(1), DEVICE)(99),
-        lambda: torch.ones(1, device=DEVICE).to(f"{DEVICE}:99"),
-    ]
-    for use in uses:
-        with pytest.raises(RuntimeError, match=rf"{DEVICE}:99.*{backend.device_count()}"):
-            use()
-
-
 def test_a_device_of_another_type_is_refused() -> None:
     for use in (backend.set_device, backend.device, backend.synchronize, backend.memory_allocated):
         for other in ("cpu", torch.device("cpu"), True):
@@ -190,16 +174,6 @@ def test_peer_access_is_answered_for_every_pair() -> None:
             assert isinstance(backend.can_device_access_peer(one, other), bool)
 
 
-@needs(torch.float32)
-def test_initialized_is_true_once_a_device_was_used() -> None:
-    torch.ones(1, device=DEVICE)
-    assert backend.is_initialized() is True
-    assert backend._initialized is True
-    assert backend._is_in_bad_fork() is False
-    backend.init()
-    backend._lazy_init()
-
-
 def test_autocast_is_available_exactly_where_it_can_be_entered() -> None:
     assert torch.amp.is_autocast_available(DEVICE) is hasattr(backend, "get_amp_supported_dtype")
     if torch.amp.is_autocast_available(DEVICE):
@@ -210,17 +184,6 @@ def test_autocast_is_available_exactly_where_it_can_be_entered() -> None:
         with pytest.raises(AssertionError):
             torch.autocast(DEVICE)
     assert torch.amp.is_autocast_available("cpu")
-
-
-@needs(torch.float32)
-def test_default_device_can_be_this_one() -> None:
-    with torch.device(DEVICE):
-        assert torch.ones(2).device.type == DEVICE
-    torch.set_default_device(f"{DEVICE}:{LAST}")
-    try:
-        assert torch.zeros(2).device == torch.device(DEVICE, LAST)
-    finally:
-        torch.set_default_device(None)
 
 
 @needs(torch.float32)

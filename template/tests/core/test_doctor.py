@@ -145,11 +145,6 @@ def test_what_is_missing_is_named_and_the_status_is_1() -> None:
     assert "AttributeError: " in line
 
 
-def test_a_wrong_option_is_status_2() -> None:
-    done = doctor("--jsn")
-    assert (done.returncode, done.stdout) == (2, "")
-
-
 def test_import_torch_does_not_load_it() -> None:
     run_python(
         f"""

@@ -1,4 +1,4 @@
-"""Making tensors on the device, and the dtypes that they may have."""
+"""Sequences, windows, uninitialised memory, and the dtypes that a tensor may have."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from support import (
     assert_same,
     close,
     needs,
-    sample,
     supported,
 )
 
@@ -33,33 +32,6 @@ def test_sequences_in_outputs_of_several_dimensions(name: str) -> None:
 def test_the_last_number_of_linspace_is_the_end() -> None:
     # 49 * (1 / 49) is less than 1.
     assert torch.linspace(0, 1, 50, dtype=torch.float64, device=DEVICE)[-1].item() == 1
-
-
-@needs(torch.float32)
-@pytest.mark.parametrize("value", [0, 3, -2.5, True, float("inf")])
-def test_fill_writes_every_layout(value: float) -> None:
-    on_cpu, on_device = sample(4, 6), sample(4, 6).to(DEVICE)
-    for tensor in (on_cpu, on_device):
-        tensor[1:3, ::2].fill_(value)
-        tensor.T[5].fill_(torch.tensor(value))
-    assert_same(on_device, on_cpu)
-    assert on_device.zero_().cpu().eq(0).all()
-
-
-@needs(torch.float32)
-def test_empty_strided_and_memory_formats() -> None:
-    assert torch.empty_strided((2, 3), (1, 2), device=DEVICE).stride() == (1, 2)
-    nhwc = torch.empty(2, 3, 4, 5, device=DEVICE, memory_format=torch.channels_last)
-    assert nhwc.is_contiguous(memory_format=torch.channels_last)
-    assert torch.empty(0, 3, device=DEVICE).numel() == 0
-
-
-@needs(torch.float32)
-def test_impossible_sizes_are_refused() -> None:
-    with pytest.raises(RuntimeError, match="negative"):
-        torch.empty(-1, device=DEVICE)
-    with pytest.raises(RuntimeError):
-        torch.empty(2**62, 8, device=DEVICE)
 
 
 @needs(torch.float32)

@@ -83,52 +83,6 @@ def test_cpu_tensor_with_dimensions_is_refused() -> None:
             use()
 
 
-@needs_two_devices
-def test_tensors_of_two_devices_are_refused() -> None:
-    one, other = torch.ones(2, device=f"{DEVICE}:0"), torch.ones(2, device=f"{DEVICE}:1")
-    with pytest.raises(RuntimeError, match=r"(?i)device"):
-        zeta(one, other)
-    with pytest.raises(RuntimeError, match=r"(?i)device"):
-        torch.cat([one, other])
-
-
-def test_out_on_the_cpu_is_refused() -> None:
-    with pytest.raises(RuntimeError, match=r"(?i)device"):
-        bessel(torch.ones(2, device=DEVICE), out=torch.empty(2))
-
-
-def test_mutated_arguments_are_written_back() -> None:
-    on_cpu = sample(3, 4, low=0.1, high=0.9)
-    base = on_cpu.clone()
-    on_device = base.to(DEVICE)
-    for tensor in (base, on_device):
-        tensor.T[1:].digamma_()
-        tensor[:, 1].igamma_(tensor[:, 1].clone().abs())
-    assert_same(on_device, base)
-
-
-@needs(torch.int64)
-def test_lists_of_tensors_and_optional_tensors() -> None:
-    values = sample(4, 3)
-    on_device = values.to(DEVICE)
-    index = torch.tensor([2, 0])
-    assert_same(torch.block_diag(on_device, on_device), torch.block_diag(values, values))
-    assert_same(
-        torch.index_put(on_device, (index.to(DEVICE),), torch.tensor(7.0, device=DEVICE)),
-        torch.index_put(values, (index,), torch.tensor(7.0)),
-    )
-    assert_same(torch.bincount(index.to(DEVICE), minlength=5), torch.bincount(index, minlength=5))
-
-
-def test_random_operators_follow_the_seed() -> None:
-    def draw() -> torch.Tensor:
-        torch.manual_seed(3)
-        return torch.empty(100, device=DEVICE).cauchy_().cpu()
-
-    assert draw().equal(draw())
-    assert not draw().equal(torch.empty(100, device=DEVICE).cauchy_().cpu())
-
-
 def test_results_share_no_memory_with_inputs_that_are_not_mutated() -> None:
     values = torch.ones(4, device=DEVICE)
     result = bessel(values)
@@ -225,12 +179,6 @@ def test_custom_operator_runs_and_mutates(library: torch.library.Library) -> Non
     assert fallbacks("fallback_test::double") == 1
 
 
-def test_error_of_the_cpu_reaches_the_caller() -> None:
-    values = torch.zeros(2, device=DEVICE)
-    with pytest.raises(RuntimeError, match="bins must be > 0"):
-        torch.histogram(values, bins=0)
-
-
 def test_results_without_elements_have_their_shape() -> None:
     """Reported for other backends as pytorch#165549: a result of shape [0]."""
     for shape in ((3, 4), (), (0,), (2, 0, 3)):
@@ -253,33 +201,6 @@ def test_results_never_stay_on_the_cpu() -> None:
         scalar // values,
     ):
         assert result.device == values.device
-
-
-@pytest.mark.skipif(
-    not hasattr(backend, "default_generators"), reason="generated without generators of the device"
-)
-def test_generator_of_another_device_is_refused() -> None:
-    with pytest.raises(RuntimeError, match=r"(?i)generator"):
-        torch.empty(3, device=DEVICE).cauchy_(generator=torch.Generator())
-
-
-@pytest.mark.skipif(
-    not hasattr(backend, "default_generators"), reason="generated without generators of the device"
-)
-def test_random_operators_leave_the_generator_of_the_cpu_alone() -> None:
-    state = torch.get_rng_state()
-    torch.empty(100, device=DEVICE).cauchy_()
-    assert torch.get_rng_state().equal(state)
-
-
-def test_quantized_tensors_are_refused() -> None:
-    quantized = torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8)
-    with pytest.raises((NotImplementedError, RuntimeError, TypeError)):
-        torch.quantize_per_tensor(torch.ones(2, device=DEVICE), 0.1, 0, torch.qint8)
-    with pytest.raises((NotImplementedError, RuntimeError, TypeError)):
-        quantized.to(DEVICE)
-    with pytest.raises((NotImplementedError, RuntimeError, TypeError)):
-        quantized + torch.ones(2, device=DEVICE)
 
 
 @needs(torch.float32)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE, backend
-from support import INTEGERS, assert_same, close, needs, run_python, sample, supported
+from support import assert_same, close, needs, run_python, sample, supported
 from torch.nn import functional
 
 pytestmark = needs(torch.float32)
@@ -59,25 +59,6 @@ def test_low_precision(function: Callable[[torch.Tensor], Any], dtype: torch.dty
     values = sample(2, 3, 8, 8, dtype=dtype, low=-1, high=1)
     result = function(values.to(DEVICE))
     assert_same(result, function(values.float()).to(dtype), **close(dtype))
-
-
-@pytest.mark.parametrize("dtype", LOW)
-def test_draws_in_low_precision(dtype: torch.dtype) -> None:
-    ones = torch.ones(1000, dtype=dtype, device=DEVICE)
-    assert_same(torch.binomial(5 * ones, ones), torch.full((1000,), 5, dtype=dtype))
-    draws = torch._standard_gamma(4 * ones)
-    assert draws.dtype is dtype
-    assert 3 < draws.float().mean().item() < 5
-
-
-@pytest.mark.parametrize("dtype", supported(*INTEGERS))
-def test_histogram_of_integers(dtype: torch.dtype) -> None:
-    values = sample(50, dtype=dtype, low=0, high=9)
-    expected = torch.histc(values.float(), bins=5, min=0, max=9).to(dtype)
-    assert_same(torch.histc(values.to(DEVICE), bins=5, min=0, max=9), expected)
-    out = torch.empty(0, dtype=dtype, device=DEVICE)
-    assert torch.histc(values.to(DEVICE), bins=5, min=0, max=9, out=out) is out
-    assert_same(out, expected)
 
 
 @pytest.mark.parametrize("dtype", LOW)

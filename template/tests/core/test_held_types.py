@@ -10,9 +10,7 @@ import torch
 from backend import DEVICE, ENV_PREFIX, backend
 from core.held import (
     BITS,
-    FLOAT8,
     PACKED,
-    SATURATES,
     Function,
     assert_same_bits,
     attempt,
@@ -184,30 +182,6 @@ def test_conversions_to(dtype: torch.dtype, other: torch.dtype) -> None:
     compare(lambda x: x.to(dtype), values)
     compare(lambda x: x.t().to(dtype), values)
     compare(lambda x: torch.zeros_like(x, dtype=dtype).copy_(x), values)
-
-
-@pytest.mark.parametrize("other", FLOAT8, ids=str)
-@pytest.mark.parametrize("dtype", FLOAT8, ids=str)
-def test_float8_to_float8(dtype: torch.dtype, other: torch.dtype) -> None:
-    every = torch.arange(256, dtype=torch.uint8).view(dtype)
-    if other is torch.float8_e4m3fn and not SATURATES:
-        every = every[every.to(torch.float32).abs() < 448]
-    compare(lambda x: x.to(other), every)
-
-
-@pytest.mark.parametrize("dtype", FLOAT8, ids=str)
-def test_float8_rounds_as_the_cpu_does(dtype: torch.dtype) -> None:
-    every = torch.arange(256, dtype=torch.uint8).view(dtype).to(torch.float32)
-    finite = every[every.isfinite()].unique()
-    between = (finite[1:] + finite[:-1]) / 2
-    near = torch.cat([between, between.nextafter(finite[1:]), between.nextafter(finite[:-1])])
-    edges = torch.tensor([0.0, -0.0, float("inf"), -float("inf"), float("nan"), 1e-45, -1e-45])
-    large = finite.abs().max() * torch.tensor([1.01, 1.05, 1.1, 1.25, 1.5, 2, -1.1, -1.5])
-    if dtype is torch.float8_e4m3fn and not SATURATES:
-        large, edges = large[:1], edges[edges.isfinite()]
-    compare(lambda x: x.to(dtype), torch.cat([every, near, edges, large]))
-    compare(lambda x: x.to(dtype), torch.cat([every, near, edges]).to(torch.float64))
-    compare(lambda x: x.to(dtype), torch.cat([near, edges]).to(torch.bfloat16))
 
 
 @every_type

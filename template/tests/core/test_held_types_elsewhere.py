@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import functools
 import io
 import pickle
 
@@ -68,18 +67,6 @@ def test_arithmetic_that_the_cpu_does_is_counted(dtype: torch.dtype) -> None:
     name = str(dtype).removeprefix("torch.")
     reasons = str([record.reasons for record in fallbacks.values()])
     assert f"calculates without {name}" in reasons, fallbacks
-
-
-@every_type
-def test_types_promote_as_on_the_cpu(dtype: torch.dtype) -> None:
-    for other in (torch.bool, torch.int8, torch.int64, torch.float16, torch.float32, *HELD):
-        one, two = torch.empty(2, dtype=dtype), torch.empty(2, dtype=other)
-        expected = attempt(functools.partial(torch.result_type, two), one)
-        actual = attempt(functools.partial(torch.result_type, two.to(DEVICE)), one.to(DEVICE))
-        if isinstance(expected, Exception):
-            assert type(actual) is type(expected)
-        else:
-            assert actual is expected
 
 
 # --- Copies, files and other libraries ---

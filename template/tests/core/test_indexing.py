@@ -144,15 +144,6 @@ def test_indexing_on_a_device_that_is_not_current() -> None:
     assert_same(found, sample(5, 3)[[1, 4]])
 
 
-@pytest.mark.native
-@needs(torch.float16)
-def test_long_sums_at_one_place_stay_accurate() -> None:
-    values = torch.zeros(1, dtype=torch.float16, device=DEVICE)
-    index = torch.zeros(4096, dtype=torch.int64, device=DEVICE)
-    ones = torch.ones(4096, dtype=torch.float16, device=DEVICE)
-    assert values.index_add(0, index, ones).item() == 4096
-
-
 def test_index_tensors_of_two_integer_types_reach_the_device_as_one() -> None:
     run_python(
         f"""

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE
-from support import needs_two_devices, reports_errors
+from support import reports_errors
 
 Function = Callable[..., Any]
 
@@ -93,18 +93,3 @@ def test_what_indexes_the_cpu_is_on_the_cpu() -> None:
     index = torch.tensor([0], device=DEVICE)
     with pytest.raises(RuntimeError, match=r"indices should be either on cpu or .* \(cpu\)"):
         torch.ones(5)[index]
-
-
-@pytest.mark.parametrize("name", ["index_select", "gather", "take", "scatter", "index_add"])
-def test_indices_of_the_cpu_are_refused_elsewhere(name: str) -> None:
-    with pytest.raises(RuntimeError, match="same device"):
-        FAILURES[name](torch.ones(5, device=DEVICE), torch.tensor([1]))
-
-
-@needs_two_devices
-def test_indices_of_another_device_are_refused() -> None:
-    values = torch.ones(5, device=f"{DEVICE}:0")
-    index = torch.tensor([1], device=f"{DEVICE}:1")
-    for name in ("index", "index_select", "gather", "index_put"):
-        with pytest.raises(RuntimeError, match="same device"):
-            FAILURES[name](values, index)

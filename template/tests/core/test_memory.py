@@ -17,43 +17,6 @@ def fresh_figures(full_segments: None) -> None:
     backend.reset_accumulated_memory_stats()
 
 
-def test_tensor_counts_as_allocated_while_it_lives() -> None:
-    before = backend.memory_allocated()
-    tensor = take(8 * MIB)
-    assert backend.memory_allocated() == before + 8 * MIB
-    del tensor
-    assert backend.memory_allocated() == before
-
-
-def test_freed_memory_stays_reserved_until_the_cache_is_emptied() -> None:
-    before = backend.memory_reserved()
-    tensor = take(8 * MIB)
-    del tensor
-    assert backend.memory_reserved() >= before + 8 * MIB
-    backend.empty_cache()
-    assert backend.memory_reserved() == before
-
-
-def test_freed_memory_is_used_again() -> None:
-    first = take(8 * MIB)
-    address = first.data_ptr()
-    reserved = backend.memory_reserved()
-    del first
-    second = take(8 * MIB)
-    assert second.data_ptr() == address
-    assert backend.memory_reserved() == reserved
-
-
-def test_peak_is_the_largest_value_since_the_reset() -> None:
-    before = backend.memory_allocated()
-    tensor = take(16 * MIB)
-    del tensor
-    assert backend.max_memory_allocated() == before + 16 * MIB
-    assert backend.max_memory_reserved() >= before + 16 * MIB
-    backend.reset_peak_memory_stats()
-    assert backend.max_memory_allocated() == before
-
-
 def test_accumulated_figures_start_again_after_the_reset() -> None:
     take(MIB)
     stats = backend.memory_stats()
@@ -162,16 +125,6 @@ def test_operators_leak_nothing() -> None:
     gc.collect()
     backend.synchronize()
     assert backend.memory_allocated() == before
-
-
-@needs(torch.float32)
-def test_repeated_sizes_do_not_grow_the_cache() -> None:
-    for _ in range(3):
-        torch.ones(1000, device=DEVICE) + 1
-    reserved = backend.memory_reserved()
-    for _ in range(200):
-        torch.ones(1000, device=DEVICE) + 1
-    assert backend.memory_reserved() == reserved
 
 
 def test_a_private_pool_that_is_gone_leaves_no_figures() -> None:

@@ -66,59 +66,6 @@ def test_tensor_that_autograd_computed_is_refused() -> None:
 
 @needs(torch.float32)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
-def test_device_used_before_the_fork_is_refused_in_the_child() -> None:
-    result = run_python(
-        f"""
-        import os, torch, warnings
-        warnings.simplefilter("ignore")
-        device = torch.{DEVICE}
-        kept = torch.ones(1, device="{DEVICE}")
-        uses = {{
-            "factory": lambda: torch.ones(1, device="{DEVICE}"),
-            "operator": lambda: kept + 1,
-            "copy": lambda: kept.cpu(),
-            "synchronize": device.synchronize,
-            "init": device.init,
-        }}
-        child = os.fork()
-        if child == 0:
-            assert device._is_in_bad_fork()
-            torch.manual_seed(0)
-            for name, use in uses.items():
-                try:
-                    use()
-                except RuntimeError as error:
-                    print("refused", name, "spawn" in str(error), flush=True)
-            os._exit(0)
-        assert os.waitpid(child, 0)[1] == 0
-        assert (kept + 1).item() == 2
-        assert not device._is_in_bad_fork()
-        """
-    )
-    for name in ("factory", "operator", "copy", "synchronize", "init"):
-        assert f"refused {name} True" in result.stdout
-
-
-@needs(torch.float32)
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
-def test_device_can_be_used_in_a_child_that_was_forked_before() -> None:
-    result = run_python(
-        f"""
-        import os, torch, warnings
-        warnings.simplefilter("ignore")
-        assert torch.{DEVICE}.is_available()
-        child = os.fork()
-        if child == 0:
-            print("sum", torch.ones(3, device="{DEVICE}").sum().item(), flush=True)
-            os._exit(0)
-        os.waitpid(child, 0)
-        """
-    )
-    assert "sum 3.0" in result.stdout
-
-
-@needs(torch.float32)
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 @pytest.mark.parametrize("device", ["cpu", DEVICE])
 def test_forked_child_ends_without_waiting_for_threads_of_autograd(device: str) -> None:
     """As its parent's are not there. PyTorch's patience with them is ten seconds."""

@@ -155,32 +155,6 @@ def test_attention_on_jagged_tensors_runs_on_the_device() -> None:
         attend(jagged(leaves)).values().sum().backward()
 
 
-def test_jagged_attention_is_that_of_each_sequence() -> None:
-    leaves = parts(DEVICE, width=HEADS * WIDTH)
-    for one, together in zip(leaves, attend(jagged(leaves)).unbind(), strict=True):
-        torch.testing.assert_close(attend(one.cpu()[None])[0], together.cpu(), rtol=1e-4, atol=1e-5)
-
-
-def test_a_jagged_model_trains() -> None:
-    losses = []
-    for device in ("cpu", DEVICE):
-        torch.manual_seed(0)
-        model = torch.nn.Sequential(torch.nn.Linear(6, 12), torch.nn.GELU(), torch.nn.Linear(12, 1))
-        model.to(device)
-        optimizer = torch.optim.AdamW(model.parameters(), lr=0.05)
-        batch = jagged([part.detach() for part in parts(device)])
-        steps = []
-        for _ in range(4):
-            optimizer.zero_grad()
-            loss = model(batch).values().square().mean()
-            loss.backward()
-            optimizer.step()
-            steps.append(loss.item())
-        losses.append(steps)
-    assert losses[1] == pytest.approx(losses[0], rel=1e-4)
-    assert losses[1][-1] < losses[1][0]
-
-
 @pytest.mark.parametrize("device", ["cpu", DEVICE])
 def test_sizes_of_padded_tensors_may_lie_anywhere(device: str) -> None:
     padded = sample(2, 3, 4)

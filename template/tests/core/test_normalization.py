@@ -38,13 +38,6 @@ def vector(size: int, dtype: torch.dtype, seed: int) -> torch.Tensor:
     return sample(size, dtype=dtype, low=0.5, high=2, seed=seed)
 
 
-@needs(torch.float32)
-@pytest.mark.parametrize("shape", [(0, 6), (2, 0, 6), (1, 6)])
-def test_layer_norm_of_few_elements(shape: tuple[int, ...]) -> None:
-    weight, bias = sample(6, seed=1), sample(6, seed=2)
-    compare(lambda x, w, b: functional.layer_norm(x, (6,), w, b), sample(*shape), weight, bias)
-
-
 @pytest.mark.parametrize("dtype", MIXED, ids=str)
 def test_float32_parameters_beside_narrow_inputs(dtype: torch.dtype) -> None:
     weight, bias = vector(6, torch.float32, 1), vector(6, torch.float32, 2)
@@ -90,31 +83,3 @@ def test_every_variant_of_batch_norm() -> None:
         results.append([*outputs, mean, variance])
     for here, there in zip(results[1], results[0], strict=True):
         assert_same(here, there, rtol=1e-4, atol=1e-5)
-
-
-@needs(torch.float32)
-def test_wrong_arguments_are_refused() -> None:
-    x = torch.ones(2, 3, device=DEVICE)
-    with pytest.raises(RuntimeError, match="normalized_shape"):
-        functional.layer_norm(x, (4,))
-    with pytest.raises(RuntimeError, match="same device"):
-        torch.ops.aten.native_layer_norm(x, [3], torch.ones(3), None, 1e-5)
-    with pytest.raises(RuntimeError, match="same device"):
-        torch.native_batch_norm(x, torch.ones(3), None, None, None, True, 0.1, 1e-5)
-    with pytest.raises(RuntimeError, match="should contain 3 elements not 2"):
-        torch.native_batch_norm(x, torch.ones(2, device=DEVICE), None, None, None, True, 0.1, 1e-5)
-    with pytest.raises(RuntimeError, match="at least one element"):
-        torch.native_batch_norm(x[:0], None, None, None, None, True, 0.1, 1e-5)
-
-
-@pytest.mark.native
-@pytest.mark.parametrize("number", [0.1, 1234.567, -7.7])
-@pytest.mark.parametrize("dtype", supported(FLOATING), ids=str)
-def test_equal_numbers_become_the_bias(dtype: torch.dtype, number: float) -> None:
-    x = torch.full((4, 6, 250), number, dtype=dtype, device=DEVICE)
-    bias = torch.full((250,), 0.25, dtype=dtype, device=DEVICE)
-    assert_same(
-        functional.layer_norm(x, (250,), None, bias), torch.full(x.shape, 0.25, dtype=dtype)
-    )
-    for flat in (functional.group_norm(x, 2), functional.batch_norm(x, None, None, training=True)):
-        assert flat.count_nonzero() == 0

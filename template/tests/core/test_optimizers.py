@@ -84,37 +84,6 @@ def test_fused_step_unscales_the_gradients_or_does_nothing(found: float) -> None
 
 
 @needs(torch.float32)
-def test_clipping_gradients() -> None:
-    results = []
-    for device in ("cpu", DEVICE):
-        mine = parameters(device, torch.float32)
-        norm = torch.nn.utils.clip_grad_norm_(mine, 1.0)
-        torch.nn.utils.clip_grad_value_(mine, 0.1)
-        results.append([norm, *(p.grad for p in mine)])
-    for got, wanted in zip(results[1], results[0], strict=True):
-        assert got is not None and wanted is not None
-        assert_same(got, wanted, rtol=1e-5, atol=1e-6)
-
-
-@needs(torch.float32)
-def test_tensors_of_different_devices_are_refused() -> None:
-    mine = parameters(DEVICE, torch.float32)
-    with pytest.raises(RuntimeError, match="same device"):
-        torch._fused_sgd_(
-            mine,
-            [p.grad.cpu() for p in mine if p.grad is not None],
-            [],
-            weight_decay=0.0,
-            momentum=0.0,
-            lr=0.1,
-            dampening=0.0,
-            nesterov=False,
-            maximize=False,
-            is_first_step=True,
-        )
-
-
-@needs(torch.float32)
 @pytest.mark.parametrize(
     "optimizer",
     [torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW, torch.optim.Adagrad],

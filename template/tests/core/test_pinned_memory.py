@@ -14,15 +14,6 @@ from torch.utils.data import DataLoader, TensorDataset
 pytestmark = needs(torch.float32, torch.int64)
 
 
-def test_pinned_tensor_says_so_and_keeps_its_values() -> None:
-    tensor = torch.arange(10)
-    pinned = tensor.pin_memory()
-    assert not tensor.is_pinned()
-    assert pinned.is_pinned()
-    assert pinned.device.type == "cpu"
-    assert pinned.equal(tensor)
-
-
 def test_pinning_a_pinned_tensor_returns_it() -> None:
     pinned = torch.arange(10).pin_memory()
     assert pinned.pin_memory() is pinned
@@ -31,16 +22,6 @@ def test_pinning_a_pinned_tensor_returns_it() -> None:
 def test_factories_make_pinned_tensors() -> None:
     assert torch.empty(4, pin_memory=True).is_pinned()
     assert torch.zeros(4, pin_memory=True).equal(torch.zeros(4))
-
-
-def test_asynchronous_copies_keep_their_source_until_they_ran() -> None:
-    results = []
-    for number in range(20):
-        pinned = torch.full((10_000,), number, dtype=torch.float32).pin_memory()
-        results.append(pinned.to(DEVICE, non_blocking=True))
-        del pinned
-    for number, result in enumerate(results):
-        assert result.cpu().eq(number).all()
 
 
 def keep_busy() -> None:
@@ -114,20 +95,6 @@ def test_failed_work_is_no_concern_of_who_takes_pinned_memory(failure: Failure) 
         failure.environment,
     )
     assert result.stdout.split() == ["told"] * 5
-
-
-def test_asynchronous_copy_to_pinned_memory_is_there_after_synchronising() -> None:
-    source = torch.arange(10_000.0, device=DEVICE)
-    target = torch.empty(10_000, pin_memory=True)
-    target.copy_(source * 2, non_blocking=True)
-    backend.synchronize()
-    assert target.equal(torch.arange(10_000.0) * 2)
-
-
-def test_asynchronous_to_cpu_uses_pinned_memory() -> None:
-    result = torch.arange(100.0, device=DEVICE).to("cpu", non_blocking=True)
-    backend.synchronize()
-    assert result.equal(torch.arange(100.0))
 
 
 def test_pinned_memory_is_reused() -> None:

@@ -170,17 +170,6 @@ def test_a_storage_of_another_device_is_refused() -> None:
     assert_unchanged_by(lambda x: x.set_(other), RuntimeError)
 
 
-def test_growing_keeps_the_elements() -> None:
-    tensor = torch.arange(4.0, device=DEVICE)
-    tensor.resize_(2000)
-    assert tensor[:4].tolist() == [0, 1, 2, 3]
-    tensor.fill_(1)
-    assert tensor.sum().item() == 2000
-    tensor.resize_(2, 2)
-    assert tensor.tolist() == [[1, 1], [1, 1]]
-    assert tensor.untyped_storage().nbytes() == 8000
-
-
 def test_set_grows_a_storage_that_is_too_small_as_on_the_cpu() -> None:
     tensor, other = torch.arange(4.0, device=DEVICE), torch.empty(0, device=DEVICE)
     other.set_(tensor.untyped_storage(), 2, (4,), (1,))

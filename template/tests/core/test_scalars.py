@@ -142,21 +142,6 @@ def test_numbers_fit_where_they_fit_on_the_cpu(name: str, dtype: torch.dtype) ->
             check(operator, dtype, number)
 
 
-@pytest.mark.parametrize("number", [300, 2**40, -257, float("nan")])
-@needs(torch.uint8)
-def test_uint8_does_not_wrap(number: float) -> None:
-    with pytest.raises(RuntimeError, match="value cannot be converted to type uint8_t without ov"):
-        torch.full((1,), number, dtype=torch.uint8, device=DEVICE)
-
-
-@pytest.mark.parametrize("dtype", supported(torch.int64, torch.int32, torch.uint8), ids=str)
-def test_integers_have_no_negative_powers(dtype: torch.dtype) -> None:
-    x = torch.tensor([2, 1, 3], dtype=dtype, device=DEVICE)
-    for power in (lambda: x**-1, lambda: x.clone().pow_(-2), lambda: torch.pow(x, -1)):
-        with pytest.raises(RuntimeError, match="Integers to negative integer powers are not all"):
-            power()
-
-
 @pytest.mark.parametrize("first, second", [(torch.int32, torch.float32), (torch.bool, torch.int64)])
 @needs(torch.int32)
 def test_addr_promotes_its_vectors(first: torch.dtype, second: torch.dtype) -> None:

@@ -68,24 +68,6 @@ def test_tokens_go_to_their_slots(dtype: torch.dtype) -> None:
     assert torch.equal(expected[2], plain[2])
 
 
-@native
-@pytest.mark.parametrize("per_head", [False, True])
-@pytest.mark.parametrize("cache", FLOAT8)
-@pytest.mark.parametrize("dtype", supported(FLOATING))
-def test_float8_caches(dtype: torch.dtype, cache: torch.dtype, per_head: bool) -> None:
-    key, value, *_ = tokens(dtype)
-    scale = torch.tensor([0.5, 2.0] if per_head else 0.25)
-    results = []
-    for device in ("cpu", DEVICE):
-        caches = [torch.zeros(BLOCKS, SIZE, HEADS, 8, device=device).to(cache) for _ in range(2)]
-        given = (300 * key.to(device), value.to(device), *caches, SLOTS.to(device))
-        serving.reshape_and_cache(*given, scale.to(device), scale.to(device))
-        results.append([tensor.cpu().float() for tensor in caches])
-    for expected, actual in zip(*results, strict=True):
-        torch.testing.assert_close(actual, expected, rtol=0.3, atol=1e-3)
-        assert actual.isfinite().all()
-
-
 def test_a_cache_that_is_declined_is_filled_by_the_cpu() -> None:
     given = [(10 * tensor).int() for tensor in tokens(torch.float32)]
     expected, actual = [tensor.clone() for tensor in given], on_device(*given)
@@ -142,21 +124,6 @@ def test_rotary_embedding(dtype: torch.dtype, is_neox: bool, width: int) -> None
         query, key, _ = whole.split([24, 16, 8], 1)
         serving.rotary_embedding(where, query, key, 8, numbers, is_neox)
     assert_close(mine, projected)
-
-
-@native
-def test_turning_leaves_the_lengths_of_points() -> None:
-    query = sample(7, 3, 8, dtype=torch.float32, low=-2, high=2)
-    mine = query.to(DEVICE)
-    serving.rotary_embedding(
-        torch.arange(7, device=DEVICE), mine, None, 8, table(torch.float32, 8).to(DEVICE), True
-    )
-    turned = mine.cpu()
-    assert not torch.equal(turned, query)
-    assert torch.equal(turned[0], query[0])
-    for tensor in (turned, query):
-        tensor.copy_(torch.hypot(tensor[..., :4], tensor[..., 4:]).repeat(1, 1, 2))
-    torch.testing.assert_close(turned, query)
 
 
 @pytest.mark.parametrize("device", ["cpu", DEVICE])

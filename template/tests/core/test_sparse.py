@@ -23,43 +23,19 @@ from core.sparse_tensors import (
     compare,
     duplicated,
 )
-from support import natively, needs, needs_two_devices, sample, supported
+from support import names, natively, needs, needs_two_devices, sample, supported
 
 pytestmark = [
     needs(torch.float32, torch.int64),
     pytest.mark.filterwarnings("ignore:Sparse"),
 ]
 
-ELEMENTWISE = [
-    "abs",
-    "asin",
-    "asinh",
-    "atan",
-    "ceil",
-    "deg2rad",
-    "erf",
-    "expm1",
-    "floor",
-    "frac",
-    "isinf",
-    "isnan",
-    "log1p",
-    "neg",
-    "rad2deg",
-    "relu",
-    "round",
-    "sgn",
-    "sign",
-    "signbit",
-    "sin",
-    "sinh",
-    "sqrt",
-    "tan",
-    "tanh",
-    "trunc",
-    "isneginf",
-    "isposinf",
-]
+ELEMENTWISE = names(
+    """
+    abs asin asinh atan ceil deg2rad erf expm1 floor frac isinf isnan log1p neg rad2deg relu
+    round sgn sign signbit sin sinh sqrt tan tanh trunc isneginf isposinf
+    """
+)
 
 
 REFUSALS = (RuntimeError, NotImplementedError, IndexError)

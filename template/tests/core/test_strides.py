@@ -77,30 +77,6 @@ def test_strides_of_complex_numbers(join: Callable[..., torch.Tensor]) -> None:
     assert_same(out, expected)
 
 
-@pytest.mark.parametrize("function", [torch.abs, torch.angle])
-@pytest.mark.parametrize("dtype", [torch.complex64, torch.float32], ids=str)
-@needs(torch.complex64)
-def test_strides_of_sizes_and_angles_in_a_given_output(
-    function: Callable[..., torch.Tensor], dtype: torch.dtype
-) -> None:
-    """A complex output is laid out as the numbers are, a real one is not."""
-    values = torch.complex(transposed(4, 5), transposed(4, 5))
-    expected, out = (torch.empty(0, dtype=dtype, device=device) for device in ("cpu", DEVICE))
-    function(values, out=expected)
-    function(values.to(DEVICE), out=out)
-    assert out.stride() == expected.stride()
-    assert_same(out, expected)
-
-
-@pytest.mark.parametrize("function", [torch.abs, torch.angle])
-@needs(torch.complex64)
-def test_an_output_that_overlaps_itself_is_refused(function: Callable[..., torch.Tensor]) -> None:
-    values = torch.ones(5, dtype=torch.complex64, device=DEVICE)
-    out = torch.zeros(1, dtype=torch.complex64, device=DEVICE).expand(3)
-    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
-        function(values, out=out)
-
-
 @pytest.mark.parametrize("convolve", [functional.conv2d, functional.conv_transpose2d])
 @pytest.mark.parametrize("lasts", [(True, False), (False, True), (False, False)], ids=str)
 def test_tracing_knows_the_strides_of_convolutions(

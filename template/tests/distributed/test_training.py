@@ -38,18 +38,6 @@ def test_groups_need_no_name_for_it(pair: Ranks) -> None:
         assert losses == pytest.approx(expected, rel=1e-4)
 
 
-def test_gradients_accumulate_without_exchange(pair: Ranks) -> None:
-    expected = training.accumulated(0, 1)
-    for gradients in pair.call(training.accumulated):
-        assert gradients == pytest.approx(expected, rel=1e-4, abs=1e-6)
-
-
-def test_ranks_with_fewer_batches_join(group: Ranks) -> None:
-    expected = training.uneven_inputs_alone(len(group.processes))
-    for answer in group.call(training.uneven_inputs):
-        assert answer == pytest.approx(expected, rel=1e-4)
-
-
 @pytest.mark.full
 def test_sharded_matrices_are_multiplied(pair: Ranks) -> None:
     assert all(pair.call(training.products))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import nullcontext
 from itertools import islice
 
 import torch
@@ -58,20 +57,6 @@ def data_parallel(rank: int, size: int) -> list[float]:
     return train(wrapped, rank, size)
 
 
-def accumulated(rank: int, size: int) -> list[float]:
-    """Return the gradient of a batch, the first half of which is not exchanged for itself."""
-    module = model("cpu" if size == 1 else DEVICE)
-    if size > 1:
-        module = nn.parallel.DistributedDataParallel(module)
-    device = next(module.parameters()).device
-    x, y = (part.to(device) for part in next(batches(1)))
-    first, second = torch.arange(rank, ROWS, size).chunk(2)
-    with module.no_sync() if size > 1 else nullcontext():
-        nn.functional.mse_loss(module(x[first]), y[first]).backward()
-    nn.functional.mse_loss(module(x[second]), y[second]).backward()
-    return [number for p in module.parameters() for number in p.grad.flatten().tolist()]
-
-
 def static_graph(rank: int, size: int) -> list[float]:
     wrapped = nn.parallel.DistributedDataParallel(model(), static_graph=True)
     return train(wrapped, rank, size)
@@ -95,30 +80,6 @@ def fully_sharded(rank: int, size: int) -> list[float]:
             fully_shard(layer, mesh=mesh)
     fully_shard(module, mesh=mesh)
     return train(module, rank, size)
-
-
-def uneven_inputs(rank: int, size: int) -> list[float]:
-    """Ranks have different numbers of batches; join lets the others go on."""
-    wrapped = nn.parallel.DistributedDataParallel(model())
-    optimizer = torch.optim.SGD(wrapped.parameters(), lr=0.1)
-    with wrapped.join():
-        for _ in range(2 + rank):
-            optimizer.zero_grad()
-            wrapped(torch.ones(3, 8, device=DEVICE)).sum().backward()
-            optimizer.step()
-    return [parameter.sum().item() for parameter in wrapped.parameters()]
-
-
-def uneven_inputs_alone(size: int) -> list[float]:
-    """Return what ``uneven_inputs`` comes to: who has nothing left adds a gradient of zero."""
-    module = model("cpu")
-    optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
-    for step in range(1 + size):
-        left = sum(step < 2 + rank for rank in range(size))
-        optimizer.zero_grad()
-        (module(torch.ones(3, 8)).sum() * left / size).backward()
-        optimizer.step()
-    return [parameter.sum().item() for parameter in module.parameters()]
 
 
 def products(rank: int, size: int) -> bool:

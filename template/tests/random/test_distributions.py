@@ -39,18 +39,6 @@ class TestContinuous:
         assert mine > 0.9 * theirs
 
     @pytest.mark.parametrize("dtype", FLOATS)
-    def test_exponential_of_an_infinite_rate_is_0(self, dtype: torch.dtype) -> None:
-        assert (drawn(lambda t: t.exponential_(float("inf")), dtype) == 0).all()
-
-    @pytest.mark.parametrize("dtype", FLOATS)
-    def test_uniform_between_equal_bounds_is_constant(self, dtype: torch.dtype) -> None:
-        assert (drawn(lambda t: t.uniform_(1.5, 1.5), dtype) == 1.5).all()
-
-    @pytest.mark.parametrize("dtype", FLOATS)
-    def test_normal_without_deviation_is_constant(self, dtype: torch.dtype) -> None:
-        assert (drawn(lambda t: t.normal_(1.5, 0), dtype) == 1.5).all()
-
-    @pytest.mark.parametrize("dtype", FLOATS)
     def test_normal_of_tensors(self, dtype: torch.dtype) -> None:
         mean = torch.tensor([[-100.0], [0.0], [100.0]], dtype=dtype, device=DEVICE)
         std = torch.tensor([1.0, 10.0], dtype=dtype, device=DEVICE).repeat_interleave(3000)
@@ -82,20 +70,6 @@ def test_booleans_up_to_1_are_false(dtype: torch.dtype) -> None:
 
 
 class TestBernoulli:
-    @pytest.mark.parametrize("dtype", FLOATS)
-    def test_functional_forms(self, dtype: torch.dtype) -> None:
-        p = torch.full((3, 1000), 0.5, dtype=dtype, device=DEVICE)
-        drawn = torch.bernoulli(p)
-        assert drawn.dtype is dtype
-        assert drawn.shape == p.shape
-        assert 0 < drawn.sum() < drawn.numel()
-        assert p.eq(0.5).all()
-        assert torch.bernoulli(p, p=1.0).eq(1).all()
-        out = empty(0, dtype=dtype)
-        torch.bernoulli(torch.ones_like(p), out=out)
-        assert out.shape == p.shape
-        assert out.eq(1).all()
-
     @needs(torch.float32)
     def test_tensor_may_be_its_own_probability(self) -> None:
         tensor = torch.full((COUNT,), 0.25, device=DEVICE)

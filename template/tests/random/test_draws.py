@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterator
 import pytest
 import torch
 from backend import DEVICE, backend
-from support import FLOATING, is_simulator, needs, reports_errors, supported
+from support import is_simulator, needs, reports_errors
 from torch import distributions
 
 pytestmark = needs(torch.float32, torch.int64)
 
-FLOATS = supported(FLOATING)
 Draw = Callable[..., torch.Tensor]
 
 DRAWS: dict[str, Draw] = {
@@ -47,20 +46,6 @@ def native() -> Iterator[None]:
 
 
 # --- The sequence ---
-
-
-@drawing
-@pytest.mark.parametrize("dtype", FLOATS)
-def test_the_seed_decides(draw: Draw, dtype: torch.dtype) -> None:
-    x = parameters(40, 5, dtype=dtype).to(DEVICE)
-    torch.manual_seed(7)
-    first, second = draw(x), draw(x)
-    torch.manual_seed(7)
-    again = draw(x)
-    assert first.dtype is dtype
-    assert first.shape == x.shape
-    assert again.cpu().equal(first.cpu())
-    assert not second.cpu().equal(first.cpu())
 
 
 @drawing
@@ -133,32 +118,6 @@ def test_parameters_of_binomials_are_broadcast(native: None) -> None:
 # --- Mistakes ---
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda x: torch.poisson(x.long()),
-        lambda x: torch._standard_gamma(x.long()),
-        lambda x: torch._sample_dirichlet(x.bool()),
-        lambda x: torch.binomial(x.long(), x),
-        lambda x: torch.binomial(x, x.long()),
-        lambda x: torch.binomial(x, x.half()),
-        lambda x: torch.binomial(x, x[:2]),
-        lambda x: torch._standard_gamma_grad(x, x.half()),
-        lambda x: torch._standard_gamma_grad(x, x[:2]),
-        lambda x: torch._standard_gamma_grad(x.long(), x.long()),
-        lambda x: torch._dirichlet_grad(x, x.half(), x),
-        lambda x: torch._dirichlet_grad(x, x, x[:2]),
-        lambda x: torch.special.erfcx(x.to(torch.complex64)),
-    ],
-)
-@needs(torch.float16)
-def test_mistakes_are_those_of_the_cpu(call: Callable[[torch.Tensor], torch.Tensor]) -> None:
-    with pytest.raises((RuntimeError, ValueError)) as expected:
-        call(torch.ones(3))
-    with pytest.raises(expected.type):
-        call(torch.ones(3, device=DEVICE))
-
-
 def test_a_generator_of_the_cpu_is_refused() -> None:
     for draw in DRAWS.values():
         with pytest.raises(RuntimeError, match="generator"):
@@ -178,32 +137,6 @@ def test_a_rate_that_is_none(rate: float, native: None) -> None:
 
 
 # --- Gradients ---
-
-
-@pytest.mark.parametrize("dtype", supported(torch.float32, torch.float64))
-@pytest.mark.parametrize("size", [0.05, 0.4, 1.0, 7.0, 300.0, 1e4])
-def test_gradients_of_gamma_draws(size: float, dtype: torch.dtype, native: None) -> None:
-    torch.manual_seed(4)
-    concentration = torch.full((500,), size, dtype=dtype)
-    drawn = torch._standard_gamma(concentration)
-    expected = torch._standard_gamma_grad(concentration, drawn)
-    actual = torch._standard_gamma_grad(concentration.to(DEVICE), drawn.to(DEVICE))
-    # The CPU's are fits, which are within 0.1 % nearly everywhere.
-    torch.testing.assert_close(actual.cpu(), expected, rtol=0.01, atol=1e-30)
-
-
-@pytest.mark.parametrize("dtype", supported(torch.float32, torch.float64))
-@pytest.mark.parametrize("sizes", [(0.3, 0.6), (1.0, 2.0), (5.0, 3.0), (40.0, 70.0), (2.0, 200.0)])
-def test_gradients_of_dirichlet_draws(
-    sizes: tuple[float, float], dtype: torch.dtype, native: None
-) -> None:
-    torch.manual_seed(4)
-    concentration = torch.tensor(sizes, dtype=dtype).expand(500, 2)
-    drawn = torch._sample_dirichlet(concentration)
-    total = concentration.sum(-1, keepdim=True).expand_as(concentration)
-    expected = torch._dirichlet_grad(drawn, concentration, total)
-    actual = torch._dirichlet_grad(*(x.to(DEVICE) for x in (drawn, concentration, total)))
-    torch.testing.assert_close(actual.cpu(), expected, rtol=0.02, atol=1e-6)
 
 
 def test_gradients_reach_the_parameters(native: None) -> None:

@@ -78,17 +78,6 @@ class TestEveryFill:
         assert len(values.unique()) > 1
         assert not values.eq(-7777).any()
 
-    def test_result_depends_only_on_seed_and_offset(self, draw: Draw) -> None:
-        backend.manual_seed(3)
-        empty(1000).uniform_()
-        state = backend.get_rng_state()
-        first = draw(empty(500)).cpu()
-        second = draw(empty(500)).cpu()
-        backend.set_rng_state(state)
-        assert draw(empty(500)).cpu().equal(first)
-        assert draw(empty(500)).cpu().equal(second)
-        assert not first.equal(second)
-
     @pytest.mark.usefixtures("native_random")
     def test_device_draws_itself_and_the_cpu_sequence_stays(self, draw: Draw) -> None:
         before = torch.get_rng_state()
@@ -170,27 +159,6 @@ def test_dtypes_are_those_of_the_cpu(call: Draw, dtype: torch.dtype) -> None:
         assert on_device.device.type == DEVICE
 
 
-@needs(torch.int64)
-def test_draws_never_overlap() -> None:
-    backend.manual_seed(0)
-    drawn: list[int] = []
-    for size in (1, 2, 3, 4, 5, 31, 1, 1000, 7, 1):
-        bits = torch.empty(size, dtype=torch.int64, device=DEVICE)
-        drawn += torch.ops.aten.random_(bits, -(2**63), None).tolist()
-    assert len(set(drawn)) == len(drawn)
-
-
-@needs(torch.float64, torch.float32)
-@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 6, 7, 8, 9, 1001])
-def test_offset_covers_what_was_drawn(count: int) -> None:
-    # Numbers of 64 bits need two of the 32-bit numbers that the offset counts.
-    generator = torch.Generator(DEVICE)
-    for dtype, each in ((torch.float32, 1), (torch.float64, 2)):
-        before = generator.get_offset()
-        torch.rand(count, dtype=dtype, device=DEVICE, generator=generator)
-        assert generator.get_offset() - before >= count * each
-
-
 @needs(torch.float32)
 def test_streams_share_the_generator_of_their_device() -> None:
     backend.manual_seed(6)
@@ -203,17 +171,3 @@ def test_streams_share_the_generator_of_their_device() -> None:
             drawn.append(torch.rand(1000, device=DEVICE))
     backend.synchronize()
     assert all(one.cpu().equal(other) for one, other in zip(drawn, expected, strict=True))
-
-
-@needs(torch.float32)
-def test_operators_without_a_kernel_follow_the_seed_of_the_device() -> None:
-    below = torch.full((100,), -1.0, device=DEVICE)
-    cpu = torch.get_rng_state()
-    backend.manual_seed(1)
-    first = torch.rrelu(below, 0.0, 1.0, training=True).cpu()
-    second = torch.rrelu(below, 0.0, 1.0, training=True).cpu()
-    backend.manual_seed(1)
-    assert torch.rrelu(below, 0.0, 1.0, training=True).cpu().equal(first)
-    assert not second.equal(first)
-    assert torch.get_rng_state().equal(cpu)
-    assert ((first > -1) & (first < 0)).all()

@@ -18,34 +18,9 @@ def draw(device: torch.device | str = DEVICE, size: int = 100) -> torch.Tensor:
     return torch.rand(size, device=device).cpu()
 
 
-def test_same_seed_gives_the_same_numbers() -> None:
-    torch.manual_seed(7)
-    first = draw()
-    assert not draw().equal(first)
-    torch.manual_seed(7)
-    assert draw().equal(first)
-    torch.manual_seed(8)
-    assert not draw().equal(first)
-
-
 def test_torch_manual_seed_seeds_every_device() -> None:
     torch.manual_seed(7)
     assert [item.initial_seed() for item in backend.default_generators] == [7] * COUNT
-
-
-def test_torch_manual_seed_passes_the_seed_to_the_module(monkeypatch: pytest.MonkeyPatch) -> None:
-    seeds: list[int] = []
-    monkeypatch.setattr(backend, "manual_seed_all", seeds.append)
-    torch.manual_seed(7)
-    assert seeds == [7]
-
-
-def test_torch_manual_seed_leaves_a_forked_child_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    seeds: list[int] = []
-    monkeypatch.setattr(backend, "manual_seed_all", seeds.append)
-    monkeypatch.setattr(backend, "_is_in_bad_fork", lambda: True)
-    torch.manual_seed(7)
-    assert seeds == []
 
 
 def test_torch_seed_seeds_every_device_with_what_it_returns() -> None:
@@ -101,15 +76,6 @@ def test_state_is_a_copy() -> None:
     assert state.equal(before)
     state.zero_()
     assert not backend.get_rng_state().equal(state)
-
-
-@pytest.mark.parametrize("device", [LAST.index, str(LAST), LAST])
-def test_state_of_a_device_can_be_restored(device: int | str | torch.device) -> None:
-    draw(LAST)
-    state = backend.get_rng_state(device)
-    first = draw(LAST)
-    backend.set_rng_state(state, device)
-    assert draw(LAST).equal(first)
 
 
 def test_state_without_a_device_is_that_of_the_current_device() -> None:
@@ -249,15 +215,6 @@ def test_drawing_on_the_cpu_does_not_move_the_device() -> None:
     assert all(one.equal(two) for one, two in zip(backend.get_rng_state_all(), before, strict=True))
 
 
-def test_fork_rng_covers_every_device() -> None:
-    before = backend.get_rng_state_all()
-    with torch.random.fork_rng(devices=range(COUNT), device_type=DEVICE):
-        torch.manual_seed(99)
-        for index in range(COUNT):
-            draw(torch.device(DEVICE, index))
-    assert all(one.equal(two) for one, two in zip(backend.get_rng_state_all(), before, strict=True))
-
-
 @pytest.mark.filterwarnings("ignore:.*available devices")
 def test_fork_rng_is_for_this_backend_and_all_its_devices_by_default(
     monkeypatch: pytest.MonkeyPatch,
@@ -268,29 +225,6 @@ def test_fork_rng_is_for_this_backend_and_all_its_devices_by_default(
     with torch.random.fork_rng():
         pass
     assert asked == list(range(COUNT))
-
-
-def test_fork_rng_asks_the_module_for_the_devices_it_was_given(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    calls: list[tuple[str, int]] = []
-    get, set_ = backend.get_rng_state, backend.set_rng_state
-
-    def recording_get(device: int) -> torch.Tensor:
-        calls.append(("get", device))
-        state: torch.Tensor = get(device)
-        return state
-
-    def recording_set(state: torch.Tensor, device: int) -> None:
-        calls.append(("set", device))
-        set_(state, device)
-
-    monkeypatch.setattr(backend, "get_rng_state", recording_get)
-    monkeypatch.setattr(backend, "set_rng_state", recording_set)
-    with torch.random.fork_rng(devices=[LAST.index], device_type=DEVICE):
-        inside = draw(LAST)
-    assert calls == [("get", LAST.index), ("set", LAST.index)]
-    assert draw(LAST).equal(inside)
 
 
 def test_package_exports_the_functions() -> None:

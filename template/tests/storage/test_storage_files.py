@@ -96,15 +96,6 @@ def test_the_callable_hears_the_storages_location() -> None:
     assert heard == [("cpu", str(LAST))]
 
 
-@needs(torch.float32)
-def test_tensors_that_share_a_storage_share_it_after_moving() -> None:
-    base = torch.arange(4.0)
-    first, second = save_and_load((base, base[2:]), map_location=str(LAST))
-    assert first.device == second.device == LAST
-    second.fill_(9)
-    assert first.tolist() == [0, 1, 9, 9]
-
-
 def test_a_device_that_does_not_exist_is_named() -> None:
     missing = f"{DEVICE}:{backend.device_count()}"
     with pytest.raises(RuntimeError, match="device_count"):

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import copy
 import io
-import pickle
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
 from backend import DEVICE, backend
-from support import needs, needs_two_devices, sample, supported
+from support import needs, needs_two_devices, sample
 
 pytestmark = needs(torch.float32)
 
@@ -170,33 +169,6 @@ def test_it_survives_save_and_load(weights_only: bool) -> None:
     assert loaded.device == tensor.device
     assert backend.storage_layout(loaded) == TILED
     assert bytes_of(loaded) == bytes_of(tensor)
-
-
-@pytest.mark.parametrize("dtype", supported(), ids=str)
-def test_it_survives_save_and_load_for_every_dtype(dtype: torch.dtype) -> None:
-    tensor = sample(6, dtype=dtype).to(DEVICE)
-    backend.set_storage_layout(tensor, TILED)
-    assert backend.storage_layout(torch.load(save(tensor))) == TILED
-
-
-def test_it_survives_pickle() -> None:
-    tensor = tiled()
-    assert backend.storage_layout(pickle.loads(pickle.dumps(tensor))) == TILED
-
-
-def test_it_survives_in_a_state_dict() -> None:
-    model = torch.nn.Linear(4, 4, device=DEVICE)
-    backend.set_storage_layout(model.weight, TILED)
-    state = torch.load(save(model.state_dict()))
-    assert backend.storage_layout(state["weight"]) == TILED
-    assert backend.storage_layout(state["bias"]) == PLAIN
-
-
-def test_it_survives_for_views_that_share_a_storage() -> None:
-    tensor = tiled()
-    loaded, view = torch.load(save((tensor, tensor[2:])))
-    assert backend.storage_layout(loaded) == backend.storage_layout(view) == TILED
-    assert view.untyped_storage().data_ptr() == loaded.untyped_storage().data_ptr()
 
 
 @needs_two_devices

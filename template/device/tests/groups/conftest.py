@@ -7,11 +7,14 @@ from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
+import making
 import numpy as np
 import pytest
 from groups.other_process import Other
 from groups.shared_numbers import SIZE, write
 from numpy.typing import NDArray
+
+make = making.make
 
 Ints = NDArray[np.int32]
 

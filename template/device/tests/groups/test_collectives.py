@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -14,6 +14,7 @@ import pytest
 from groups.other_process import Other, RemoteError, refused
 from groups.shared_numbers import read, write
 from host_memory import at
+from making import Make
 from numpy.typing import NDArray
 
 GROUP = "collectives"
@@ -180,10 +181,10 @@ def test_all_to_all_of_uneven_parts(pair: Pair) -> None:
 
 
 @pytest.mark.parametrize("size", [1, MANY])
-def test_messages_by_tag(pair: Pair, make_stream: Callable[..., Any], size: int) -> None:
+def test_messages_by_tag(pair: Pair, make: Make, size: int) -> None:
     numbers = np.arange(size, dtype=np.int32)
     pair.write(numbers, 0)
-    api, later = pair.api, make_stream()
+    api, later = pair.api, make.stream()
     first, second = (
         (*pair.call()[:1], stream, *pair.call()[2:]) for stream in (pair.stream, later)
     )
@@ -197,8 +198,8 @@ def test_messages_by_tag(pair: Pair, make_stream: Callable[..., Any], size: int)
         assert (pair.read(size, offset)[1] == numbers).all()
 
 
-def test_a_message_from_any_rank(pair: Pair, make_pinned: Callable[[int], int]) -> None:
-    source = make_pinned(4)
+def test_a_message_from_any_rank(pair: Pair, make: Make) -> None:
+    source = make.pinned(4)
     pair.write(0 * NUMBERS, NUMBERS)
     if pair.api.receive(pair.call(), pair.memory, 1000, -1, 0, source) is not None:
         pytest.skip("the device receives from ranks that are named only")
@@ -248,12 +249,10 @@ def test_parts_of_a_communicator(pair: Pair) -> None:
     pair.api.destroy_communicator(part)
 
 
-def test_two_devices_of_one_process(
-    api: ModuleType, second_device: int, make_stream: Callable[..., Any]
-) -> None:
+def test_two_devices_of_one_process(api: ModuleType, second_device: int, make: Make) -> None:
     identity = api.make_communicator_id()
     memories = [api.allocate(device, 4000) for device in (0, second_device)]
-    streams = [make_stream(device) for device in (0, second_device)]
+    streams = [make.stream(device) for device in (0, second_device)]
     communicators: list[Any] = [None, None]
 
     def run(rank: int) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 from host_memory import address_of, at, pattern
+from making import Make
 
 GROUP = "copies"
 
@@ -36,7 +36,7 @@ def extent(pitch: int, width: int, height: int) -> int:
 def test_rows_go_to_the_device_and_what_is_between_them_stays(
     api: ModuleType,
     stream: Any,
-    make_pinned: Callable[[int], int],
+    make: Make,
     height: int,
     width: int,
     to_pitch: int,
@@ -45,7 +45,7 @@ def test_rows_go_to_the_device_and_what_is_between_them_stays(
 ) -> None:
     source = pattern(extent(from_pitch, width, height))
     if pinned:
-        kept = at(make_pinned(source.size), source.size)
+        kept = at(make.pinned(source.size), source.size)
         kept[:] = source
         source = kept
     target = api.Buffer(0, extent(to_pitch, width, height))
@@ -88,10 +88,10 @@ def test_rows_are_copied_within_a_device(api: ModuleType, stream: Any) -> None:
 
 
 def test_rows_are_copied_in_the_order_of_the_stream(
-    api: ModuleType, stream: Any, make_pinned: Callable[[int], int]
+    api: ModuleType, stream: Any, make: Make
 ) -> None:
     buffer = api.Buffer(0, 1 << 20)
-    pinned = make_pinned(1 << 20)
+    pinned = make.pinned(1 << 20)
     seen = at(pinned, 1 << 20)
     for value in range(1, 20):
         api.fill_bytes(stream, buffer.address, value, 1 << 20)
@@ -102,13 +102,11 @@ def test_rows_are_copied_in_the_order_of_the_stream(
 
 
 @pytest.mark.parametrize("pinned", [False, True])
-def test_a_batch_goes_both_ways(
-    api: ModuleType, stream: Any, make_pinned: Callable[[int], int], pinned: bool
-) -> None:
+def test_a_batch_goes_both_ways(api: ModuleType, stream: Any, make: Make, pinned: bool) -> None:
     first, second = api.Buffer(0, 64), api.Buffer(0, 64)
     first.write(pattern(64))
     second.write(pattern(64, seed=1))
-    host = at(make_pinned(128), 128) if pinned else np.zeros(128, dtype=np.uint8)
+    host = at(make.pinned(128), 128) if pinned else np.zeros(128, dtype=np.uint8)
     host[:] = pattern(128, seed=2)
     sent = host[:10].copy()
     api.copy_batch(
@@ -129,10 +127,10 @@ def test_a_batch_goes_both_ways(
 
 
 def test_the_pieces_of_a_batch_may_be_forgotten_at_once(
-    api: ModuleType, stream: Any, make_pinned: Callable[[int], int]
+    api: ModuleType, stream: Any, make: Make
 ) -> None:
     buffer = api.Buffer(0, 1 << 16)
-    pinned = make_pinned(1 << 16)
+    pinned = make.pinned(1 << 16)
     at(pinned, 1 << 16)[:] = pattern(1 << 16)
     for start in range(0, 1 << 16, 1 << 12):
         pieces = [
@@ -146,9 +144,9 @@ def test_the_pieces_of_a_batch_may_be_forgotten_at_once(
 
 
 def test_an_injected_failure_is_that_of_a_copy(
-    api: ModuleType, faults: ModuleType, make_stream: Callable[..., Any]
+    api: ModuleType, faults: ModuleType, make: Make
 ) -> None:
-    stream = make_stream()
+    stream = make.stream()
     buffer = api.Buffer(0, 64)
     host = np.zeros(64, dtype=np.uint8)
     faults.inject("copy")

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from making import Make
+from runtime.work import wait_for_failure
 
 GROUP = "profiling"
 COUNT = np.arange(1000, dtype=np.int32)
@@ -43,12 +45,9 @@ def profile(api: ModuleType) -> Iterator[Callable[..., list[Any]]]:
 
 
 def test_a_kernel_has_a_record_with_its_name_and_its_number(
-    stream: Any,
-    make_counters: Callable[..., Any],
-    profile: Callable[..., list[Any]],
-    api: ModuleType,
+    stream: Any, make: Make, profile: Callable[..., list[Any]], api: ModuleType
 ) -> None:
-    counters = make_counters(COUNT)
+    counters = make.counters(COUNT)
     (record,) = profile(stream, lambda: counters.add(stream, 1, correlation=42))
     assert record.kind is api.ActivityKind.KERNEL
     assert record.name == "the operation under test"
@@ -60,13 +59,9 @@ def test_a_kernel_has_a_record_with_its_name_and_its_number(
 
 
 def test_copies_and_fills_have_records_with_their_bytes(
-    api: ModuleType,
-    stream: Any,
-    make_buffer: Callable[..., Any],
-    make_pinned: Callable[[int], int],
-    profile: Callable[..., list[Any]],
+    api: ModuleType, stream: Any, make: Make, profile: Callable[..., list[Any]]
 ) -> None:
-    buffer, pinned = make_buffer(4096), make_pinned(4096)
+    buffer, pinned = make.buffer(4096), make.pinned(4096)
 
     def enqueue() -> None:
         api.fill_bytes(stream, buffer.address, 1, 4096)
@@ -79,12 +74,9 @@ def test_copies_and_fills_have_records_with_their_bytes(
 
 
 def test_copies_and_fills_have_the_number_that_their_thread_has_said(
-    api: ModuleType,
-    stream: Any,
-    make_buffer: Callable[..., Any],
-    profile: Callable[..., list[Any]],
+    api: ModuleType, stream: Any, make: Make, profile: Callable[..., list[Any]]
 ) -> None:
-    buffer, host = make_buffer(COUNT.nbytes), COUNT.copy()
+    buffer, host = make.buffer(COUNT.nbytes), COUNT.copy()
 
     def enqueue() -> None:
         api.correlate(7)
@@ -102,14 +94,11 @@ def test_copies_and_fills_have_the_number_that_their_thread_has_said(
 
 
 def test_work_of_a_graph_has_the_number_that_its_launch_has(
-    api: ModuleType,
-    stream: Any,
-    make_counters: Callable[..., Any],
-    profile: Callable[..., list[Any]],
+    api: ModuleType, stream: Any, make: Make, profile: Callable[..., list[Any]]
 ) -> None:
     if ("graphs", "launch_graph", True) not in api.functions():
         pytest.skip("this device has no graphs")
-    counters = make_counters(COUNT)
+    counters = make.counters(COUNT)
     api.begin_capture(stream)
     counters.add(stream, 1, correlation=42)
     graph = api.end_capture(stream)
@@ -127,25 +116,18 @@ def test_work_of_a_graph_has_the_number_that_its_launch_has(
 
 
 def test_a_copy_with_pageable_memory_has_a_record(
-    api: ModuleType,
-    stream: Any,
-    make_buffer: Callable[..., Any],
-    profile: Callable[..., list[Any]],
+    api: ModuleType, stream: Any, make: Make, profile: Callable[..., list[Any]]
 ) -> None:
-    buffer, host = make_buffer(COUNT.nbytes), COUNT.copy()
+    buffer, host = make.buffer(COUNT.nbytes), COUNT.copy()
     locations = (buffer.address, 0), (host.ctypes.data, api.HOST)
     (record,) = profile(stream, lambda: api.copy_bytes(stream, *locations, host.nbytes))
     assert (record.kind, record.bytes) == (api.ActivityKind.COPY, host.nbytes)
 
 
 def test_host_functions_and_waits_have_records(
-    api: ModuleType,
-    make_stream: Callable[..., Any],
-    make_event: Callable[..., Any],
-    gate: Any,
-    profile: Callable[..., list[Any]],
+    api: ModuleType, make: Make, gate: Any, profile: Callable[..., list[Any]]
 ) -> None:
-    stream, other, event = make_stream(), make_stream(), make_event()
+    stream, other, event = make.stream(), make.stream(), make.event()
     gate.hold(other)
     api.record(event, other)
 
@@ -160,9 +142,9 @@ def test_host_functions_and_waits_have_records(
 
 
 def test_records_come_in_the_order_of_the_work_and_do_not_overlap_on_a_stream(
-    stream: Any, make_counters: Callable[..., Any], profile: Callable[..., list[Any]]
+    stream: Any, make: Make, profile: Callable[..., list[Any]]
 ) -> None:
-    counters = make_counters(COUNT)
+    counters = make.counters(COUNT)
 
     def enqueue() -> None:
         for number in range(1, 251):
@@ -175,12 +157,9 @@ def test_records_come_in_the_order_of_the_work_and_do_not_overlap_on_a_stream(
 
 
 def test_nothing_is_recorded_while_nobody_profiles(
-    api: ModuleType,
-    stream: Any,
-    make_counters: Callable[..., Any],
-    profile: Callable[..., list[Any]],
+    api: ModuleType, stream: Any, make: Make, profile: Callable[..., list[Any]]
 ) -> None:
-    counters = make_counters(COUNT)
+    counters = make.counters(COUNT)
     profile(stream, lambda: counters.add(stream, 1))
     counters.add(stream, 1)
     api.synchronize(stream)
@@ -188,12 +167,9 @@ def test_nothing_is_recorded_while_nobody_profiles(
 
 
 def test_taking_fewer_than_there_are_leaves_the_others(
-    api: ModuleType,
-    stream: Any,
-    make_counters: Callable[..., Any],
-    profile: Callable[..., list[Any]],
+    api: ModuleType, stream: Any, make: Make, profile: Callable[..., list[Any]]
 ) -> None:
-    counters = make_counters(COUNT)
+    counters = make.counters(COUNT)
     profile(stream, lambda: None)
     api.start_profiling()
     for number in (1, 2, 3):
@@ -205,31 +181,24 @@ def test_taking_fewer_than_there_are_leaves_the_others(
 
 
 def test_a_failure_has_a_record_too(
-    api: ModuleType,
-    stream: Any,
-    make_counters: Callable[..., Any],
-    profile: Callable[..., list[Any]],
+    api: ModuleType, stream: Any, make: Make, profile: Callable[..., list[Any]]
 ) -> None:
     if not api.properties(0).reports_errors:
         pytest.skip("the device does not report integer divisions by zero")
-    counters, zeros = make_counters(COUNT), make_counters(COUNT * 0)
+    counters, zeros = make.counters(COUNT), make.counters(COUNT * 0)
 
     def enqueue() -> None:
         counters.divide(stream, zeros)
-        with pytest.raises(api.DeviceError):
-            api.synchronize(stream)
+        wait_for_failure(api, stream)
         api.acknowledge_stream(stream)
 
     assert len(profile(stream, enqueue)) == 1
 
 
 def test_the_clock_is_related_to_the_hosts(
-    api: ModuleType,
-    stream: Any,
-    make_counters: Callable[..., Any],
-    profile: Callable[..., list[Any]],
+    api: ModuleType, stream: Any, make: Make, profile: Callable[..., list[Any]]
 ) -> None:
-    counters = make_counters(COUNT)
+    counters = make.counters(COUNT)
     before = time.time_ns()
     (record,) = profile(stream, lambda: counters.add(stream, 1))
     clocks = api.relate_clocks(0)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from groups.other_process import Other, RemoteError, refused
 from groups.shared_numbers import COUNT, SIZE, add, read, write
+from making import Make
 
 GROUP = "sharing"
 
@@ -69,9 +70,9 @@ def test_kernels_of_the_other_process_use_the_memory(
 
 
 def test_memory_is_exported_while_kernels_run_on_it(
-    api: ModuleType, other: Other, make_stream: Callable[..., Any]
+    api: ModuleType, other: Other, make: Make
 ) -> None:
-    streams = [make_stream(), make_stream()]
+    streams = [make.stream(), make.stream()]
     buffers = [api.allocate(0, SIZE) for _ in streams]
     for buffer in buffers:
         write(api, buffer, COUNT)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from groups.other_process import Other, RemoteError, refused
 from groups.shared_numbers import SIZE
+from making import Make
 
 GROUP = "sharing"
 
@@ -30,37 +31,31 @@ def test_only_the_first_address_of_an_allocation_is_exported(
 
 @pytest.mark.parametrize("layers", ["", "validate"])
 def test_opened_things_are_not_exported_again(
-    api: ModuleType,
-    start_other: Callable[..., Other],
-    numbers: int,
-    make_event: Callable[..., Any],
-    layers: str,
+    api: ModuleType, start_other: Callable[..., Other], numbers: int, make: Make, layers: str
 ) -> None:
     other = start_other(**{f"{api.ENV_PREFIX}_DEVICE_LAYERS": layers})
     other.run("address = api.open_memory(0, handle)", handle=api.export_memory(0, numbers))
     with refused(api, "another process"):
         other.ask("api.export_memory(0, address)")
-    other.run("event = api.open_event(0, handle)", handle=api.export_event(make_event()))
+    other.run("event = api.open_event(0, handle)", handle=api.export_event(make.event()))
     with refused(api, "another process"):
         other.ask("api.export_event(event)")
     with refused(api, "the event"):
         other.run("api.record(event, api.default_stream(0))")
 
 
-def test_a_process_does_not_open_its_own_handles(
-    api: ModuleType, numbers: int, make_event: Callable[..., Any]
-) -> None:
+def test_a_process_does_not_open_its_own_handles(api: ModuleType, numbers: int, make: Make) -> None:
     with refused(api, "of this process itself"):
         api.open_memory(0, api.export_memory(0, numbers))
     with refused(api, "of this process itself"):
-        api.open_event(0, api.export_event(make_event()))
+        api.open_event(0, api.export_event(make.event()))
 
 
 def test_garbage_is_refused_with_a_sentence(
-    api: ModuleType, other: Other, numbers: int, make_event: Callable[..., Any]
+    api: ModuleType, other: Other, numbers: int, make: Make
 ) -> None:
     rng = np.random.default_rng(5)
-    memory, event = api.export_memory(0, numbers), api.export_event(make_event())
+    memory, event = api.export_memory(0, numbers), api.export_event(make.event())
     for handle in ([0] * 64, [255] * 64, rng.integers(0, 256, 64).tolist()):
         for function in ("open_memory", "open_event"):
             with refused(api, "are no handle of this device"):
@@ -73,14 +68,9 @@ def test_garbage_is_refused_with_a_sentence(
 
 @pytest.mark.parametrize("function", ["open_memory", "open_event"])
 def test_a_damaged_handle_is_refused(
-    api: ModuleType,
-    simulator: ModuleType,
-    other: Other,
-    numbers: int,
-    make_event: Callable[..., Any],
-    function: str,
+    api: ModuleType, simulator: ModuleType, other: Other, numbers: int, make: Make, function: str
 ) -> None:
-    kept = make_event()
+    kept = make.event()
     memory = function == "open_memory"
     handle = api.export_memory(0, numbers) if memory else api.export_event(kept)
     rng = np.random.default_rng(6)

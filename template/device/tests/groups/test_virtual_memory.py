@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
 import pytest
 from host_memory import at
+from making import Make
 
 GROUP = "virtual_memory"
 
@@ -49,11 +50,11 @@ def test_addresses_take_no_memory_until_it_is_mapped(
 
 
 def test_work_goes_across_what_was_mapped_piece_by_piece(
-    api: ModuleType, stream: Any, granule: int, reserved: int, make_pinned: Callable[[int], int]
+    api: ModuleType, stream: Any, granule: int, reserved: int, make: Make
 ) -> None:
     for piece in (1, 0, 2):
         api.map_memory(0, reserved + piece * granule, granule)
-    pinned = make_pinned(3 * granule)
+    pinned = make.pinned(3 * granule)
     api.fill_bytes(stream, reserved, 5, 3 * granule)
     api.fill_bytes(stream, reserved + granule - 8, 6, 16)
     api.copy_bytes(stream, (pinned, api.HOST), (reserved, 0), 3 * granule)
@@ -65,14 +66,14 @@ def test_work_goes_across_what_was_mapped_piece_by_piece(
 
 
 def test_the_rest_stays_when_a_part_goes(
-    api: ModuleType, stream: Any, granule: int, reserved: int, make_pinned: Callable[[int], int]
+    api: ModuleType, stream: Any, granule: int, reserved: int, make: Make
 ) -> None:
     api.map_memory(0, reserved, 3 * granule)
     api.fill_bytes(stream, reserved, 7, 3 * granule)
     api.synchronize(stream)
     api.unmap_memory(0, reserved + granule, granule)
     assert api.describe(0, reserved + granule).kind is api.MemoryKind.UNKNOWN
-    pinned = make_pinned(granule)
+    pinned = make.pinned(granule)
     for piece in (0, 2):
         api.copy_bytes(stream, (pinned, api.HOST), (reserved + piece * granule, 0), granule)
         api.synchronize(stream)

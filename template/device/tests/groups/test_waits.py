@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 import pytest
+from making import Make
+from runtime.work import wait_for_failure
 
 GROUP = "waits"
 
 
-def test_an_event_without_work_is_over_at_once(
-    api: ModuleType, stream: Any, make_event: Callable[..., Any]
-) -> None:
-    event = make_event()
+def test_an_event_without_work_is_over_at_once(api: ModuleType, stream: Any, make: Make) -> None:
+    event = make.event()
     assert api.wait_event(event, 1000) is api.Progress.DONE
     api.record(event, stream)
     assert api.wait_event(event, 10_000) is api.Progress.DONE
 
 
 def test_a_wait_ends_with_the_work_or_with_its_time(
-    api: ModuleType, stream: Any, make_event: Callable[..., Any]
+    api: ModuleType, stream: Any, make: Make
 ) -> None:
     if not api.properties(0).host_functions:
         pytest.skip("properties: the device calls no host functions")
-    event = make_event()
+    event = make.event()
     api.launch_host(stream, lambda: time.sleep(0.3))
     api.record(event, stream)
     start = time.monotonic()
@@ -39,18 +38,12 @@ def test_a_wait_ends_with_the_work_or_with_its_time(
     assert time.thread_time() - used < 0.05
 
 
-def test_a_failure_is_told_and_not_thrown(
-    api: ModuleType,
-    faults: ModuleType,
-    make_stream: Callable[..., Any],
-    make_event: Callable[..., Any],
-) -> None:
-    stream, event = make_stream(), make_event()
+def test_a_failure_is_told_and_not_thrown(api: ModuleType, faults: ModuleType, make: Make) -> None:
+    stream, event = make.stream(), make.event()
     buffer = api.Buffer(0, 64)
     faults.inject("launch", later=True)
     api.fill_bytes(stream, buffer.address, 1, 64)
     api.record(event, stream)
     assert api.wait_event(event, 10_000) is api.Progress.FAILED
-    with pytest.raises(api.DeviceError, match="injected failure"):
-        api.synchronize(stream)
+    wait_for_failure(api, stream, "injected failure")
     api.acknowledge_stream(stream)

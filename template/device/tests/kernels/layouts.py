@@ -44,6 +44,23 @@ def transposed(shape: tuple[int, ...]) -> Placement:
     return Placement.of(shape, tuple(reversed(_row_major(tuple(reversed(shape))))))
 
 
+def channels_last(shape: tuple[int, ...]) -> Placement:
+    """All channels of a position, then the next position; contiguous where there are no channels."""
+    if len(shape) < 3:
+        return contiguous(shape)
+    batch, channels, *rest = shape
+    moved = _row_major((batch, *rest, channels))
+    return Placement.of(shape, (moved[0], moved[-1], *moved[1:-1]))
+
+
+def wide_columns(shape: tuple[int, ...]) -> Placement:
+    """Matrices column after column, each longer than needed; contiguous where these are no batch."""
+    if len(shape) != 3:
+        return contiguous(shape)
+    _, rows, columns = shape
+    return Placement.of(shape, ((rows + 3) * columns, 1, rows + 3), offset=2)
+
+
 def stepped(shape: tuple[int, ...]) -> Placement:
     """Every third element of rows that are longer than needed."""
     padded = (*shape[:-1], shape[-1] + 2) if shape else ()

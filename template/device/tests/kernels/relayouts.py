@@ -1,4 +1,4 @@
-"""Each input of a launch in each layout: where the values are the same, the results are."""
+"""Each array of a launch in each layout: where the values are the same, the results are."""
 
 from __future__ import annotations
 
@@ -16,13 +16,19 @@ if TYPE_CHECKING:
     from kernels.harness import Array, Device
 
 SMALLEST, LARGEST = 6, 4096
-"""Elements of an input that is worth it, and quick."""
+"""Elements of an array that is worth it, and quick."""
 
 MOST = 2
 """Cases of each operation and element type; with -m all."""
 
 TRY_ALL_LAYOUTS = ("unary", "binary", "ternary", "convert")
 """Families whose own tests do."""
+
+APART = (
+    *(layouts.offset, layouts.transposed, layouts.stepped),
+    *(layouts.channels_last, layouts.wide_columns),
+)
+"""Layouts in which each element has memory of its own."""
 
 Answer = tuple[str | None, list[NDArray[Any]]]
 
@@ -39,13 +45,29 @@ def broadcast(dim: int) -> layouts.Placer:
 
 def placers(array: Array) -> Iterator[tuple[str, layouts.Placer]]:
     """Return the layouts for an input. Of indices no two become the same, which may be undefined."""
-    for place in (layouts.offset, layouts.transposed, layouts.stepped):
+    for place in APART:
         yield place.__name__, place
     if np.issubdtype(array.storage.dtype, np.integer):
         return
     for dim, size in enumerate(array.shape):
         if size > 1:
             yield f"broadcast dimension {dim}", broadcast(dim)
+
+
+def arrays_of(arguments: Sequence[Any]) -> list[Array]:
+    """Return the arrays among arguments and in their lists, each once."""
+    from kernels.harness import Array
+
+    every = [one for each in arguments for one in (each if isinstance(each, list) else [each])]
+    return list({id(one): one for one in every if isinstance(one, Array)}.values())
+
+
+def swapped(arguments: Sequence[Any], old: Array, new: Array) -> list[Any]:
+    """Return the arguments with one array in the place of another."""
+    return [
+        swapped(each, old, new) if isinstance(each, list) else new if each is old else each
+        for each in arguments
+    ]
 
 
 class Relayouts:
@@ -57,49 +79,56 @@ class Relayouts:
         self.seen: Counter[tuple[str, ...]] = Counter()
 
     def check(self, case: Case, outputs: Sequence[Array], arguments: Sequence[Any]) -> None:
-        """Give each input in turn to the case's family in each layout, and compare the outputs."""
-        from kernels.harness import Array
-
+        """Give each array in turn to the case's family in each layout, and compare the outputs."""
         key = (case.family, case.op, case.dtype)
-        inputs = [
-            place
-            for place, argument in enumerate(arguments)
-            if isinstance(argument, Array)
-            and all(argument is not output for output in outputs)
-            and SMALLEST <= argument.storage.size <= LARGEST
+        arrays = [
+            array
+            for array in arrays_of(arguments)
+            if SMALLEST <= array.storage.size <= LARGEST
+            and array.view.dtype.name == array.dtype  # not bytes that are taken for another type
         ]
-        if self.seen[key] == self.most or not inputs or case.family in TRY_ALL_LAYOUTS:
+        if self.seen[key] == self.most or not arrays or case.family in TRY_ALL_LAYOUTS:
             return
         self.seen[key] += 1
         before = self.device.api.layers()
         # Where the project has the layer.
         self.device.api.set_layers([*{"validate"} & {*self.device.api.known_layers()}])
         try:
-            for place in inputs:
-                self._check_input(case, outputs, arguments, place)
+            for array in arrays:
+                if any(array is output for output in outputs):
+                    self._check_output(case, outputs, arguments, array)
+                else:
+                    self._check_input(case, outputs, arguments, array)
         finally:
             self.device.api.set_layers(before)
             self._run(case, outputs, arguments)
 
     def _check_input(
-        self, case: Case, outputs: Sequence[Array], arguments: Sequence[Any], place: int
+        self, case: Case, outputs: Sequence[Array], arguments: Sequence[Any], given: Array
     ) -> None:
-        given: Array = arguments[place]
         values = given.read()  # another launch may have written them
         for name, placer in placers(given):
             changed = self.device.array(given.dtype, given.shape, placer).set(values)
             dense = self.device.array(given.dtype, given.shape).set(changed.values)
-            results = []
-            for one in (dense, changed):
-                replaced = [one if i == place else other for i, other in enumerate(arguments)]
-                answer, result = self._run(case, outputs, replaced)
-                if answer is not None:
-                    break
-                results.append(result)
-            if len(results) < 2:
-                continue
-            for wanted, got in zip(*results, strict=True):
-                assert same(wanted, got), f"{case}: argument {place}, {name}: another result"
+            declined, wanted = self._run(case, outputs, swapped(arguments, given, dense))
+            answer, got = self._run(case, outputs, swapped(arguments, given, changed))
+            self._compare(f"{case}: an input, {name}", declined or answer, wanted, got)
+
+    def _check_output(
+        self, case: Case, outputs: Sequence[Array], arguments: Sequence[Any], given: Array
+    ) -> None:
+        for placer in APART:
+            changed = self.device.array(given.dtype, given.shape, placer).set(given.values)
+            declined, wanted = self._run(case, outputs, arguments)
+            written, replaced = (swapped(each, given, changed) for each in (outputs, arguments))
+            answer, got = self._run(case, written, replaced)
+            self._compare(f"{case}: an output, {placer.__name__}", declined or answer, wanted, got)
+
+    def _compare(
+        self, what: str, declined: str | None, wanted: list[NDArray[Any]], got: list[NDArray[Any]]
+    ) -> None:
+        for one, other in zip(wanted, got, strict=True):
+            assert declined is not None or same(one, other), f"{what}: another result"
 
     def _run(self, case: Case, outputs: Sequence[Array], arguments: Sequence[Any]) -> Answer:
         """Return the answer, or the reason why the layout is not allowed, and the outputs."""

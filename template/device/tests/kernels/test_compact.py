@@ -11,7 +11,6 @@ from kernels.harness import DTYPES, Array, Device, rng
 from kernels.support import Case
 from numpy.typing import NDArray
 
-PLACES = [layouts.contiguous, layouts.offset, layouts.transposed, layouts.stepped]
 SHAPES = [(), (1,), (0,), (33,), (1025,), (17, 33), (3, 5, 7), (2, 0, 3), layouts.DEEP]
 
 
@@ -34,36 +33,32 @@ def run(
     return case, int(count.read()[0])
 
 
-@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("dtype", oracle.ALL)
-def test_nonzero(device: Device, dtype: str, shape: tuple[int, ...], place: layouts.Placer) -> None:
-    mask = device.array(dtype, shape, place, sparse(dtype, shape))
+def test_nonzero(device: Device, dtype: str, shape: tuple[int, ...]) -> None:
+    mask = device.array(dtype, shape, values=sparse(dtype, shape))
     expected = np.argwhere(mask.values)
     _, count = run(device, "nonzero", None, None, mask)
     assert count == len(expected)
     if expected.size == 0:
         return
-    out = device.array("int64", expected.shape, place)
+    out = device.array("int64", expected.shape)
     case, count = run(device, "nonzero", out, None, mask)
     assert count == len(expected)
     device.assert_exact(case, out, expected)
 
 
-@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("dtype", oracle.ALL)
-def test_masked_select(
-    device: Device, dtype: str, shape: tuple[int, ...], place: layouts.Placer
-) -> None:
-    source = device.array(dtype, shape, place, rng(dtype).integers(0, 100, shape))
-    mask = device.array("bool", shape, layouts.contiguous, sparse("bool", shape))
+def test_masked_select(device: Device, dtype: str, shape: tuple[int, ...]) -> None:
+    source = device.array(dtype, shape, values=rng(dtype).integers(0, 100, shape))
+    mask = device.array("bool", shape, values=sparse("bool", shape))
     expected = source.values[mask.values]
     _, count = run(device, "masked_select", None, source, mask)
     assert count == len(expected)
     if expected.size == 0:
         return
-    out = device.array(dtype, expected.shape, place)
+    out = device.array(dtype, expected.shape)
     case, count = run(device, "masked_select", out, source, mask)
     assert count == len(expected)
     device.assert_exact(case, out, expected)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernels import layouts, oracle, tolerances
+from kernels import tolerances
 from kernels.harness import DTYPES, Array, Device, rng
 from kernels.support import Case
 from numpy.typing import NDArray
@@ -27,13 +27,12 @@ def draw(
     op: str,
     out: Array,
     *parameters: Array,
-    layout: str = "contiguous",
     seed: int = SEED,
     offset: int = OFFSET,
     address: int = 0,
 ) -> Case:
     """Draws into `out` and returns the case."""
-    case = Case("draw", op, out.dtype, layout)
+    case = Case("draw", op, out.dtype, "contiguous")
     a, b = (*parameters, None)[:2]
     philox = device.api.PhiloxState(seed, offset, address)
     device.run(case, [out], device.api.DrawOp[op], out, a, b, more=[philox])
@@ -239,19 +238,6 @@ def test_no_rate(device: Device, rate: float) -> None:
 
 
 # --- The sequence ---
-
-
-@pytest.mark.parametrize("op", OPS)
-@pytest.mark.parametrize("dtype", oracle.FLOATING)
-@pytest.mark.parametrize("place", [layouts.transposed, layouts.stepped, layouts.shuffled])
-def test_strides_do_not_count(device: Device, op: str, dtype: str, place: layouts.Placer) -> None:
-    plain = device.array(dtype, (17, 33))
-    parameters = parameters_of(device, op, dtype, (17, 33))
-    draw(device, op, plain, *parameters)
-    strided = device.array(dtype, (17, 33), place)
-    placed = [device.array(dtype, (17, 33), place, one.values) for one in parameters]
-    case = draw(device, op, strided, *placed, layout=place.__name__)
-    device.assert_exact(case, strided, plain.read())
 
 
 @pytest.mark.parametrize("op", OPS)

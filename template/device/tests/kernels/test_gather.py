@@ -12,7 +12,6 @@ from kernels.harness import Array, Device, rng
 from kernels.support import Case
 from numpy.typing import NDArray
 
-PLACES = [layouts.contiguous, layouts.offset, layouts.transposed, layouts.stepped]
 TABLE = (5, 6, 7)
 # The table's shape, the first indexed dimension, and the shape of the index arrays, one for each dimension.
 SELECTIONS: list[tuple[tuple[int, ...], int, tuple[int, ...]]] = [
@@ -58,35 +57,32 @@ def run(
     table: Array,
     indices: Sequence[Array],
     dim: int,
-    place: layouts.Placer = layouts.contiguous,
 ) -> tuple[Case, Array]:
     """Launches and returns the case and the output."""
-    case = Case("gather", op, table.dtype, place.__name__)
+    case = Case("gather", op, table.dtype, "contiguous")
     if op == "along_dim":
         shape = indices[0].shape
     else:
         shape = (*table.shape[:dim], *indices[0].shape, *table.shape[dim + len(indices) :])
-    out = device.array(table.dtype, shape, place)
+    out = device.array(table.dtype, shape)
     device.run(case, [out], device.api.IndexOp[op], out, table, indices, dim)
     return case, out
 
 
-@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("dim", [0, 1, 2])
 @pytest.mark.parametrize("dtype", oracle.ALL)
-def test_along_a_dimension(device: Device, dtype: str, dim: int, place: layouts.Placer) -> None:
-    table = device.array(dtype, TABLE, place, table_values(dtype, TABLE, dim))
+def test_along_a_dimension(device: Device, dtype: str, dim: int) -> None:
+    table = device.array(dtype, TABLE, values=table_values(dtype, TABLE, dim))
     for shape in (TABLE, (3, 2, 4), (*TABLE[:dim], 11, *TABLE[dim + 1 :])):
         values = index_values(TABLE[dim], shape, dim)
-        index = device.array("int64", shape, place, values)
-        case, out = run(device, "along_dim", table, [index], dim, place)
+        index = device.array("int64", shape, values=values)
+        case, out = run(device, "along_dim", table, [index], dim)
         box = tuple(slice(None) if i == dim else slice(n) for i, n in enumerate(shape))
         expected = np.take_along_axis(table.values[box], values, dim)
         device.assert_exact(case, out, expected)
 
 
 @pytest.mark.parametrize("index_type", ["int32", "int64"])
-@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize(("shape", "dim", "index_shape"), SELECTIONS, ids=str)
 @pytest.mark.parametrize("dtype", ["bool", "int16", "float32", "float64", "complex128"])
 def test_select(
@@ -95,28 +91,24 @@ def test_select(
     shape: tuple[int, ...],
     dim: int,
     index_shape: tuple[int, ...],
-    place: layouts.Placer,
     index_type: str,
 ) -> None:
-    table = device.array(dtype, shape, place, table_values(dtype, shape))
+    table = device.array(dtype, shape, values=table_values(dtype, shape))
     values = index_values(shape[dim], index_shape)
-    index = device.array(index_type, index_shape, place, values)
-    case, out = run(device, "select", table, [index], dim, place)
+    index = device.array(index_type, index_shape, values=values)
+    case, out = run(device, "select", table, [index], dim)
     device.assert_exact(case, out, np.take(table.values, values, dim))
 
 
-@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("dim", [0, 1])
 @pytest.mark.parametrize("count", [1, 2])
 @pytest.mark.parametrize("dtype", oracle.ALL)
-def test_index_with_negative_indices(
-    device: Device, dtype: str, count: int, dim: int, place: layouts.Placer
-) -> None:
-    table = device.array(dtype, TABLE, place, table_values(dtype, TABLE))
+def test_index_with_negative_indices(device: Device, dtype: str, count: int, dim: int) -> None:
+    table = device.array(dtype, TABLE, values=table_values(dtype, TABLE))
     shape = (4, 3)
     values = [index_values(TABLE[dim + i], shape, i, negative=True) for i in range(count)]
-    indices = [device.array("int64", shape, place, value) for value in values]
-    case, out = run(device, "index", table, indices, dim, place)
+    indices = [device.array("int64", shape, values=value) for value in values]
+    case, out = run(device, "index", table, indices, dim)
     expected = table.values[(slice(None),) * dim + tuple(values)]
     device.assert_exact(case, out, expected)
 

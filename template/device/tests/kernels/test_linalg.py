@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernels import layouts
 from kernels.harness import DTYPES, Array, Device, rng
 from kernels.support import Case
 from numpy.typing import NDArray
@@ -26,21 +25,6 @@ TYPES = tuple(REAL)
 SHAPES = [(1, 1), (3, 5), (5, 3), (6, 6), (40, 23), (23, 40), (65, 65)]
 SIZES = [1, 2, 7, 33, 65]
 BATCH = 3
-
-
-def columns_first(shape: tuple[int, ...]) -> layouts.Placement:
-    """Each matrix column after column, as LAPACK takes it."""
-    _, rows, columns = shape
-    return layouts.Placement.of(shape, (rows * columns, 1, rows))
-
-
-def wide_columns(shape: tuple[int, ...]) -> layouts.Placement:
-    """Columns that are longer than needed."""
-    _, rows, columns = shape
-    return layouts.Placement.of(shape, ((rows + 3) * columns, 1, rows + 3), offset=2)
-
-
-PLACES = [layouts.contiguous, columns_first, wide_columns, layouts.stepped]
 
 
 def random_matrices(dtype: str, *shape: int) -> NDArray[Any]:
@@ -72,8 +56,8 @@ def assert_near(case: Case, got: NDArray[Any], expected: NDArray[Any]) -> None:
     assert np.abs(got - expected).max() <= limit, case
 
 
-def case_of(family: str, dtype: str, place: layouts.Placer, op: str = "-") -> Case:
-    return Case(family, op, dtype, place.__name__)
+def case_of(family: str, dtype: str, op: str = "-") -> Case:
+    return Case(family, op, dtype, "contiguous")
 
 
 def info_of(device: Device) -> Array:
@@ -81,29 +65,26 @@ def info_of(device: Device) -> Array:
 
 
 def in_and_out(
-    device: Device, dtype: str, values: NDArray[Any], place: layouts.Placer, in_place: bool
+    device: Device, dtype: str, values: NDArray[Any], in_place: bool
 ) -> tuple[Array, Array]:
-    source = device.array(dtype, values.shape, place, values)
-    return source, source if in_place else device.array(dtype, values.shape, place)
+    source = device.array(dtype, values.shape, values=values)
+    return source, source if in_place else device.array(dtype, values.shape)
 
 
 @pytest.mark.parametrize("in_place", [False, True])
-@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("upper", [False, True])
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("dtype", TYPES)
-def test_cholesky(
-    device: Device, dtype: str, size: int, upper: bool, place: layouts.Placer, in_place: bool
-) -> None:
+def test_cholesky(device: Device, dtype: str, size: int, upper: bool, in_place: bool) -> None:
     matrices = hermitian(dtype, size)
     # What is in the other triangle does not count.
     noise = random_matrices(dtype, BATCH, size, size)
     given = (
         np.triu(matrices) + np.tril(noise, -1) if upper else np.tril(matrices) + np.triu(noise, 1)
     )
-    source, out = in_and_out(device, dtype, given, place, in_place)
+    source, out = in_and_out(device, dtype, given, in_place)
     info = info_of(device)
-    case = case_of("cholesky", dtype, place, "upper" if upper else "lower")
+    case = case_of("cholesky", dtype, "upper" if upper else "lower")
     device.run(case, [out, info], upper, out, info, source)
     factor = wide(out)
     other = np.tril(factor, -1) if upper else np.triu(factor, 1)
@@ -120,9 +101,9 @@ def test_a_matrix_without_cholesky_factor_says_so_and_leaves_the_others_alone(
 ) -> None:
     matrices = hermitian(dtype, 5)
     matrices[1, 2, 2] = pivot
-    source, out = in_and_out(device, dtype, matrices, layouts.contiguous, in_place=False)
+    source, out = in_and_out(device, dtype, matrices, in_place=False)
     info = info_of(device)
-    case = case_of("cholesky", dtype, layouts.contiguous)
+    case = case_of("cholesky", dtype)
     device.run(case, [out, info], False, out, info, source)
     assert info.read().tolist() == [0, 3, 0]
     factor = wide(out)[[0, 2]]
@@ -130,25 +111,20 @@ def test_a_matrix_without_cholesky_factor_says_so_and_leaves_the_others_alone(
 
 
 @pytest.mark.parametrize("in_place", [False, True])
-@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("dtype", TYPES)
-def test_lu(
-    device: Device, dtype: str, shape: tuple[int, int], place: layouts.Placer, in_place: bool
-) -> None:
+def test_lu(device: Device, dtype: str, shape: tuple[int, int], in_place: bool) -> None:
     rows, columns = shape
     matrices = random_matrices(dtype, BATCH, rows, columns)
-    source, out = in_and_out(device, dtype, matrices, place, in_place)
+    source, out = in_and_out(device, dtype, matrices, in_place)
     smaller = min(shape)
     pivots, info = device.array("int32", (BATCH, smaller)), info_of(device)
-    case = case_of("lu", dtype, place)
+    case = case_of("lu", dtype)
     device.run(case, [out, pivots, info], out, pivots, info, source)
     factors = wide(out)
     lower = np.tril(factors, -1)[:, :, :smaller] + np.eye(rows, smaller)
     permutation = device.array("int64", (BATCH, rows))
-    device.run(
-        case_of("unpack_pivots", "int32", layouts.contiguous), [permutation], permutation, pivots
-    )
+    device.run(case_of("unpack_pivots", "int32"), [permutation], permutation, pivots)
     expected = np.take_along_axis(matrices, permutation.read()[:, :, None], 1)
     assert_near(case, lower @ np.triu(factors)[:, :smaller], expected)
     assert np.abs(lower).max() <= 1.5  # the sum of the parts' absolute values is what is compared
@@ -159,19 +135,18 @@ def test_a_pivot_of_zero_is_named(device: Device) -> None:
     matrices = np.zeros((BATCH, 3, 3), np.float32)
     matrices[1] = np.eye(3)
     matrices[2] = np.diag([1, 0, 1])
-    source, out = in_and_out(device, "float32", matrices, layouts.contiguous, in_place=False)
+    source, out = in_and_out(device, "float32", matrices, in_place=False)
     pivots, info = device.array("int32", (BATCH, 3)), info_of(device)
-    case = case_of("lu", "float32", layouts.contiguous)
+    case = case_of("lu", "float32")
     device.run(case, [out, pivots, info], out, pivots, info, source)
     assert info.read().tolist() == [1, 0, 2]
 
 
-@pytest.mark.parametrize("place", [layouts.contiguous, layouts.transposed, layouts.stepped])
-def test_unpack_pivots(device: Device, place: layouts.Placer) -> None:
+def test_unpack_pivots(device: Device) -> None:
     exchanges = np.asarray([[3, 2, 5], [1, 4, 4], [5, 5, 5]])
-    pivots = device.array("int32", (3, 3), place, exchanges)
-    out = device.array("int64", (3, 5), place)
-    device.run(case_of("unpack_pivots", "int32", place), [out], out, pivots)
+    pivots = device.array("int32", (3, 3), values=exchanges)
+    out = device.array("int64", (3, 5))
+    device.run(case_of("unpack_pivots", "int32"), [out], out, pivots)
     expected = []
     for row in exchanges:
         places = list(range(5))
@@ -181,24 +156,23 @@ def test_unpack_pivots(device: Device, place: layouts.Placer) -> None:
     assert out.read().tolist() == expected
 
 
-@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("dtype", TYPES)
 def test_qr_and_products_of_its_reflections(
-    device: Device, dtype: str, shape: tuple[int, int], place: layouts.Placer
+    device: Device, dtype: str, shape: tuple[int, int]
 ) -> None:
     rows, columns = shape
     smaller = min(shape)
     matrices = random_matrices(dtype, BATCH, rows, columns)
-    source, reflectors = in_and_out(device, dtype, matrices, place, in_place=False)
+    source, reflectors = in_and_out(device, dtype, matrices, in_place=False)
     tau = device.array(dtype, (BATCH, smaller))
-    case = case_of("qr", dtype, place)
+    case = case_of("qr", dtype)
     device.run(case, [reflectors, tau], reflectors, tau, source)
     upper = np.triu(wide(reflectors))
     # All of Q, and a few columns of it.
-    whole = device.array(dtype, (BATCH, rows, rows), place)
-    thin = device.array(dtype, (BATCH, rows, smaller), place)
-    case = case_of("householder", dtype, place)
+    whole = device.array(dtype, (BATCH, rows, rows))
+    thin = device.array(dtype, (BATCH, rows, smaller))
+    case = case_of("householder", dtype)
     for out in (whole, thin):
         device.run(case, [out], device.api.HouseholderParams(), out, reflectors, tau, None)
     q = wide(whole)
@@ -209,16 +183,14 @@ def test_qr_and_products_of_its_reflections(
     for left in (False, True):
         for is_adjoint in (False, True):
             size = (rows, 4) if left else (4, rows)
-            given = device.array(dtype, (BATCH, *size), place, random_matrices(dtype, BATCH, *size))
-            out = device.array(dtype, (BATCH, *size), place)
+            given = device.array(dtype, (BATCH, *size), values=random_matrices(dtype, BATCH, *size))
+            out = device.array(dtype, (BATCH, *size))
             params = device.api.HouseholderParams(left=left, adjoint=is_adjoint)
             device.run(case, [out], params, out, reflectors, tau, given)
             factor = adjoint(q) if is_adjoint else q
             assert_near(case, wide(out), factor @ given.values if left else given.values @ factor)
 
 
-@pytest.mark.parametrize("b_place", PLACES)
-@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("upper", [False, True])
 @pytest.mark.parametrize("left", [False, True])
 @pytest.mark.parametrize("dtype", ["float32", "complex64", "complex128"])
@@ -227,18 +199,16 @@ def test_solve_triangular(
     dtype: str,
     left: bool,
     upper: bool,
-    place: layouts.Placer,
-    b_place: layouts.Placer,
 ) -> None:
     size = 6
     values = random_matrices(dtype, BATCH, size, size) + 4 * np.eye(size, dtype=DTYPES[dtype])
-    a = device.array(dtype, values.shape, place, values)
+    a = device.array(dtype, values.shape, values=values)
     shape = (BATCH, size, 4) if left else (BATCH, 4, size)
     right = random_matrices(dtype, *shape)
-    case = Case("solve_triangular", "-", dtype, f"{place.__name__}-{b_place.__name__}")
+    case = case_of("solve_triangular", dtype)
     for unit, conjugate in itertools.product((False, True), repeat=2):
-        b = device.array(dtype, shape, b_place, right)
-        out = device.array(dtype, shape, b_place)
+        b = device.array(dtype, shape, values=right)
+        out = device.array(dtype, shape)
         params = device.api.TriangularSolveParams(
             left=left, upper=upper, unit=unit, conjugate=conjugate
         )
@@ -253,22 +223,21 @@ def test_solve_triangular(
         assert_near(case, wide(b), x)
 
 
-@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("is_hermitian", [False, True])
 @pytest.mark.parametrize("dtype", TYPES)
-def test_ldl(device: Device, dtype: str, is_hermitian: bool, place: layouts.Placer) -> None:
+def test_ldl(device: Device, dtype: str, is_hermitian: bool) -> None:
     size = 7
     values = random_matrices(dtype, BATCH, size, size)
     other = adjoint(values) if is_hermitian else np.swapaxes(values, 1, 2)
     matrices = np.asarray(values + other)
-    source, factors = in_and_out(device, dtype, matrices, place, in_place=False)
+    source, factors = in_and_out(device, dtype, matrices, in_place=False)
     pivots, info = device.array("int32", (BATCH, size)), info_of(device)
-    case = case_of("ldl", dtype, place, "hermitian" if is_hermitian else "symmetric")
+    case = case_of("ldl", dtype, "hermitian" if is_hermitian else "symmetric")
     device.run(case, [factors, pivots, info], is_hermitian, factors, pivots, info, source)
     assert (info.read() == 0).all()
-    b = device.array(dtype, (BATCH, size, 3), place, random_matrices(dtype, BATCH, size, 3))
-    out = device.array(dtype, (BATCH, size, 3), place)
-    case = case_of("ldl_solve", dtype, place, case.op)
+    b = device.array(dtype, (BATCH, size, 3), values=random_matrices(dtype, BATCH, size, 3))
+    out = device.array(dtype, (BATCH, size, 3))
+    case = case_of("ldl_solve", dtype, case.op)
     device.run(case, [out], is_hermitian, out, factors, pivots, b)
     assert_near(case, matrices @ wide(out), b.values)
 
@@ -285,7 +254,7 @@ def test_reflections_from_elsewhere(device: Device, dtype: str) -> None:
     )
     factors = device.array(dtype, (BATCH, 4), values=tau.astype(DTYPES[dtype]))
     out = device.array(dtype, (BATCH, 7, 4))
-    case = case_of("householder", dtype, layouts.contiguous)
+    case = case_of("householder", dtype)
     device.run(case, [out], device.api.HouseholderParams(), out, reflectors, factors, None)
     assert_near(case, wide(out), np.linalg.qr(matrices)[0])
 
@@ -303,21 +272,20 @@ def test_equations_by_factors_from_elsewhere(device: Device, dtype: str) -> None
     pivots = device.array("int32", (BATCH, size), values=none)
     b = device.array(dtype, (BATCH, size, 3), values=random_matrices(dtype, BATCH, size, 3))
     out = device.array(dtype, (BATCH, size, 3))
-    case = case_of("ldl_solve", dtype, layouts.contiguous, "hermitian")
+    case = case_of("ldl_solve", dtype, "hermitian")
     device.run(case, [out], True, out, factors, pivots, b)
     assert_near(case, matrices @ wide(out), b.values)
 
 
-@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("upper", [False, True])
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("dtype", TYPES)
-def test_eigh(device: Device, dtype: str, size: int, upper: bool, place: layouts.Placer) -> None:
+def test_eigh(device: Device, dtype: str, size: int, upper: bool) -> None:
     matrices = hermitian(dtype, size, definite=False)
     given = np.triu(matrices) if upper else np.tril(matrices)
-    source, vectors = in_and_out(device, dtype, given, place, in_place=False)
+    source, vectors = in_and_out(device, dtype, given, in_place=False)
     values, info = device.array(REAL[dtype], (BATCH, size)), info_of(device)
-    case = case_of("eigh", dtype, place, "upper" if upper else "lower")
+    case = case_of("eigh", dtype, "upper" if upper else "lower")
     device.run(case, [values, vectors, info], upper, values, vectors, info, source)
     found, columns = values.read(), wide(vectors)
     assert (np.diff(found) >= 0).all()
@@ -329,16 +297,15 @@ def test_eigh(device: Device, dtype: str, size: int, upper: bool, place: layouts
     assert_near(case, alone.read()[:, None], found[:, None])
 
 
-@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("dtype", TYPES)
-def test_eig(device: Device, dtype: str, size: int, place: layouts.Placer) -> None:
+def test_eig(device: Device, dtype: str, size: int) -> None:
     matrices = random_matrices(dtype, BATCH, size, size)
-    source = device.array(dtype, matrices.shape, place, matrices)
+    source = device.array(dtype, matrices.shape, values=matrices)
     of_out = COMPLEX.get(dtype, dtype)
     values, info = device.array(of_out, (BATCH, size)), info_of(device)
-    vectors = device.array(of_out, matrices.shape, place)
-    case = case_of("eig", dtype, place)
+    vectors = device.array(of_out, matrices.shape)
+    case = case_of("eig", dtype)
     device.run(case, [values, vectors, info], values, vectors, info, source)
     found, columns = values.read().astype(np.complex128), wide(vectors)
     assert_near(case, matrices @ columns, columns * found[:, None, :])
@@ -349,21 +316,18 @@ def test_eig(device: Device, dtype: str, size: int, place: layouts.Placer) -> No
     assert_near(case, alone.read().sum(1)[:, None, None], found.sum(1)[:, None, None])
 
 
-@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("full", [False, True])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("dtype", TYPES)
-def test_svd(
-    device: Device, dtype: str, shape: tuple[int, int], full: bool, place: layouts.Placer
-) -> None:
+def test_svd(device: Device, dtype: str, shape: tuple[int, int], full: bool) -> None:
     rows, columns = shape
     smaller = min(shape)
     matrices = random_matrices(dtype, BATCH, rows, columns)
-    source = device.array(dtype, matrices.shape, place, matrices)
-    u = device.array(dtype, (BATCH, rows, rows if full else smaller), place)
-    vh = device.array(dtype, (BATCH, columns if full else smaller, columns), place)
+    source = device.array(dtype, matrices.shape, values=matrices)
+    u = device.array(dtype, (BATCH, rows, rows if full else smaller))
+    vh = device.array(dtype, (BATCH, columns if full else smaller, columns))
     s, info = device.array(REAL[dtype], (BATCH, smaller)), info_of(device)
-    case = case_of("svd", dtype, place, "full" if full else "thin")
+    case = case_of("svd", dtype, "full" if full else "thin")
     device.run(case, [u, s, vh, info], u, s, vh, info, source)
     left, values, right = wide(u), s.read(), wide(vh)
     assert (np.diff(values) <= 0).all()
@@ -386,7 +350,7 @@ def test_singular_values_of_what_is_not_finite(device: Device, dtype: str, value
     finite = device.array(dtype, matrices.shape, values=matrices)
     matrices[1, 2, 1] = value
     source = device.array(dtype, matrices.shape, values=matrices)
-    case = case_of("svd", dtype, layouts.contiguous)
+    case = case_of("svd", dtype)
     found = []
     for given in (source, finite):
         s, info = device.array(REAL[dtype], (BATCH, 3)), info_of(device)

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 EPS = 1e-3
 OPERATIONS = ["layer", "rms", "group", "batch", "batch_given"]
-PLACES = [layouts.contiguous, layouts.offset, layouts.transposed, layouts.stepped]
 # (outer, channel, inner), and the number of groups for "group".
 SHAPES = [
     ((7, 33, 1), 3),
@@ -100,15 +99,14 @@ def check_forward(
     device: Device,
     groups: Groups,
     dtype: str,
-    place: layouts.Placer = layouts.contiguous,
     parameter_dtype: str | None = None,
 ) -> None:
     op, shape = groups.op, groups.shape
-    case = Case("normalize", op, dtype, place.__name__)
+    case = Case("normalize", op, dtype, "contiguous")
     random = rng(case, shape, parameter_dtype)
-    source = device.array(dtype, shape, place, random.normal(1.0, 2.0, shape))
+    source = device.array(dtype, shape, values=random.normal(1.0, 2.0, shape))
     weight, bias = (parameter(device, parameter_dtype, shape, random) for _ in range(2))
-    out = device.array(dtype, shape, place)
+    out = device.array(dtype, shape)
     given = op == "batch_given"
     kind, size = statistics_type(dtype), groups.statistics_shape
     means, rstds = (
@@ -147,16 +145,6 @@ def test_normalize_of_any_shape(
 ) -> None:
     kind = dtype if affine else None
     check_forward(device, Groups(op, shape, groups), dtype, parameter_dtype=kind)
-
-
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("dtype", oracle.FLOATING)
-@pytest.mark.parametrize("op", OPERATIONS)
-def test_normalize_of_any_layout(
-    device: Device, op: str, dtype: str, place: layouts.Placer
-) -> None:
-    for shape in ((5, 6, 7), (5, 34, 1)):
-        check_forward(device, Groups(op, shape, 2), dtype, place, dtype)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
@@ -205,17 +193,15 @@ class Backward:
     device: Device
     groups: Groups
     dtype: str
-    place: layouts.Placer = layouts.contiguous
     parameter_dtype: str | None = None
     wanted: tuple[bool, bool, bool] = (True, True, True)
 
     def check(self) -> None:
         device, op, shape = self.device, self.groups.op, self.groups.shape
-        case = Case("normalize_backward", op, self.dtype, self.place.__name__)
+        case = Case("normalize_backward", op, self.dtype, "contiguous")
         random = rng(case, shape, self.parameter_dtype)
         source, grad_out = (
-            device.array(self.dtype, shape, self.place, random.normal(mean, 2, shape))
-            for mean in (1, 0)
+            device.array(self.dtype, shape, values=random.normal(mean, 2, shape)) for mean in (1, 0)
         )
         weight = parameter(device, self.parameter_dtype, shape, random)
         kind, size = statistics_type(self.dtype), self.groups.statistics_shape
@@ -223,7 +209,7 @@ class Backward:
             device.array(kind, size, values=random.uniform(0.5, 1.5, size)) for _ in range(2)
         )
         gradients = [
-            device.array(self.dtype, shape, self.place),
+            device.array(self.dtype, shape),
             *(device.array(self.parameter_dtype or self.dtype, (shape[1],)) for _ in range(2)),
         ]
         outputs = [
@@ -280,16 +266,6 @@ def test_gradients_of_any_shape(
 ) -> None:
     kind = dtype if affine else None
     Backward(device, Groups(op, shape, groups), dtype, parameter_dtype=kind).check()
-
-
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("dtype", oracle.FLOATING)
-@pytest.mark.parametrize("op", OPERATIONS)
-def test_gradients_of_any_layout(
-    device: Device, op: str, dtype: str, place: layouts.Placer
-) -> None:
-    for shape in ((5, 6, 7), (5, 34, 1)):
-        Backward(device, Groups(op, shape, 2), dtype, place, dtype).check()
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])

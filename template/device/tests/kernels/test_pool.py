@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernels import layouts, oracle, tolerances
+from kernels import oracle, tolerances
 from kernels.harness import DTYPES, Array, Device, rng
 from kernels.support import Case
-from kernels.test_convolution import channels_last
 from numpy.typing import NDArray
 
 Window = tuple[tuple[int, ...], list[tuple[int, ...]], int]
@@ -85,7 +84,6 @@ DILATED = [
     Windows((9, 8), (4, 5), (3, 2), (2, 1), (2, 0), (2, 3)),
 ]
 MAXIMA = [*WINDOWS, *DILATED]
-PLACES = [layouts.contiguous, layouts.offset, channels_last, layouts.stepped, layouts.shuffled]
 AVERAGED = ("int64", *oracle.FLOATING)
 DIVISORS: list[dict[str, Any]] = [
     {"count_include_pad": True},
@@ -148,17 +146,11 @@ def run_backward(
     device.run(case, [grad_in], code, params, grad_in, grad_out, indices)
 
 
-def check_maxima(
-    device: Device,
-    dtype: str,
-    windows: Windows,
-    values: NDArray[Any],
-    places: tuple[layouts.Placer, ...],
-) -> None:
-    case = Case("pool", "max", dtype, "-".join(place.__name__ for place in places))
-    given = device.array(dtype, windows.input, places[0], values)
-    out = device.array(dtype, windows.output, places[1])
-    indices = device.array("int64", windows.output, places[2])
+def check_maxima(device: Device, dtype: str, windows: Windows, values: NDArray[Any]) -> None:
+    case = Case("pool", "max", dtype, "contiguous")
+    given = device.array(dtype, windows.input, values=values)
+    out = device.array(dtype, windows.output)
+    indices = device.array("int64", windows.output)
     run_pool(device, case, windows.params(device.api), out, indices, given)
     wanted, wanted_places = maxima(windows, given.values)
     device.assert_exact(case, out, wanted)
@@ -170,7 +162,7 @@ def check_maxima(
 def test_maxima(device: Device, dtype: str, windows: Windows) -> None:
     # Few different numbers, so that many are equal.
     values = rng(dtype, windows).integers(0 if dtype == "uint8" else -3, 4, windows.input)
-    check_maxima(device, dtype, windows, values, (layouts.contiguous,) * 3)
+    check_maxima(device, dtype, windows, values)
 
 
 @pytest.mark.parametrize("windows", MAXIMA, ids=str)
@@ -179,19 +171,7 @@ def test_maxima_of_special_values(device: Device, dtype: str, windows: Windows) 
     values = rng(dtype, windows).choice(
         [-np.inf, np.inf, np.nan, 0.0, 1.0], windows.input, p=[0.6, 0.1, 0.1, 0.1, 0.1]
     )
-    check_maxima(device, dtype, windows, values, (layouts.contiguous,) * 3)
-
-
-@pytest.mark.parametrize(
-    "places",
-    list(itertools.permutations(PLACES, 3)),
-    ids=lambda places: "-".join(place.__name__ for place in places),
-)
-def test_maxima_of_any_layout(device: Device, places: tuple[layouts.Placer, ...]) -> None:
-    windows = WINDOWS[3]
-    values = rng(*(place.__name__ for place in places)).permutation(int(np.prod(windows.input)))
-    for dtype in ("float32", "int16"):
-        check_maxima(device, dtype, windows, values.reshape(windows.input), places)
+    check_maxima(device, dtype, windows, values)
 
 
 def test_dilation_may_skip_the_whole_input(device: Device) -> None:
@@ -225,18 +205,10 @@ def test_averages(device: Device, dtype: str, windows: Windows, more: dict[str, 
         assert_near(device, case, out, wanted, total)
 
 
-@pytest.mark.parametrize("place", PLACES, ids=lambda place: place.__name__)
-@pytest.mark.parametrize("op", ["max", "average"])
-@pytest.mark.parametrize("dtype", ["float32", "float16"])
-def test_layouts_of_gradients(device: Device, dtype: str, op: str, place: layouts.Placer) -> None:
-    for out_place in PLACES:
-        check_gradient(device, op, dtype, WINDOWS[3], DIVISORS[0], place, out_place)
-
-
 @pytest.mark.parametrize("windows", MAXIMA, ids=str)
 @pytest.mark.parametrize("dtype", AVERAGED)
 def test_gradients_of_maxima(device: Device, dtype: str, windows: Windows) -> None:
-    check_gradient(device, "max", dtype, windows, {}, layouts.contiguous, layouts.contiguous)
+    check_gradient(device, "max", dtype, windows, {})
 
 
 @pytest.mark.parametrize("more", DIVISORS, ids=["padded", "inside", "divisor"])
@@ -245,24 +217,18 @@ def test_gradients_of_maxima(device: Device, dtype: str, windows: Windows) -> No
 def test_gradients_of_averages(
     device: Device, dtype: str, windows: Windows, more: dict[str, Any]
 ) -> None:
-    check_gradient(device, "average", dtype, windows, more, layouts.contiguous, layouts.contiguous)
+    check_gradient(device, "average", dtype, windows, more)
 
 
 def check_gradient(
-    device: Device,
-    op: str,
-    dtype: str,
-    windows: Windows,
-    more: dict[str, Any],
-    place: layouts.Placer,
-    out_place: layouts.Placer,
+    device: Device, op: str, dtype: str, windows: Windows, more: dict[str, Any]
 ) -> None:
-    case = Case("pool_backward", op, dtype, f"{place.__name__}-{out_place.__name__}")
+    case = Case("pool_backward", op, dtype, "contiguous")
     random = rng(op, dtype, windows)
     # Multiples of small numbers, so that sums are exact.
     values = random.integers(-3, 4, windows.output)
-    grad_out = device.array(dtype, windows.output, out_place, values)
-    grad_in = device.array(dtype, windows.input, place)
+    grad_out = device.array(dtype, windows.output, values=values)
+    grad_in = device.array(dtype, windows.input)
     wanted = np.zeros((*windows.planes, int(np.prod(windows.size))))
     flat = values.reshape(*windows.planes, -1)
     indices = None
@@ -270,7 +236,7 @@ def check_gradient(
         _, places = maxima(
             windows, random.permutation(int(np.prod(windows.input))).reshape(windows.input)
         )
-        indices = device.array("int64", windows.output, out_place, places)
+        indices = device.array("int64", windows.output, values=places)
         for plane in np.ndindex(windows.planes):
             np.add.at(wanted[plane], places[plane].ravel(), flat[plane])
     else:

@@ -12,7 +12,6 @@ from kernels.harness import DTYPES, Array, Device, rng
 from kernels.support import Case
 from numpy.typing import NDArray
 
-PLACES = [layouts.contiguous, layouts.transposed, layouts.stepped, layouts.shuffled]
 EXTREMES: dict[str, Any] = {"max": np.maximum, "min": np.minimum}
 OPERATIONS: dict[str, Callable[..., Any]] = {
     "sum": np.cumsum,
@@ -29,15 +28,13 @@ def run(
     dtype: str,
     values: NDArray[Any],
     dim: int,
-    place: layouts.Placer = layouts.contiguous,
     with_indices: bool = False,
 ) -> tuple[Case, Array, Array | None, NDArray[Any]]:
     """Launches and returns the case, the outputs and the input's elements."""
-    case = Case("scan", name, dtype, place.__name__)
-    given = device.array(dtype, values.shape, place, values)
-    out_place = layouts.stepped if place is layouts.stepped else layouts.contiguous
-    out = device.array(dtype, values.shape, out_place)
-    indices = device.array("int64", values.shape, out_place) if with_indices else None
+    case = Case("scan", name, dtype, "contiguous")
+    given = device.array(dtype, values.shape, values=values)
+    out = device.array(dtype, values.shape)
+    indices = device.array("int64", values.shape) if with_indices else None
     device.run(case, [out, indices], device.api.ScanOp[name], out, indices, given, dim)
     return case, out, indices, given.values
 
@@ -51,27 +48,25 @@ def last_extremes(name: str, values: NDArray[Any], dim: int) -> NDArray[Any]:
     return np.moveaxis(np.maximum.accumulate(places, axis=-1), -1, dim)
 
 
-@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize(("shape", "dim"), layouts.ALONG, ids=str)
 @pytest.mark.parametrize("dtype", oracle.REAL)
 @pytest.mark.parametrize("name", ["max", "min"])
 def test_running_extremes(
-    device: Device, name: str, dtype: str, shape: tuple[int, ...], dim: int, place: layouts.Placer
+    device: Device, name: str, dtype: str, shape: tuple[int, ...], dim: int
 ) -> None:
     values = rng(name, dtype, shape).integers(0, 9, shape)
-    case, out, indices, given = run(device, name, dtype, values, dim, place, with_indices=True)
+    case, out, indices, given = run(device, name, dtype, values, dim, with_indices=True)
     wide = oracle.wide(given)
     device.assert_exact(case, out, OPERATIONS[name](wide, axis=dim))
     assert indices is not None
     device.assert_exact(case, indices, last_extremes(name, wide, dim))
 
 
-@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize(("shape", "dim"), layouts.ALONG, ids=str)
 @pytest.mark.parametrize("dtype", oracle.NUMBERS)
 @pytest.mark.parametrize("name", ["sum", "prod"])
 def test_running_sums_and_products(
-    device: Device, name: str, dtype: str, shape: tuple[int, ...], dim: int, place: layouts.Placer
+    device: Device, name: str, dtype: str, shape: tuple[int, ...], dim: int
 ) -> None:
     # Elements whose results are exact, however long the row.
     chosen = [-1, 0, 0, 1] if name == "sum" else [-1, 1, 1]
@@ -82,7 +77,7 @@ def test_running_sums_and_products(
         values = values * (np.arange(shape[dim]) < 200).reshape(
             [-1 if i == dim else 1 for i in range(len(shape))]
         )
-    case, out, _, given = run(device, name, dtype, values, dim, place)
+    case, out, _, given = run(device, name, dtype, values, dim)
     expected = OPERATIONS[name](oracle.wide(given), axis=dim)
     if dtype in oracle.COMPLEX:
         device.assert_close(case, out, expected)

@@ -12,7 +12,6 @@ from kernels.harness import DTYPES, Array, Device, rng
 from kernels.support import Case
 from numpy.typing import NDArray
 
-PLACES = [layouts.contiguous, layouts.offset, layouts.transposed, layouts.stepped]
 TABLE = (5, 6, 7)
 Combine = Callable[[Any, Any], Any]
 # Small integers, so that any order of the additions and multiplications is exact.
@@ -38,9 +37,8 @@ def run(
     indices: Sequence[Array],
     source: Array,
     dim: int,
-    layout: str = "contiguous",
 ) -> Case:
-    case = Case("scatter", f"{op}-{mode}", table.dtype, layout)
+    case = Case("scatter", f"{op}-{mode}", table.dtype, "contiguous")
 
     codes = (device.api.IndexOp[op], device.api.ScatterMode[mode])
     device.run(case, [table], *codes, table, indices, source, dim)
@@ -64,42 +62,38 @@ def numbers(dtype: str, shape: tuple[int, ...], *case: object) -> NDArray[Any]:
     return rng(dtype, shape, *case).integers(0, 3, shape).astype(DTYPES[dtype])
 
 
-@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("dim", [0, 1, 2])
 @pytest.mark.parametrize(("mode", "dtype"), MODES)
-def test_along_a_dimension(
-    device: Device, mode: str, dtype: str, dim: int, place: layouts.Placer
-) -> None:
+def test_along_a_dimension(device: Device, mode: str, dtype: str, dim: int) -> None:
     shape = (2, 2, 2)
-    table = device.array(dtype, TABLE, place, numbers(dtype, TABLE, mode))
-    source = device.array(dtype, shape, place, numbers(dtype, shape, mode))
+    table = device.array(dtype, TABLE, values=numbers(dtype, TABLE, mode))
+    source = device.array(dtype, shape, values=numbers(dtype, shape, mode))
     index_values = rng(mode, dim).integers(0, TABLE[dim], shape)
-    index = device.array("int64", shape, place, index_values)
+    index = device.array("int64", shape, values=index_values)
     before = table.values
 
     def target(*position: int) -> tuple[int, ...]:
         return (*position[:dim], int(index_values[position]), *position[dim + 1 :])
 
     expected = expect(COMBINE[mode], before, source.values, target)
-    case = run(device, "along_dim", mode, table, [index], source, dim, place.__name__)
+    case = run(device, "along_dim", mode, table, [index], source, dim)
     device.assert_exact(case, table, expected)
 
 
-@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("op", ["index", "select"])
 @pytest.mark.parametrize(("mode", "dtype"), MODES)
-def test_rows(device: Device, mode: str, dtype: str, op: str, place: layouts.Placer) -> None:
+def test_rows(device: Device, mode: str, dtype: str, op: str) -> None:
     shape = (5, 4, 7)
-    table = device.array(dtype, TABLE, place, numbers(dtype, TABLE, mode))
-    source = device.array(dtype, shape, place, numbers(dtype, shape, mode))
+    table = device.array(dtype, TABLE, values=numbers(dtype, TABLE, mode))
+    source = device.array(dtype, shape, values=numbers(dtype, shape, mode))
     index_values = rng(mode, op).integers(-6 if op == "index" else 0, 6, (4,))
-    index = device.array("int32", (4,), place, index_values)
+    index = device.array("int32", (4,), values=index_values)
 
     def target(i: int, j: int, k: int) -> tuple[int, ...]:
         return i, int(index_values[j]), k
 
     expected = expect(COMBINE[mode], table.values, source.values, target)
-    case = run(device, op, mode, table, [index], source, 1, place.__name__)
+    case = run(device, op, mode, table, [index], source, 1)
     device.assert_exact(case, table, expected)
 
 

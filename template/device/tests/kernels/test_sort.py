@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernels import layouts, oracle
+from kernels import oracle
 from kernels.harness import DTYPES, Array, Device, rng
 from kernels.support import Case
 from numpy.typing import NDArray
 
-PLACES = [layouts.contiguous, layouts.offset, layouts.transposed, layouts.stepped]
 SHAPES = [((1,), 0), ((33,), 0), ((1025,), 0), ((17, 33), 0), ((17, 33), 1), ((3, 5, 7), 1)]
 SORTED = oracle.BOOL + oracle.REAL
 
@@ -45,21 +44,19 @@ def run(
     source: Array,
     size: int,
     dim: int,
-    place: layouts.Placer,
     *flags: bool,
 ) -> tuple[Case, Array, Array]:
     """Launches and returns the case, the values and the indices."""
     names = ("descending", "stable") if family == "sort" else ("largest", "sorted")
     op = "-".join(name for name, flag in zip(names, flags, strict=True) if flag) or "-"
-    case = Case(family, op, source.dtype, place.__name__)
+    case = Case(family, op, source.dtype, "contiguous")
     shape = (*source.shape[:dim], size, *source.shape[dim + 1 :])
-    values = device.array(source.dtype, shape, place)
-    indices = device.array("int64", shape, place)
+    values = device.array(source.dtype, shape)
+    indices = device.array("int64", shape)
     device.run(case, [values, indices], values, indices, source, dim, *flags)
     return case, values, indices
 
 
-@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize(("shape", "dim"), SHAPES, ids=str)
 @pytest.mark.parametrize("dtype", SORTED)
@@ -69,10 +66,9 @@ def test_stable_sort(
     shape: tuple[int, ...],
     dim: int,
     descending: bool,
-    place: layouts.Placer,
 ) -> None:
-    source = device.array(dtype, shape, place, unsorted(dtype, shape))
-    case, values, indices = run(device, "sort", source, shape[dim], dim, place, descending, True)
+    source = device.array(dtype, shape, values=unsorted(dtype, shape))
+    case, values, indices = run(device, "sort", source, shape[dim], dim, descending, True)
     expected = order(oracle.wide(source.values), dim, descending)
     device.assert_exact(case, indices, expected)
     device.assert_exact(case, values, np.take_along_axis(source.values, expected, dim))
@@ -84,9 +80,7 @@ def test_unstable_sort_gives_values_and_where_they_were(
     device: Device, dtype: str, descending: bool
 ) -> None:
     source = device.array(dtype, (17, 33), values=unsorted(dtype, (17, 33)))
-    case, values, indices = run(
-        device, "sort", source, 33, 1, layouts.contiguous, descending, False
-    )
+    case, values, indices = run(device, "sort", source, 33, 1, descending, False)
     wide = oracle.wide(source.values)
     expected = np.take_along_axis(wide, order(wide, 1, descending), 1)
     got = oracle.wide(values.read())
@@ -96,19 +90,16 @@ def test_unstable_sort_gives_values_and_where_they_were(
     device.assert_exact(case, values, np.take_along_axis(source.values, places, 1))
 
 
-@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("largest", [False, True])
 @pytest.mark.parametrize("size", [1, 5, 17])
 @pytest.mark.parametrize("dim", [0, 1])
 @pytest.mark.parametrize("dtype", SORTED)
-def test_top_k(
-    device: Device, dtype: str, dim: int, size: int, largest: bool, place: layouts.Placer
-) -> None:
-    source = device.array(dtype, (17, 33), place, unsorted(dtype, (17, 33)))
+def test_top_k(device: Device, dtype: str, dim: int, size: int, largest: bool) -> None:
+    source = device.array(dtype, (17, 33), values=unsorted(dtype, (17, 33)))
     wide = oracle.wide(source.values)
     best = np.take(order(wide, dim, largest), range(size), dim)
     expected = np.take_along_axis(wide, best, dim)
-    case, values, indices = run(device, "top_k", source, size, dim, place, largest, True)
+    case, values, indices = run(device, "top_k", source, size, dim, largest, True)
     got = oracle.wide(values.read())
     assert np.array_equal(got, expected, equal_nan=got.dtype.kind == "f"), case
     places = indices.read()
@@ -120,7 +111,7 @@ def test_top_k(
 @pytest.mark.parametrize("largest", [False, True])
 def test_unsorted_top_k_gives_the_same_elements(device: Device, largest: bool) -> None:
     source = device.array("float32", (4, 33), values=unsorted("float32", (4, 33)))
-    case, values, _ = run(device, "top_k", source, 6, 1, layouts.contiguous, largest, False)
+    case, values, _ = run(device, "top_k", source, 6, 1, largest, False)
     best = order(source.values, 1, largest)[:, :6]
     expected = np.sort(np.take_along_axis(source.values, best, 1), 1)
     assert np.array_equal(np.sort(values.read(), 1), expected, equal_nan=True), case
@@ -131,9 +122,7 @@ def test_unsorted_top_k_gives_the_same_elements(device: Device, largest: bool) -
 def test_sort_of_long_lines(device: Device, dtype: str) -> None:
     shape = (2, 300_000)
     source = device.array(dtype, shape, values=unsorted(dtype, shape))
-    case, values, indices = run(
-        device, "sort", source, shape[1], 1, layouts.contiguous, False, True
-    )
+    case, values, indices = run(device, "sort", source, shape[1], 1, False, True)
     expected = order(oracle.wide(source.values), 1, False)
     device.assert_exact(case, indices, expected)
     device.assert_exact(case, values, np.take_along_axis(source.values, expected, 1))

@@ -5,12 +5,10 @@ from __future__ import annotations
 import itertools
 import types
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
-from kernels import gaps, report
+from kernels import gaps
 from kernels.harness import Device
 from kernels.support import Case, Outcome, Support, matches, tomllib
 
@@ -71,43 +69,6 @@ def test_a_decline_of_one_mode_is_about_that_mode(device: Device) -> None:
         run(device, {"fill": "atomics"}, **answers)
 
 
-def test_where_a_device_is_only_asked_it_is_asked_for_every_case(device: Device) -> None:
-    asked = Device(device.api, Support({"fill": "wrong"}), probes_only=True)
-    for dtype in ("float32", "int32"):
-        out = asked.array(dtype, (5,))
-        asked.run(replace(CASE, dtype=dtype), [out], out, more=[2.0])
-        asked.assert_exact(CASE, out, np.full(5, 3.0))
-    assert [each.case.dtype for each in asked.outcomes] == ["float32", "int32"]
-
-
-@pytest.mark.parametrize("careless", [True, False])
-def test_results_that_need_not_be_the_same_bits_are_looked_at_too(
-    device: Device, careless: bool
-) -> None:
-    api = device.api
-
-    def fill(stream: object, out: object, value: float, *, probe: bool, deterministic: bool) -> Any:
-        wrong = careless and not deterministic
-        return api.fill(stream, out, value + wrong, probe=probe, deterministic=deterministic)
-
-    tried, plain = Device(api, Support()), Device(api, Support())
-    tried.api = types.SimpleNamespace(
-        fill=fill, is_idle=api.is_idle, synchronize=api.synchronize, Buffer=api.Buffer
-    )
-    out = plain.array("float32", (5,))
-    tried.run(CASE, [out], out, more=[2.0])
-    assert tried.differs == careless
-    plain.assert_exact(CASE, out, np.full(5, 2.0))
-
-
-def test_a_wrong_result_is_named_with_its_place_and_both_values(device: Device) -> None:
-    plain = Device(device.api, Support())
-    out = plain.array("float32", (2, 3), values=np.asarray([[1, 2, 3], [4, 5, 6]]))
-    expected = np.asarray([[1, 2, 3], [4, 7, 6]])
-    with pytest.raises(AssertionError, match=r"first at \(1, 1\): got .*5.*, expected .*7"):
-        plain.assert_exact(CASE, out, expected)
-
-
 # --- What is written ---
 
 CASES = [
@@ -159,21 +120,3 @@ def test_a_new_file_keeps_what_the_run_did_not_ask_for() -> None:
     outcomes.append(Outcome(Case("binary", "add", "float32")))
     updated, _ = gaps.rewritten(text, Support(**tomllib.loads(text)), outcomes)
     assert updated == 'random = "own"  # Ours.\n\n[declined]\n"fft" = "none"\n"reduce" = "ours"\n'
-
-
-def test_cases_that_are_declined_at_times_only_are_named() -> None:
-    _, unclear = gaps.declined_lines([Outcome(CASES[0]), Outcome(CASES[0], "busy")])
-    assert unclear == [CASES[0]]
-
-
-def test_the_tables_tell_families_by_element_type_and_the_runtime_by_its_tests() -> None:
-    outcomes = [
-        Outcome(Case("unary", "exp", "int8"), "no integers"),
-        Outcome(Case("unary", "neg", "int8")),
-        Outcome(Case("copy", "bool", "bool"), failed=True),
-    ]
-    _, copy, unary = (line.split() for line in report.matrix(outcomes))
-    assert (copy, unary) == (["copy", "FAIL"], ["unary", "part"])
-    skipped = [("test_events", "passed", ""), ("test_events", "skipped", "cannot time")]
-    (events,) = map(str.split, report.capabilities(skipped))
-    assert " ".join(events) == "events yes 1 of 2 not tried: cannot time (1)"

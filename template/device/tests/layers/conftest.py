@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import ModuleType
 
+import making
 import pytest
+
+make = making.make
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from making import Make
 
 NOTHING_ORDERS = "nothing orders the two"
 
@@ -21,15 +22,15 @@ def watched(api: ModuleType, restored_layers: None) -> None:
 
 
 @pytest.fixture
-def streams(make_stream: Callable[..., Any]) -> tuple[Any, Any]:
+def streams(make: Make) -> tuple[Any, Any]:
     """Two streams of device 0."""
-    return make_stream(), make_stream()
+    return make.stream(), make.stream()
 
 
 @pytest.fixture
-def buffer(make_buffer: Callable[..., Any]) -> Any:
+def buffer(make: Make) -> Any:
     """256 bytes of device 0."""
-    return make_buffer(256)
+    return make.buffer(256)
 
 
 def whole(api: ModuleType, buffer: Any) -> Any:
@@ -55,61 +56,59 @@ def test_two_streams_may_not_write_the_same_memory(
 
 
 def test_what_one_stream_writes_another_may_not_read(
-    api: ModuleType, streams: tuple[Any, Any], buffer: Any, make_buffer: Callable[..., Any]
+    api: ModuleType, streams: tuple[Any, Any], buffer: Any, make: Make
 ) -> None:
     fill(api, streams[0], whole(api, buffer))
     with pytest.raises(api.DeviceError, match=r"reads memory .* writes"):
-        copy(api, streams[1], whole(api, make_buffer(256)), whole(api, buffer))
+        copy(api, streams[1], whole(api, make.buffer(256)), whole(api, buffer))
 
 
 def test_what_one_stream_reads_another_may_not_write(
-    api: ModuleType, streams: tuple[Any, Any], buffer: Any, make_buffer: Callable[..., Any]
+    api: ModuleType, streams: tuple[Any, Any], buffer: Any, make: Make
 ) -> None:
-    copy(api, streams[0], whole(api, make_buffer(256)), whole(api, buffer))
+    copy(api, streams[0], whole(api, make.buffer(256)), whole(api, buffer))
     with pytest.raises(api.DeviceError, match=r"writes memory .* reads"):
         fill(api, streams[1], whole(api, buffer))
 
 
-def test_both_may_read(
-    api: ModuleType, streams: tuple[Any, Any], buffer: Any, make_buffer: Callable[..., Any]
-) -> None:
+def test_both_may_read(api: ModuleType, streams: tuple[Any, Any], buffer: Any, make: Make) -> None:
     for stream in streams:
-        copy(api, stream, whole(api, make_buffer(256)), whole(api, buffer))
+        copy(api, stream, whole(api, make.buffer(256)), whole(api, buffer))
 
 
 def test_arrays_of_a_descriptor_are_read_or_written(
-    api: ModuleType, streams: tuple[Any, Any], buffer: Any, make_buffer: Callable[..., Any]
+    api: ModuleType, streams: tuple[Any, Any], buffer: Any, make: Make
 ) -> None:
     def dense(owner: Any) -> Any:
         return owner.view(0, api.DType.float32, [1, 1, 4, 4], [16, 16, 4, 1])
 
     def params(**arrays: Any) -> Any:
         made = api.AttentionParams()
-        made.out, made.logsumexp = dense(make_buffer(64)), logarithms
+        made.out, made.logsumexp = dense(make.buffer(64)), logarithms
         for name, array in arrays.items():
             setattr(made, name, array)
         return made
 
-    logarithms = make_buffer(64).view(0, api.DType.float32, [1, 1, 4], [4, 4, 1])
-    arrays = [dense(make_buffer(64)) for _ in range(7)]
+    logarithms = make.buffer(64).view(0, api.DType.float32, [1, 1, 4], [4, 4, 1])
+    arrays = [dense(make.buffer(64)) for _ in range(7)]
     for stream in streams:  # it is read here, and written below
         given = params(mask=dense(buffer))
-        arrays[:3] = [dense(make_buffer(64)) for _ in range(3)]
+        arrays[:3] = [dense(make.buffer(64)) for _ in range(3)]
         if api.attention_backward(stream, *arrays, given) is not None:
             pytest.skip("the device has no gradients of attention")
     writes = params(grad_mask=dense(buffer))
-    arrays[:3] = [dense(make_buffer(64)) for _ in range(3)]
+    arrays[:3] = [dense(make.buffer(64)) for _ in range(3)]
     with pytest.raises(api.DeviceError, match=r"writes memory .* reads"):
         api.attention_backward(streams[0], *arrays, writes)
 
 
 def test_the_reader_before_the_last_one_is_not_forgotten(
-    api: ModuleType, make_stream: Callable[..., Any], buffer: Any, make_buffer: Callable[..., Any]
+    api: ModuleType, make: Make, buffer: Any
 ) -> None:
-    readers = [make_stream(), make_stream()]
+    readers = [make.stream(), make.stream()]
     for stream in readers:
-        copy(api, stream, whole(api, make_buffer(256)), whole(api, buffer))
-    writer, event = make_stream(), api.create_event(0, False)
+        copy(api, stream, whole(api, make.buffer(256)), whole(api, buffer))
+    writer, event = make.stream(), api.create_event(0, False)
     api.record(event, readers[1])
     api.wait(writer, event)
     api.destroy_event(event)
@@ -118,9 +117,9 @@ def test_the_reader_before_the_last_one_is_not_forgotten(
 
 
 def test_an_event_orders_two_streams(
-    api: ModuleType, streams: tuple[Any, Any], buffer: Any, make_event: Callable[..., Any]
+    api: ModuleType, streams: tuple[Any, Any], buffer: Any, make: Make
 ) -> None:
-    event = make_event()
+    event = make.event()
     fill(api, streams[0], whole(api, buffer))
     api.record(event, streams[0])
     api.wait(streams[1], event)
@@ -128,9 +127,9 @@ def test_an_event_orders_two_streams(
 
 
 def test_an_event_orders_nothing_that_comes_after_it(
-    api: ModuleType, streams: tuple[Any, Any], buffer: Any, make_event: Callable[..., Any]
+    api: ModuleType, streams: tuple[Any, Any], buffer: Any, make: Make
 ) -> None:
-    event = make_event()
+    event = make.event()
     api.record(event, streams[0])
     fill(api, streams[0], whole(api, buffer))
     api.wait(streams[1], event)
@@ -138,13 +137,11 @@ def test_an_event_orders_nothing_that_comes_after_it(
         fill(api, streams[1], whole(api, buffer))
 
 
-def test_order_is_passed_on_by_a_third_stream(
-    api: ModuleType, make_stream: Callable[..., Any], buffer: Any, make_event: Callable[..., Any]
-) -> None:
-    chain = [make_stream() for _ in range(3)]
+def test_order_is_passed_on_by_a_third_stream(api: ModuleType, make: Make, buffer: Any) -> None:
+    chain = [make.stream() for _ in range(3)]
     fill(api, chain[0], whole(api, buffer))
     for earlier, later in itertools.pairwise(chain):
-        event = make_event()
+        event = make.event()
         api.record(event, earlier)
         api.wait(later, event)
     fill(api, chain[2], whole(api, buffer))
@@ -152,13 +149,9 @@ def test_order_is_passed_on_by_a_third_stream(
 
 @pytest.mark.parametrize("how", ["stream", "device", "event", "is_idle", "is_complete"])
 def test_waiting_on_the_host_orders(
-    api: ModuleType,
-    streams: tuple[Any, Any],
-    buffer: Any,
-    make_event: Callable[..., Any],
-    how: str,
+    api: ModuleType, streams: tuple[Any, Any], buffer: Any, make: Make, how: str
 ) -> None:
-    event = make_event()
+    event = make.event()
     fill(api, streams[0], whole(api, buffer))
     api.record(event, streams[0])
     if how == "is_idle":
@@ -219,36 +212,31 @@ def test_interleaved_views_are_told_apart(
 
 
 def test_all_results_of_a_family_are_written(
-    api: ModuleType, streams: tuple[Any, Any], make_buffer: Callable[..., Any], gate: Any
+    api: ModuleType, streams: tuple[Any, Any], make: Make, gate: Any
 ) -> None:
     # What the host has seen to be over is no conflict, and it looks where a family takes scratch memory.
     gate.hold(streams[0])
-    source, values = whole(api, make_buffer(256)), whole(api, make_buffer(256))
-    indices = make_buffer(512).view(0, api.DType.int64, [64], [1])
+    source, values = whole(api, make.buffer(256)), whole(api, make.buffer(256))
+    indices = make.buffer(512).view(0, api.DType.int64, [64], [1])
     if api.sort(streams[0], values, indices, source, 0, False, True) is not None:
         pytest.skip("the device has no kernel that sorts")
-    copy(api, streams[1], whole(api, make_buffer(256)), source)
+    copy(api, streams[1], whole(api, make.buffer(256)), source)
     with pytest.raises(api.DeviceError, match=r"reads memory .* writes"):
-        copy(api, streams[1], whole(api, make_buffer(256)), values)
-    target = make_buffer(512).view(0, api.DType.int64, [64], [1])
+        copy(api, streams[1], whole(api, make.buffer(256)), values)
+    target = make.buffer(512).view(0, api.DType.int64, [64], [1])
     with pytest.raises(api.DeviceError, match=r"reads memory .* writes"):
         copy(api, streams[1], target, indices)
 
 
-def test_pinned_memory_is_watched(
-    api: ModuleType,
-    streams: tuple[Any, Any],
-    make_buffer: Callable[..., Any],
-    make_pinned: Callable[[int], int],
-) -> None:
-    pinned, first, second = make_pinned(64), make_buffer(64), make_buffer(64)
+def test_pinned_memory_is_watched(api: ModuleType, streams: tuple[Any, Any], make: Make) -> None:
+    pinned, first, second = make.pinned(64), make.buffer(64), make.buffer(64)
     api.copy_bytes(streams[0], (pinned, api.HOST), (first.address, 0), 64)
     with pytest.raises(api.DeviceError, match="the host's pinned memory"):
         api.copy_bytes(streams[1], (second.address, 0), (pinned, api.HOST), 64)
 
 
 def test_memory_that_comes_again_has_no_past(
-    api: ModuleType, streams: tuple[Any, Any], make_pinned: Callable[[int], int]
+    api: ModuleType, streams: tuple[Any, Any], make: Make
 ) -> None:
     address = api.allocate(0, 4096)
     api.fill_bytes(streams[0], address, 1, 4096)

@@ -9,8 +9,9 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from making import Make
 
-Make = Callable[..., Any]
+Function = Callable[..., Any]
 
 
 @pytest.fixture(autouse=True)
@@ -20,10 +21,10 @@ def validated(api: ModuleType, restored_layers: None) -> None:
 
 
 @pytest.fixture
-def views(api: ModuleType, make_buffer: Make) -> Callable[..., Any]:
+def views(api: ModuleType, make: Make) -> Callable[..., Any]:
     """Views of one buffer of 256 bytes each, float32 unless said otherwise."""
 
-    def make(
+    def view(
         *sizes: int, strides: tuple[int, ...] | None = None, offset: int = 0, buffer: Any = None
     ) -> Any:
         steps = list(strides) if strides is not None else []
@@ -32,10 +33,10 @@ def views(api: ModuleType, make_buffer: Make) -> Callable[..., Any]:
             for size in reversed(sizes):
                 steps.insert(0, step)
                 step *= size
-        owner = buffer if buffer is not None else make_buffer(256)
+        owner = buffer if buffer is not None else make.buffer(256)
         return owner.view(offset, api.DType.float32, list(sizes), steps)
 
-    return make
+    return view
 
 
 def needs(api: ModuleType, *families: str) -> None:
@@ -114,7 +115,9 @@ BROKEN: dict[str, list[Call]] = {
 @pytest.mark.parametrize(
     ("call", "says"), [(call, says) for says, calls in BROKEN.items() for call in calls]
 )
-def test_a_broken_promise_is_refused(api: ModuleType, refuses: Make, call: Call, says: str) -> None:
+def test_a_broken_promise_is_refused(
+    api: ModuleType, refuses: Function, call: Call, says: str
+) -> None:
     program = Program(api)
     refuses(call, program, says=says)
     program.copy(program.memory, program.memory + 64, 64)
@@ -126,7 +129,7 @@ def test_a_broken_promise_is_refused(api: ModuleType, refuses: Make, call: Call,
 
 
 def test_scratch_memory_calls_the_library_in_the_middle_of_a_launch(
-    api: ModuleType, simulator: ModuleType, run_child: Make
+    api: ModuleType, simulator: ModuleType, run_child: Function
 ) -> None:
     code = """
 import _device as api
@@ -146,7 +149,7 @@ api.fill(api.default_stream(0), buffer.view(0, api.DType.float32, [4], [1]), 2.0
     assert within == ["create_event", "record", "destroy_event", "allocate"]
 
 
-def test_a_second_give_back_does_not_reach_the_device(api: ModuleType, run_child: Make) -> None:
+def test_a_second_give_back_does_not_reach_the_device(api: ModuleType, run_child: Function) -> None:
     code = """
 import _device
 address, host = _device.allocate(0, 64), _device.allocate_host(64)
@@ -188,7 +191,7 @@ def addresses_differ(api: ModuleType, second_device: int) -> None:
 
 
 def test_memory_of_another_device_is_refused(
-    api: ModuleType, refuses: Make, addresses_differ: None, second_device: int, stream: Any
+    api: ModuleType, refuses: Function, addresses_differ: None, second_device: int, stream: Any
 ) -> None:
     address = api.allocate(second_device, 64)
     says = f"is in memory of device {second_device}, not of device 0"
@@ -206,7 +209,7 @@ def test_memory_of_another_device_is_refused(
 
 
 def test_what_is_destroyed_twice_does_not_reach_the_device(
-    api: ModuleType, run_child: Make
+    api: ModuleType, run_child: Function
 ) -> None:
     code = """
 import _device
@@ -228,19 +231,19 @@ print("alive")
 
 
 def test_an_event_is_recorded_on_streams_of_its_device(
-    api: ModuleType, refuses: Make, second_device: int, stream: Any, make_event: Make
+    api: ModuleType, refuses: Function, second_device: int, stream: Any, make: Make
 ) -> None:
-    event = make_event(second_device)
+    event = make.event(second_device)
     says = f"the event is of device {second_device}, the stream of device 0"
     refuses(api.record, event, stream, says=says)
 
 
 def test_elapsed_time_is_of_two_timed_events_of_a_device(
-    api: ModuleType, refuses: Make, stream: Any, make_event: Make
+    api: ModuleType, refuses: Function, stream: Any, make: Make
 ) -> None:
     if not api.properties(0).event_timing:
         pytest.skip("properties: events have no times")
-    timed, untimed = make_event(timing=True), make_event()
+    timed, untimed = make.event(timing=True), make.event()
     for event in (timed, untimed):
         api.record(event, stream)
         api.synchronize(event)
@@ -248,20 +251,20 @@ def test_elapsed_time_is_of_two_timed_events_of_a_device(
     refuses(api.elapsed_ms, timed, untimed, says="end was created without timing")
     if api.device_count() > 1:
         says = "start is of device 0, end of device 1"
-        refuses(api.elapsed_ms, timed, make_event(1, timing=True), says=says)
+        refuses(api.elapsed_ms, timed, make.event(1, timing=True), says=says)
 
 
 # --- Launches ---
 
 
 def test_a_launch_names_the_argument_and_its_view(
-    api: ModuleType, refuses: Make, views: Make, stream: Any, make_buffer: Make
+    api: ModuleType, refuses: Function, views: Function, stream: Any, make: Make
 ) -> None:
     needs(api, "unary", "fill")
     out, operation, params = views(8), api.UnaryOp.neg, api.UnaryParams()
     says = r"in float32 \(4\) is not of the sizes of out float32 \(8\), in unary\(kNeg, "
     refuses(api.unary, stream, operation, out, views(4), params, says=says)
-    buffer = make_buffer(256)
+    buffer = make.buffer(256)
     first, behind = views(8, buffer=buffer), views(8, buffer=buffer, offset=16)
     says = "in .* overlaps a part of out"
     refuses(api.unary, stream, operation, first, behind, params, says=says)
@@ -272,7 +275,7 @@ def test_a_launch_names_the_argument_and_its_view(
 
 
 def test_an_address_that_work_reads_later_is_checked(
-    api: ModuleType, refuses: Make, views: Make, stream: Any
+    api: ModuleType, refuses: Function, views: Function, stream: Any
 ) -> None:
     needs(api, "random")
     address = api.allocate(0, 8)
@@ -284,17 +287,22 @@ def test_an_address_that_work_reads_later_is_checked(
 
 
 def test_a_launch_on_another_devices_memory_is_refused(
-    api: ModuleType, refuses: Make, addresses_differ: None, second_device: int, views: Make,
-    stream: Any, make_buffer: Make,
-) -> None:  # fmt: skip
+    api: ModuleType,
+    refuses: Function,
+    addresses_differ: None,
+    second_device: int,
+    views: Function,
+    stream: Any,
+    make: Make,
+) -> None:
     needs(api, "fill")
-    view = views(8, buffer=make_buffer(64, second_device))
+    view = views(8, buffer=make.buffer(64, second_device))
     says = f"out .* is in memory of device {second_device}, not of device 0"
     refuses(api.fill, stream, view, 1, says=says)
 
 
 def test_a_launch_names_the_device_of_its_stream(
-    api: ModuleType, refuses: Make, second_device: int, views: Make, stream: Any
+    api: ModuleType, refuses: Function, second_device: int, views: Function, stream: Any
 ) -> None:
     needs(api, "fill")
     says = "a launch names another device than its stream's"
@@ -302,10 +310,10 @@ def test_a_launch_names_the_device_of_its_stream(
 
 
 def test_outputs_do_not_overlap_each_other(
-    api: ModuleType, refuses: Make, stream: Any, make_buffer: Make
+    api: ModuleType, refuses: Function, stream: Any, make: Make
 ) -> None:
     needs(api, "arg_reduce")
-    buffer, source = make_buffer(256), make_buffer(256)
+    buffer, source = make.buffer(256), make.buffer(256)
     values = buffer.view(0, api.DType.float32, [1], [1])
     indices = buffer.view(0, api.DType.int64, [1], [1])
     table = source.view(0, api.DType.float32, [8], [1])
@@ -316,10 +324,10 @@ def test_outputs_do_not_overlap_each_other(
 
 
 def test_the_bias_of_a_matmul_may_be_its_output(
-    api: ModuleType, refuses: Make, views: Make, stream: Any, make_buffer: Make
+    api: ModuleType, refuses: Function, views: Function, stream: Any, make: Make
 ) -> None:
     needs(api, "matmul")
-    buffer = make_buffer(256)
+    buffer = make.buffer(256)
     out, a, b = views(1, 4, 4, buffer=buffer), views(1, 4, 2), views(1, 2, 4)
     params = api.MatmulParams()
     params.beta, params.bias = 1, out
@@ -332,7 +340,7 @@ def test_the_bias_of_a_matmul_may_be_its_output(
 # --- Kept promises ---
 
 
-def test_nothing_is_said_of_a_correct_program(api: ModuleType, run_child: Make) -> None:
+def test_nothing_is_said_of_a_correct_program(api: ModuleType, run_child: Function) -> None:
     code = """
 import _device as d
 stream, event = d.create_stream(0, 0), d.create_event(0, False)
@@ -361,7 +369,7 @@ d.destroy_stream(again)
 
 
 def test_memory_from_before_the_layer_is_the_devices_to_know(
-    api: ModuleType, refuses: Make, stream: Any
+    api: ModuleType, refuses: Function, stream: Any
 ) -> None:
     api.set_layers([])
     address = api.allocate(0, 64)

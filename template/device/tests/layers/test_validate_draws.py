@@ -7,8 +7,9 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from making import Make
 
-Make = Callable[..., Any]
+Function = Callable[..., Any]
 
 
 @pytest.fixture(autouse=True)
@@ -20,10 +21,10 @@ def validated(api: ModuleType, restored_layers: None) -> None:
 
 
 def test_parameters_are_like_what_is_drawn(
-    api: ModuleType, refuses: Make, make_buffer: Make, stream: Any
+    api: ModuleType, refuses: Function, make: Make, stream: Any
 ) -> None:
     def view(*sizes: int, dtype: str = "float32", buffer: Any = None) -> Any:
-        owner = buffer if buffer is not None else make_buffer(256)
+        owner = buffer if buffer is not None else make.buffer(256)
         return owner.view(0, api.DType[dtype], list(sizes), [sizes[-1], 1] if sizes else [])
 
     gamma, binomial, none = api.DrawOp.gamma, api.DrawOp.binomial, api.PhiloxState(1, 2)

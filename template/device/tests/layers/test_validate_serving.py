@@ -8,8 +8,9 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from making import Make
 
-Make = Callable[..., Any]
+Function = Callable[..., Any]
 
 
 @pytest.fixture(autouse=True)
@@ -29,18 +30,18 @@ def validated(api: ModuleType, restored_layers: None) -> None:
 
 
 @pytest.fixture
-def typed(api: ModuleType, make_buffer: Make) -> Callable[..., Any]:
+def typed(api: ModuleType, make: Make) -> Callable[..., Any]:
     """Dense views of buffers of their own, of any element type."""
 
-    def make(dtype: str, *sizes: int) -> Any:
+    def view(dtype: str, *sizes: int) -> Any:
         strides = [math.prod(sizes[i + 1 :]) for i in range(len(sizes))]
-        return make_buffer(1024).view(0, api.DType[dtype], list(sizes), strides)
+        return make.buffer(1024).view(0, api.DType[dtype], list(sizes), strides)
 
-    return make
+    return view
 
 
 def test_attention_needs_what_says_where_keys_are(
-    api: ModuleType, refuses: Make, typed: Make, stream: Any
+    api: ModuleType, refuses: Function, typed: Function, stream: Any
 ) -> None:
     q, k = typed("float32", 1, 2, 3, 4), typed("float32", 5, 2, 2, 4)
     arguments = (stream, typed("float32", 1, 2, 3, 4), typed("float32", 1, 2, 3), q, k, k)
@@ -69,7 +70,9 @@ def test_attention_needs_what_says_where_keys_are(
     api.deallocate(0, address)
 
 
-def test_caches_have_no_gradients(api: ModuleType, refuses: Make, typed: Make, stream: Any) -> None:
+def test_caches_have_no_gradients(
+    api: ModuleType, refuses: Function, typed: Function, stream: Any
+) -> None:
     view = typed("float32", 1, 2, 3, 4)
     gradients = [typed("float32", 1, 2, 3, 4) for _ in range(3)]
     params = api.AttentionParams()
@@ -83,7 +86,7 @@ def test_caches_have_no_gradients(api: ModuleType, refuses: Make, typed: Make, s
 
 
 def test_what_serving_engines_call(
-    api: ModuleType, refuses: Make, typed: Make, stream: Any
+    api: ModuleType, refuses: Function, typed: Function, stream: Any
 ) -> None:
     caches, rows = [typed("float32", 3, 2, 4, 5) for _ in range(2)], typed("float32", 6, 2, 5)
     refuses(

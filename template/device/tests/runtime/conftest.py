@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
+import making
 import pytest
+from making import Make
+
+make = making.make
 
 
 @pytest.fixture
-def buffer(make_buffer: Callable[..., Any]) -> Any:
+def buffer(make: Make) -> Any:
     """64 bytes of device 0."""
-    return make_buffer(64)
+    return make.buffer(64)

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 import pytest
-from runtime.work import fill
+from making import Make
+from runtime.work import fail, fill, wait_for_failure
 
 
 @pytest.mark.parametrize("acknowledge", ["stream", "device"])
 def test_every_synchronisation_throws_an_error_until_it_is_acknowledged(
-    api: ModuleType,
-    faults: ModuleType,
-    make_event: Callable[..., Any],
-    stream: Any,
-    buffer: Any,
-    acknowledge: str,
+    api: ModuleType, faults: ModuleType, make: Make, stream: Any, buffer: Any, acknowledge: str
 ) -> None:
-    event = make_event()
-    faults.inject("launch", later=True)
-    fill(api, stream, buffer)
+    event = make.event()
+    fail(api, faults, stream, buffer)
     api.record(event, stream)
     fill(api, stream, buffer)
     for waited in (stream, event, 0, stream, event, 0):
-        with pytest.raises(api.DeviceError):
-            api.synchronize(waited)
+        wait_for_failure(api, waited)
     if acknowledge == "stream":
         api.acknowledge_stream(stream)
     else:
@@ -34,18 +27,15 @@ def test_every_synchronisation_throws_an_error_until_it_is_acknowledged(
     for waited in (stream, event, 0):
         api.synchronize(waited)
     assert api.query_stream(stream) is api.query_event(event) is api.Progress.DONE
-    faults.inject("launch", later=True)
-    fill(api, stream, buffer)
-    with pytest.raises(api.DeviceError):
-        api.synchronize(stream)
+    fail(api, faults, stream, buffer)
+    wait_for_failure(api, stream)
 
 
 def test_an_error_is_seen_without_waiting(
-    api: ModuleType, faults: ModuleType, make_stream: Callable[..., Any], buffer: Any
+    api: ModuleType, faults: ModuleType, make: Make, buffer: Any
 ) -> None:
-    stream, other = make_stream(), make_stream()
-    faults.inject("launch", later=True)
-    fill(api, stream, buffer)
+    stream, other = make.stream(), make.stream()
+    fail(api, faults, stream, buffer)
     while api.query_stream(stream) is api.Progress.PENDING:
         pass
     for _ in range(2):
@@ -57,21 +47,14 @@ def test_an_error_is_seen_without_waiting(
 
 
 def test_who_has_waited_keeps_an_error_that_the_other_stream_acknowledges(
-    api: ModuleType,
-    faults: ModuleType,
-    make_event: Callable[..., Any],
-    make_stream: Callable[..., Any],
-    stream: Any,
-    buffer: Any,
+    api: ModuleType, faults: ModuleType, make: Make, stream: Any, buffer: Any
 ) -> None:
-    event, waiting = make_event(), make_stream()
-    faults.inject("launch", later=True)
-    fill(api, stream, buffer)
+    event, waiting = make.event(), make.stream()
+    fail(api, faults, stream, buffer)
     api.record(event, stream)
     api.wait(waiting, event)
     api.acknowledge_stream(stream)
     api.synchronize(stream)
-    with pytest.raises(api.DeviceError):
-        api.synchronize(waiting)
+    wait_for_failure(api, waiting)
     api.acknowledge_stream(waiting)
     api.synchronize(waiting)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 from host_memory import address_of, at, pattern
+from making import Make
 
 SIZES = [1, 7, 4096, (1 << 20) + 3]
 
@@ -39,12 +39,12 @@ def test_bytes_survive_a_copy_within_a_device(api: ModuleType, stream: Any, size
 
 @pytest.mark.parametrize("on_source", [True, False])
 def test_bytes_survive_a_copy_between_devices_on_either_ones_stream(
-    api: ModuleType, second_device: int, make_stream: Callable[..., Any], on_source: bool
+    api: ModuleType, second_device: int, make: Make, on_source: bool
 ) -> None:
     source, target = api.Buffer(0, 4096), api.Buffer(second_device, 4096)
     expected = pattern(4096)
     source.write(expected)
-    stream = make_stream(0 if on_source else second_device)
+    stream = make.stream(0 if on_source else second_device)
     api.copy_bytes(stream, (target.address, second_device), (source.address, 0), 4096)
     api.synchronize(stream)
     assert (read(target) == expected).all()
@@ -63,9 +63,9 @@ def test_a_copy_touches_only_the_bytes_it_was_given(api: ModuleType, stream: Any
 
 
 def test_a_copy_from_pageable_memory_is_done_on_return(
-    api: ModuleType, make_buffer: Callable[..., Any], stream: Any
+    api: ModuleType, make: Make, stream: Any
 ) -> None:
-    buffer = make_buffer(4096)
+    buffer = make.buffer(4096)
     source = pattern(4096)
     expected = source.copy()
     api.copy_bytes(stream, (buffer.address, 0), (address_of(source), api.HOST), source.size)
@@ -74,10 +74,10 @@ def test_a_copy_from_pageable_memory_is_done_on_return(
 
 
 def test_a_copy_to_pageable_memory_is_done_on_return_behind_pending_work(
-    api: ModuleType, make_buffer: Callable[..., Any], stream: Any
+    api: ModuleType, make: Make, stream: Any
 ) -> None:
     size = 8 << 20
-    buffer = make_buffer(size)
+    buffer = make.buffer(size)
     for value in range(1, 5):
         api.fill_bytes(stream, buffer.address, value, size)
     target = np.zeros(size, dtype=np.uint8)
@@ -86,16 +86,12 @@ def test_a_copy_to_pageable_memory_is_done_on_return_behind_pending_work(
 
 
 def test_a_copy_from_pinned_memory_waits_for_its_turn(
-    api: ModuleType,
-    make_pinned: Callable[[int], int],
-    make_buffer: Callable[..., Any],
-    stream: Any,
-    gate: Any,
+    api: ModuleType, make: Make, stream: Any, gate: Any
 ) -> None:
-    address = make_pinned(64)
+    address = make.pinned(64)
     source = at(address, 64)
     source[:] = 1
-    buffer = make_buffer(64)
+    buffer = make.buffer(64)
     gate.hold(stream)
     api.copy_bytes(
         stream, (buffer.address, 0), (address, api.HOST), 64
@@ -107,16 +103,12 @@ def test_a_copy_from_pinned_memory_waits_for_its_turn(
 
 
 def test_a_copy_to_pinned_memory_waits_for_its_turn(
-    api: ModuleType,
-    make_pinned: Callable[[int], int],
-    make_buffer: Callable[..., Any],
-    stream: Any,
-    gate: Any,
+    api: ModuleType, make: Make, stream: Any, gate: Any
 ) -> None:
-    address = make_pinned(64)
+    address = make.pinned(64)
     target = at(address, 64)
     target[:] = 0
-    buffer = make_buffer(64)
+    buffer = make.buffer(64)
     buffer.write(bytes([7]) * 64)
     gate.hold(stream)
     api.copy_bytes(stream, (address, api.HOST), (buffer.address, 0), 64)
@@ -126,10 +118,8 @@ def test_a_copy_to_pinned_memory_waits_for_its_turn(
     assert set(target) == {7}
 
 
-def test_pinned_memory_may_be_used_from_any_byte(
-    api: ModuleType, make_pinned: Callable[[int], int], stream: Any
-) -> None:
-    address = make_pinned(4096)
+def test_pinned_memory_may_be_used_from_any_byte(api: ModuleType, make: Make, stream: Any) -> None:
+    address = make.pinned(4096)
     expected = pattern(1000)
     at(address, 4096)[5:1005] = expected
     buffer = api.Buffer(0, 1000)
@@ -150,9 +140,9 @@ def test_a_fill_sets_every_byte_and_no_other(api: ModuleType, stream: Any, size:
 
 
 def test_copies_and_fills_of_a_stream_run_in_order(
-    api: ModuleType, make_buffer: Callable[..., Any], stream: Any
+    api: ModuleType, make: Make, stream: Any
 ) -> None:
-    first, second = make_buffer(1024), make_buffer(1024)
+    first, second = make.buffer(1024), make.buffer(1024)
     for value in range(1, 200):
         api.fill_bytes(stream, first.address, value, 1024)
         api.copy_bytes(stream, (second.address + value, 0), (first.address, 0), 1)
@@ -162,9 +152,9 @@ def test_copies_and_fills_of_a_stream_run_in_order(
 
 @pytest.mark.parametrize("pinned", [False, True], ids=["device", "host"])
 def test_memory_goes_back_when_a_query_says_that_its_use_has_ended(
-    api: ModuleType, make_buffer: Callable[..., Any], stream: Any, pinned: bool
+    api: ModuleType, make: Make, stream: Any, pinned: bool
 ) -> None:
-    buffer = make_buffer(SIZES[-1])
+    buffer = make.buffer(SIZES[-1])
     for _ in range(20):
         address = api.allocate_host(SIZES[-1]) if pinned else api.allocate(0, SIZES[-1])
         place = (address, api.HOST if pinned else 0)

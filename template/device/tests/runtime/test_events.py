@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from making import Make
 
 
 @pytest.fixture(params=[False, True], ids=["untimed", "timed"])
@@ -19,14 +20,14 @@ def timing(request: pytest.FixtureRequest, api: ModuleType) -> bool:
 
 
 @pytest.fixture
-def event(make_event: Callable[..., Any], timing: bool) -> Any:
-    return make_event(timing=timing)
+def event(make: Make, timing: bool) -> Any:
+    return make.event(timing=timing)
 
 
 @pytest.fixture
-def streams(make_stream: Callable[..., Any]) -> tuple[Any, Any]:
+def streams(make: Make) -> tuple[Any, Any]:
     """Two streams of device 0."""
-    return make_stream(), make_stream()
+    return make.stream(), make.stream()
 
 
 def test_an_event_that_was_never_recorded_is_complete(
@@ -50,9 +51,9 @@ def test_an_event_is_complete_when_the_work_before_it_has_run(
 
 
 def test_an_event_does_not_cover_work_after_it(
-    api: ModuleType, stream: Any, any_gate: Any, event: Any, make_buffer: Callable[..., Any]
+    api: ModuleType, stream: Any, any_gate: Any, event: Any, make: Make
 ) -> None:
-    api.fill_bytes(stream, make_buffer(64).address, 1, 64)
+    api.fill_bytes(stream, make.buffer(64).address, 1, 64)
     api.record(event, stream)
     any_gate.hold(stream)
     api.synchronize(event)
@@ -81,9 +82,9 @@ def test_a_stream_waits_for_the_work_before_an_event(
 
 
 def test_a_stream_waits_for_another_devices_event(
-    api: ModuleType, second_device: int, make_stream: Callable[..., Any], gate: Any, event: Any
+    api: ModuleType, second_device: int, make: Make, gate: Any, event: Any
 ) -> None:
-    check_order(api, gate, event, make_stream(0), make_stream(second_device))
+    check_order(api, gate, event, make.stream(0), make.stream(second_device))
 
 
 def check_order_of_long_work(
@@ -111,31 +112,23 @@ def check_order_of_long_work(
 
 
 def test_a_stream_waits_for_long_work_before_an_event(
-    api: ModuleType, make_buffer: Callable[..., Any], event: Any, streams: tuple[Any, Any]
+    api: ModuleType, make: Make, event: Any, streams: tuple[Any, Any]
 ) -> None:
-    check_order_of_long_work(api, make_buffer, event, streams, 0)
+    check_order_of_long_work(api, make.buffer, event, streams, 0)
 
 
 def test_a_stream_waits_for_long_work_of_another_device(
-    api: ModuleType,
-    second_device: int,
-    make_buffer: Callable[..., Any],
-    make_stream: Callable[..., Any],
-    event: Any,
+    api: ModuleType, second_device: int, make: Make, event: Any
 ) -> None:
-    streams = make_stream(0), make_stream(second_device)
-    check_order_of_long_work(api, make_buffer, event, streams, second_device)
+    streams = make.stream(0), make.stream(second_device)
+    check_order_of_long_work(api, make.buffer, event, streams, second_device)
 
 
 def test_who_waits_for_an_event_sees_the_long_work_before_it(
-    api: ModuleType,
-    stream: Any,
-    event: Any,
-    make_buffer: Callable[..., Any],
-    make_pinned: Callable[[int], int],
+    api: ModuleType, stream: Any, event: Any, make: Make
 ) -> None:
     size = 2**22
-    buffer, address = make_buffer(size), make_pinned(64)
+    buffer, address = make.buffer(size), make.pinned(64)
     for value in range(200):
         api.fill_bytes(stream, buffer.address, value, size)
     api.copy_bytes(stream, (address, api.HOST), (buffer.address, 0), 64)
@@ -145,10 +138,10 @@ def test_who_waits_for_an_event_sees_the_long_work_before_it(
 
 
 def test_wait_sees_the_state_at_the_call_not_later(
-    api: ModuleType, make_gate: Callable[[], Any], event: Any, streams: tuple[Any, Any]
+    api: ModuleType, make: Make, event: Any, streams: tuple[Any, Any]
 ) -> None:
     source, waiter = streams
-    early, late = make_gate(), make_gate()
+    early, late = make.gate(), make.gate()
     early.hold(source)
     api.record(event, source)
     api.wait(waiter, event)
@@ -221,18 +214,14 @@ def test_an_event_may_be_destroyed_while_others_wait_for_it(
 
 
 def test_streams_that_wait_for_each_other_many_times_do_their_work(
-    api: ModuleType,
-    streams: tuple[Any, Any],
-    any_gate: Any,
-    make_event: Callable[..., Any],
-    make_buffer: Callable[..., Any],
+    api: ModuleType, streams: tuple[Any, Any], any_gate: Any, make: Make
 ) -> None:
     first, second = streams
-    buffer = make_buffer(64)
+    buffer = make.buffer(64)
     any_gate.hold(first)
     for value in range(500):
         for stream, other in ((first, second), (second, first)):
-            event = make_event()
+            event = make.event()
             api.fill_bytes(stream, buffer.address, value % 256, 64)
             api.record(event, stream)
             api.wait(other, event)
@@ -249,9 +238,9 @@ def test_streams_that_wait_for_each_other_many_times_do_their_work(
 
 
 def test_an_event_outlives_the_stream_it_was_recorded_on(
-    api: ModuleType, make_buffer: Callable[..., Any], stream: Any, event: Any
+    api: ModuleType, make: Make, stream: Any, event: Any
 ) -> None:
-    short_lived, buffer = api.create_stream(0, 0), make_buffer(64)
+    short_lived, buffer = api.create_stream(0, 0), make.buffer(64)
     api.fill_bytes(short_lived, buffer.address, 1, 64)
     api.record(event, short_lived)
     api.destroy_stream(short_lived)
@@ -262,25 +251,18 @@ def test_an_event_outlives_the_stream_it_was_recorded_on(
 
 
 def test_the_simulator_refuses_to_record_on_another_devices_stream(
-    api: ModuleType,
-    simulator: ModuleType,
-    second_device: int,
-    make_stream: Callable[..., Any],
-    make_event: Callable[..., Any],
-    timing: bool,
+    api: ModuleType, simulator: ModuleType, second_device: int, make: Make, timing: bool
 ) -> None:
     with pytest.raises(api.DeviceError) as caught:
-        api.record(make_event(0, timing), make_stream(second_device))
+        api.record(make.event(0, timing), make.stream(second_device))
     assert caught.value.code is api.ErrorCode.INVALID_ARGUMENT
 
 
-def test_elapsed_time_is_positive_and_adds_up(
-    api: ModuleType, make_event: Callable[..., Any], make_buffer: Callable[..., Any], stream: Any
-) -> None:
+def test_elapsed_time_is_positive_and_adds_up(api: ModuleType, make: Make, stream: Any) -> None:
     if not api.properties(0).event_timing:
         pytest.skip("the device cannot time events")
-    buffer = make_buffer(1 << 20)
-    events = [make_event(timing=True) for _ in range(3)]
+    buffer = make.buffer(1 << 20)
+    events = [make.event(timing=True) for _ in range(3)]
     for event in events:
         for value in range(8):
             api.fill_bytes(stream, buffer.address, value, 1 << 20)
@@ -294,11 +276,11 @@ def test_elapsed_time_is_positive_and_adds_up(
 
 
 def test_elapsed_time_needs_timed_and_complete_events(
-    api: ModuleType, make_event: Callable[..., Any], stream: Any, any_gate: Any, timing: bool
+    api: ModuleType, make: Make, stream: Any, any_gate: Any, timing: bool
 ) -> None:
     if not api.properties(0).event_timing:
         pytest.skip("the device cannot time events")
-    done, other = make_event(timing=True), make_event(timing=timing)
+    done, other = make.event(timing=True), make.event(timing=timing)
     api.record(done, stream)
     api.synchronize(done)
     with pytest.raises(api.DeviceError) as caught:

@@ -7,37 +7,31 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from runtime.work import fill
+from making import Make
+from runtime.work import fail, fill, wait_for_failure
 
 
 @pytest.mark.parametrize("call", ["create_event", "record"])
 def test_a_failed_event_is_thrown_at_once(
-    api: ModuleType,
-    faults: ModuleType,
-    make_event: Callable[..., Any],
-    stream: Any,
-    buffer: Any,
-    call: str,
+    api: ModuleType, faults: ModuleType, make: Make, stream: Any, buffer: Any, call: str
 ) -> None:
-    event = make_event()
+    event = make.event()
     fill(api, stream, buffer)
     faults.inject("event")
     with pytest.raises(api.DeviceError, match="injected failure of this event"):
-        make_event() if call == "create_event" else api.record(event, stream)
+        make.event() if call == "create_event" else api.record(event, stream)
     assert api.query_event(event) is api.Progress.DONE
     api.record(event, stream)
     api.synchronize(event)
 
 
 def test_a_recording_that_fails_later_fails_its_event(
-    api: ModuleType, faults: ModuleType, make_event: Callable[..., Any], stream: Any
+    api: ModuleType, faults: ModuleType, make: Make, stream: Any
 ) -> None:
     faults.inject("event", later=True)
-    event = make_event()
+    event = make.event()
     api.record(event, stream)
-    with pytest.raises(api.DeviceError) as caught:
-        api.synchronize(event)
-    assert caught.value.operation == "record"
+    assert wait_for_failure(api, event).operation == "record"
 
 
 def test_a_failure_that_is_found_late_is_thrown_by_a_later_synchronisation(
@@ -49,18 +43,13 @@ def test_a_failure_that_is_found_late_is_thrown_by_a_later_synchronisation(
         assert api.query_stream(stream) is not api.Progress.FAILED
         api.synchronize(stream)
     assert api.query_stream(stream) is api.Progress.FAILED
-    with pytest.raises(api.DeviceError):
-        api.synchronize(stream)
+    wait_for_failure(api, stream)
 
 
 def test_what_ends_late_is_pending_until_then(
-    api: ModuleType,
-    faults: ModuleType,
-    make_event: Callable[..., Any],
-    make_stream: Callable[..., Any],
-    buffer: Any,
+    api: ModuleType, faults: ModuleType, make: Make, buffer: Any
 ) -> None:
-    stream, waiting, event = make_stream(), make_stream(), make_event()
+    stream, waiting, event = make.stream(), make.stream(), make.event()
     hour = 3_600_000_000
     faults.set_delay(hour, hour)
     fill(api, stream, buffer)
@@ -97,11 +86,11 @@ def test_a_declined_launch_is_not_counted(
 
 
 @pytest.fixture
-def failing_check(api: ModuleType, make_buffer: Callable[..., Any]) -> Callable[[Any], None]:
+def failing_check(api: ModuleType, make: Make) -> Callable[[Any], None]:
     """Makes work of the device itself fail on a stream."""
     if not api.properties(0).reports_errors:
         pytest.skip("the device reports no failures of kernels")
-    no = make_buffer(64)
+    no = make.buffer(64)
     no.write(bytes(64))
     view = no.view(0, api.DType.uint8, [1], [1])
 
@@ -119,11 +108,9 @@ def test_the_devices_own_failure_and_an_injected_one_are_one_failure_of_a_wait(
     stream: Any,
     buffer: Any,
 ) -> None:
-    faults.inject("launch", later=True)
-    fill(api, stream, buffer)
+    fail(api, faults, stream, buffer)
     failing_check(stream)
-    with pytest.raises(api.DeviceError, match="it is not so"):
-        api.synchronize(stream)
+    wait_for_failure(api, stream, "it is not so")
     api.acknowledge_stream(stream)
     api.synchronize(stream)
     api.synchronize(0)
@@ -133,18 +120,15 @@ def test_the_devices_own_failure_leaves_those_of_other_streams(
     api: ModuleType,
     faults: ModuleType,
     failing_check: Callable[[Any], None],
-    make_stream: Callable[..., Any],
+    make: Make,
     buffer: Any,
 ) -> None:
-    first, second = make_stream(), make_stream()
-    faults.inject("launch", later=True)
-    fill(api, second, buffer)
+    first, second = make.stream(), make.stream()
+    fail(api, faults, second, buffer)
     failing_check(first)
-    with pytest.raises(api.DeviceError, match="it is not so"):
-        api.synchronize(0)
+    wait_for_failure(api, 0, "it is not so")
     api.acknowledge_stream(first)
-    with pytest.raises(api.DeviceError, match="injected"):
-        api.synchronize(0)
+    wait_for_failure(api, 0, "injected")
     api.acknowledge_stream(second)
     api.synchronize(0)
 

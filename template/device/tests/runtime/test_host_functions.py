@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 import pytest
 from host_memory import at
+from making import Make
 
 pytestmark = pytest.mark.usefixtures("host_functions")
 
@@ -22,12 +22,9 @@ def test_a_host_function_runs_once(api: ModuleType, stream: Any) -> None:
 
 
 def test_a_host_function_sees_what_ran_before_it_and_precedes_what_follows(
-    api: ModuleType,
-    make_pinned: Callable[[int], int],
-    make_buffer: Callable[..., Any],
-    stream: Any,
+    api: ModuleType, make: Make, stream: Any
 ) -> None:
-    buffer, address = make_buffer(16), make_pinned(16)
+    buffer, address = make.buffer(16), make.pinned(16)
     memory = at(address, 16)
     memory[:] = 0
     seen: list[set[int]] = []
@@ -45,10 +42,8 @@ def test_a_host_function_sees_what_ran_before_it_and_precedes_what_follows(
     assert set(buffer.read()) == {9}
 
 
-def test_a_host_function_may_wait_for_another_streams_one(
-    api: ModuleType, make_stream: Callable[..., Any]
-) -> None:
-    first, second = make_stream(), make_stream()
+def test_a_host_function_may_wait_for_another_streams_one(api: ModuleType, make: Make) -> None:
+    first, second = make.stream(), make.stream()
     reached = threading.Event()
     api.launch_host(first, reached.wait)
     api.launch_host(second, reached.set)

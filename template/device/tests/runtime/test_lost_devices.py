@@ -7,34 +7,28 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from runtime.work import fill
+from making import Make
+from runtime.work import fail, fill, wait_for_failure
 
 
 def lose(api: ModuleType, faults: ModuleType, stream: Any, buffer: Any) -> None:
     """Lets the stream's device be found lost."""
-    faults.inject("launch", code="device_lost", later=True)
-    fill(api, stream, buffer)
-    with pytest.raises(api.DeviceError) as caught:
-        api.synchronize(stream)
-    assert caught.value.code is api.ErrorCode.DEVICE_LOST
+    fail(api, faults, stream, buffer, code="device_lost")
+    failed = wait_for_failure(api, stream)
+    assert failed.code is api.ErrorCode.DEVICE_LOST
 
 
 def test_a_lost_device_stays_lost(
-    api: ModuleType,
-    faults: ModuleType,
-    make_event: Callable[..., Any],
-    make_stream: Callable[..., Any],
-    buffer: Any,
+    api: ModuleType, faults: ModuleType, make: Make, buffer: Any
 ) -> None:
-    stream, other, event = make_stream(), make_stream(), make_event()
+    stream, other, event = make.stream(), make.stream(), make.event()
     api.record(event, other)
     lose(api, faults, stream, buffer)
     for _ in range(2):
         for every in (stream, other, event, 0):
-            with pytest.raises(api.DeviceError) as caught:
-                api.synchronize(every)
-            assert caught.value.code is api.ErrorCode.DEVICE_LOST
-            assert (caught.value.device, caught.value.stream) == (0, stream)
+            failed = wait_for_failure(api, every)
+            assert failed.code is api.ErrorCode.DEVICE_LOST
+            assert (failed.device, failed.stream) == (0, stream)
         for progress in (*map(api.query_stream, (stream, other)), api.query_event(event)):
             assert progress is api.Progress.FAILED
 
@@ -55,14 +49,9 @@ CALLS: dict[str, Callable[[ModuleType, Any, Any, Any], object]] = {
 
 @pytest.mark.parametrize("call", CALLS)
 def test_every_call_for_a_lost_device_throws(
-    api: ModuleType,
-    faults: ModuleType,
-    make_event: Callable[..., Any],
-    stream: Any,
-    buffer: Any,
-    call: str,
+    api: ModuleType, faults: ModuleType, make: Make, stream: Any, buffer: Any, call: str
 ) -> None:
-    event = make_event()
+    event = make.event()
     lose(api, faults, stream, buffer)
     for _ in range(2):
         with pytest.raises(api.DeviceError) as caught:
@@ -80,9 +69,9 @@ def test_a_call_may_find_the_device_lost_itself(
 
 
 def test_a_lost_device_is_asked_for_facts_and_takes_back(
-    api: ModuleType, faults: ModuleType, make_buffer: Callable[..., Any]
+    api: ModuleType, faults: ModuleType, make: Make
 ) -> None:
-    address, buffer = api.allocate(0, 4096), make_buffer(64)
+    address, buffer = api.allocate(0, 4096), make.buffer(64)
     stream, event = api.create_stream(0, 0), api.create_event(0, False)
     lose(api, faults, stream, buffer)
     assert api.properties(0).total_memory > 0
@@ -94,16 +83,9 @@ def test_a_lost_device_is_asked_for_facts_and_takes_back(
 
 
 def test_the_other_device_goes_on_when_one_is_lost(
-    api: ModuleType,
-    faults: ModuleType,
-    second_device: int,
-    make_event: Callable[..., Any],
-    make_stream: Callable[..., Any],
-    make_buffer: Callable[..., Any],
-    stream: Any,
-    buffer: Any,
+    api: ModuleType, faults: ModuleType, second_device: int, make: Make, stream: Any, buffer: Any
 ) -> None:
-    far, there, event = make_stream(second_device), make_buffer(64, second_device), make_event()
+    far, there, event = make.stream(second_device), make.buffer(64, second_device), make.event()
     api.record(event, stream)
     lose(api, faults, stream, buffer)
     fill(api, far, there, 7)
@@ -111,9 +93,8 @@ def test_the_other_device_goes_on_when_one_is_lost(
     assert set(there.read()) == {7}
     # What the lost device was to do for the other one has failed.
     api.wait(far, event)
-    with pytest.raises(api.DeviceError) as caught:
-        api.synchronize(far)
-    assert (caught.value.code, caught.value.device) == (api.ErrorCode.DEVICE_LOST, 0)
+    failed = wait_for_failure(api, far)
+    assert (failed.code, failed.device) == (api.ErrorCode.DEVICE_LOST, 0)
     api.acknowledge_stream(far)
     fill(api, far, there, 8)
     api.synchronize(second_device)
@@ -126,8 +107,7 @@ def test_a_lost_device_is_lost_until_it_is_reset(
     lose(api, faults, stream, buffer)
     api.acknowledge_stream(stream)
     api.acknowledge_device(0)
-    with pytest.raises(api.DeviceError):
-        api.synchronize(stream)
+    wait_for_failure(api, stream)
     api.reset_device(0)
     api.synchronize(0)
     fill(api, stream, buffer, 5)
@@ -140,21 +120,19 @@ def test_a_device_that_a_call_finds_lost_is_named_to_other_devices(
     api: ModuleType,
     faults: ModuleType,
     second_device: int,
-    make_event: Callable[..., Any],
-    make_stream: Callable[..., Any],
+    make: Make,
     stream: Any,
     buffer: Any,
     call: str,
 ) -> None:
-    far, event = make_stream(second_device), make_event()
+    far, event = make.stream(second_device), make.event()
     api.record(event, stream)
     faults.inject(call, code="device_lost")
     with pytest.raises(api.DeviceError):
         fill(api, stream, buffer) if call == "launch" else api.allocate(0, 64)
     api.wait(far, event)
-    with pytest.raises(api.DeviceError) as caught:
-        api.synchronize(far)
-    assert (caught.value.code, caught.value.device) == (api.ErrorCode.DEVICE_LOST, 0)
+    failed = wait_for_failure(api, far)
+    assert (failed.code, failed.device) == (api.ErrorCode.DEVICE_LOST, 0)
     api.acknowledge_stream(far)
     api.synchronize(far)
     api.deallocate_host(api.allocate_host(64))

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from host_memory import at, pattern
+from making import Make
 
 MIB = 1 << 20
 
@@ -85,10 +86,8 @@ def test_describe_names_the_device_that_owns_the_memory(
     api.deallocate(second_device, address)
 
 
-def test_describe_knows_every_byte_of_pinned_memory(
-    api: ModuleType, make_pinned: Callable[[int], int]
-) -> None:
-    address = make_pinned(1000)
+def test_describe_knows_every_byte_of_pinned_memory(api: ModuleType, make: Make) -> None:
+    address = make.pinned(1000)
     for offset in (0, 1, 999):
         info = api.describe(api.HOST, address + offset)
         assert info.kind is api.MemoryKind.HOST_PINNED
@@ -104,7 +103,7 @@ def test_describe_does_not_know_other_host_memory(api: ModuleType) -> None:
 
 
 def test_an_address_of_one_device_says_nothing_of_the_host_and_of_others(
-    api: ModuleType, make_pinned: Callable[[int], int]
+    api: ModuleType, make: Make
 ) -> None:
     address = api.allocate(0, 64)
     others = [api.describe(device, address) for device in range(1, api.device_count())]
@@ -117,11 +116,11 @@ def test_an_address_of_one_device_says_nothing_of_the_host_and_of_others(
         info.kind is api.MemoryKind.UNKNOWN or info.device == device
         for device, info in enumerate(others, 1)
     )
-    assert api.describe(0, make_pinned(64)).kind is not api.MemoryKind.HOST_PINNED
+    assert api.describe(0, make.pinned(64)).kind is not api.MemoryKind.HOST_PINNED
 
 
-def test_pinned_memory_is_ordinary_memory_to_the_host(make_pinned: Callable[[int], int]) -> None:
-    memory = at(make_pinned(4096), 4096)
+def test_pinned_memory_is_ordinary_memory_to_the_host(make: Make) -> None:
+    memory = at(make.pinned(4096), 4096)
     expected = pattern(4096)
     memory[:] = expected
     assert (memory == expected).all()

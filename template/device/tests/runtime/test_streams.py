@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 from host_memory import address_of, at
+from making import Make
 
 
-def test_a_stream_knows_its_device(
-    api: ModuleType, second_device: int, make_stream: Callable[..., Any]
-) -> None:
-    assert api.stream_device(make_stream(0)) == 0
-    assert api.stream_device(make_stream(second_device)) == second_device
+def test_a_stream_knows_its_device(api: ModuleType, second_device: int, make: Make) -> None:
+    assert api.stream_device(make.stream(0)) == 0
+    assert api.stream_device(make.stream(second_device)) == second_device
 
 
 def test_the_default_stream_is_one_per_device(api: ModuleType, second_device: int) -> None:
@@ -23,8 +22,8 @@ def test_the_default_stream_is_one_per_device(api: ModuleType, second_device: in
     assert api.stream_device(api.default_stream(second_device)) == second_device
 
 
-def test_streams_are_distinct(make_stream: Callable[..., Any]) -> None:
-    assert make_stream() != make_stream()
+def test_streams_are_distinct(make: Make) -> None:
+    assert make.stream() != make.stream()
 
 
 def test_a_stream_has_a_native_handle(api: ModuleType, stream: Any) -> None:
@@ -57,10 +56,8 @@ def test_work_of_a_stream_runs_in_order(api: ModuleType, stream: Any, gate: Any)
     assert ran == list(range(100))
 
 
-def test_a_stream_does_not_wait_for_another(
-    api: ModuleType, make_stream: Callable[..., Any], gate: Any
-) -> None:
-    held, free = make_stream(), make_stream()
+def test_a_stream_does_not_wait_for_another(api: ModuleType, make: Make, gate: Any) -> None:
+    held, free = make.stream(), make.stream()
     ran: list[str] = []
     gate.hold(held)
     api.launch_host(held, lambda: ran.append("held"))
@@ -79,11 +76,11 @@ def test_the_default_stream_orders_with_no_other(api: ModuleType, stream: Any, g
 
 
 def test_synchronising_a_device_waits_for_all_its_streams_and_no_others(
-    api: ModuleType, second_device: int, make_stream: Callable[..., Any], gate: Any
+    api: ModuleType, second_device: int, make: Make, gate: Any
 ) -> None:
-    gate.hold(make_stream(second_device))
+    gate.hold(make.stream(second_device))
     ran: list[int] = []
-    streams = [make_stream(0) for _ in range(4)]
+    streams = [make.stream(0) for _ in range(4)]
     for i, stream in enumerate(streams):
         api.launch_host(stream, lambda i=i: ran.append(i))
     api.synchronize(0)
@@ -91,11 +88,9 @@ def test_synchronising_a_device_waits_for_all_its_streams_and_no_others(
     assert all(api.is_idle(stream) for stream in streams)
 
 
-def test_destroying_a_stream_waits_for_its_work(
-    api: ModuleType, make_pinned: Callable[[int], int], make_buffer: Callable[..., Any]
-) -> None:
+def test_destroying_a_stream_waits_for_its_work(api: ModuleType, make: Make) -> None:
     size = 1 << 20
-    stream, buffer, target = api.create_stream(0, 0), make_buffer(size), at(make_pinned(size), size)
+    stream, buffer, target = api.create_stream(0, 0), make.buffer(size), at(make.pinned(size), size)
     target[:] = 0
     for value in range(1, 50):
         api.fill_bytes(stream, buffer.address, value, size)
@@ -104,8 +99,8 @@ def test_destroying_a_stream_waits_for_its_work(
     assert (target == 49).all()
 
 
-def test_many_streams_can_come_and_go(api: ModuleType, make_buffer: Callable[..., Any]) -> None:
-    buffer = make_buffer(5 * 16)
+def test_many_streams_can_come_and_go(api: ModuleType, make: Make) -> None:
+    buffer = make.buffer(5 * 16)
     for turn in range(5):
         streams = [api.create_stream(0, 0) for _ in range(16)]
         for i, stream in enumerate(streams):
@@ -115,13 +110,11 @@ def test_many_streams_can_come_and_go(api: ModuleType, make_buffer: Callable[...
     assert buffer.read() == bytes(range(1, 17)) * 5
 
 
-def test_streams_of_every_priority_do_their_work(
-    api: ModuleType, make_buffer: Callable[..., Any], make_stream: Callable[..., Any]
-) -> None:
+def test_streams_of_every_priority_do_their_work(api: ModuleType, make: Make) -> None:
     properties = api.properties(0)
     priorities = [properties.highest_priority, 0, properties.lowest_priority]
-    buffer = make_buffer(len(priorities))
-    streams = [make_stream(0, priority) for priority in priorities]
+    buffer = make.buffer(len(priorities))
+    streams = [make.stream(0, priority) for priority in priorities]
     for offset, stream in enumerate(streams):
         api.fill_bytes(stream, buffer.address + offset, offset + 1, 1)
     for stream in streams:
@@ -130,16 +123,14 @@ def test_streams_of_every_priority_do_their_work(
 
 
 @pytest.mark.parametrize("beyond", [-1000, 1000])
-def test_a_priority_out_of_range_is_clamped(
-    api: ModuleType, make_stream: Callable[..., Any], beyond: int
-) -> None:
-    api.synchronize(make_stream(0, beyond))
+def test_a_priority_out_of_range_is_clamped(api: ModuleType, make: Make, beyond: int) -> None:
+    api.synchronize(make.stream(0, beyond))
 
 
 def test_more_work_than_a_queue_holds_runs_in_order(
-    api: ModuleType, make_buffer: Callable[..., Any], stream: Any
+    api: ModuleType, make: Make, stream: Any
 ) -> None:
-    buffer = make_buffer(4)
+    buffer = make.buffer(4)
     for i in range(30_000):
         api.fill_bytes(stream, buffer.address, i % 251, 4)
     api.synchronize(stream)

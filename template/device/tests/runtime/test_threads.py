@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from host_memory import address_of, pattern
+from making import Make
 
 THREADS = 4
 
@@ -20,10 +21,8 @@ def in_threads(work: Callable[[int], None], count: int = THREADS) -> None:
         list(pool.map(work, range(count)))
 
 
-def test_threads_may_share_a_stream(
-    api: ModuleType, make_buffer: Callable[..., Any], stream: Any
-) -> None:
-    buffer = make_buffer(THREADS * 1000)
+def test_threads_may_share_a_stream(api: ModuleType, make: Make, stream: Any) -> None:
+    buffer = make.buffer(THREADS * 1000)
 
     def work(thread: int) -> None:
         for i in range(1000):
@@ -52,10 +51,10 @@ def test_work_of_each_thread_keeps_its_order_on_a_shared_stream(
 
 
 def test_threads_may_copy_and_synchronise_on_a_shared_stream(
-    api: ModuleType, make_buffer: Callable[..., Any], stream: Any
+    api: ModuleType, make: Make, stream: Any
 ) -> None:
     def work(thread: int) -> None:
-        buffer = make_buffer(4096)
+        buffer = make.buffer(4096)
         for i in range(200):
             sent = pattern(4096, seed=1000 * thread + i)
             received = np.zeros_like(sent)
@@ -81,14 +80,9 @@ def test_threads_may_allocate_and_free_at_once(api: ModuleType) -> None:
     assert api.memory_info(0).free == before
 
 
-def test_free_while_other_streams_run(
-    api: ModuleType,
-    make_buffer: Callable[..., Any],
-    make_stream: Callable[..., Any],
-    gate: Any,
-) -> None:
-    held = make_stream()
-    buffer = make_buffer(1 << 20)
+def test_free_while_other_streams_run(api: ModuleType, make: Make, gate: Any) -> None:
+    held = make.stream()
+    buffer = make.buffer(1 << 20)
     gate.hold(held)
     api.fill_bytes(held, buffer.address, 3, 1 << 20)
     for _ in range(50):
@@ -115,9 +109,9 @@ def test_threads_may_make_streams_and_events(api: ModuleType) -> None:
 
 
 def test_threads_may_synchronise_while_others_enqueue(
-    api: ModuleType, make_buffer: Callable[..., Any], stream: Any
+    api: ModuleType, make: Make, stream: Any
 ) -> None:
-    buffer = make_buffer(64)
+    buffer = make.buffer(64)
 
     def work(thread: int) -> None:
         for i in range(500):
@@ -131,11 +125,9 @@ def test_threads_may_synchronise_while_others_enqueue(
 
 
 @pytest.mark.usefixtures("host_functions")
-def test_a_ring_of_streams_passes_a_token_through_events(
-    api: ModuleType, make_stream: Callable[..., Any], make_event: Callable[..., Any]
-) -> None:
-    streams = [make_stream(device % api.device_count()) for device in range(4)]
-    events = [make_event(api.stream_device(stream)) for stream in streams]
+def test_a_ring_of_streams_passes_a_token_through_events(api: ModuleType, make: Make) -> None:
+    streams = [make.stream(device % api.device_count()) for device in range(4)]
+    events = [make.event(api.stream_device(stream)) for stream in streams]
     order: list[int] = []
     for step in range(200):
         here = step % 4

@@ -1,4 +1,4 @@
-"""What Inductor asks of a device whose code it generates. Imported after its ``codegen.common``."""
+"""The interface for Inductor's code generation. Imported after its ``codegen.common``."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class _Calls(DeviceOpOverrides):
 
 
 class _Improvement(CustomGraphModulePass):
-    """What the compiler does to a graph; PyTorch's cache of compiled code keeps compilers apart by it."""
+    """The compiler's pass over a graph; PyTorch's cache of compiled code uses it to distinguish compilers."""
 
     def __init__(self, improve: Callable[[Any], None] | None, identity: object) -> None:
         self._improve = improve

@@ -30,13 +30,13 @@ class Compiler:
     """
 
     name: str
-    """What the environment variable calls it."""
+    """Its name in the environment variable."""
     usable: Callable[[], bool] = field(default=lambda: True)
     """Whether the device and the machine have what it needs. Asked at each compilation."""
     why_not: Callable[[], str] = field(default=lambda: "it cannot be used on this device")
-    """What is missing where it is not usable, for those who have named it."""
+    """The missing part if it is not usable, for users who selected it."""
     target: Callable[[], str] = field(default=lambda: "")
-    """What the code is good for, by which caches tell devices and drivers apart."""
+    """A key for caches, which distinguishes devices and drivers."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Options of ``torch._inductor.config``, of which a release of PyTorch may lack some; those that
     are given to ``torch.compile`` win."""

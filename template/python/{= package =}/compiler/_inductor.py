@@ -53,7 +53,7 @@ def install() -> None:
         _codegen.register(compiler)
         token = _compiling.set(True)
         try:
-            # What a cache of PyTorch's gives back has passed _Inner by.
+            # The result of a PyTorch cache has not passed through _Inner.
             with functorch_config.patch(enable_autograd_cache=inner.is_plain):
                 return original(model_, example_inputs_, inner, options, **keywords)
         finally:
@@ -132,7 +132,7 @@ class _Inner:
             made = self._compiler.compile(graph, inputs)
             if made is not None:
                 return make_boxed_func(made)
-        # What a backward pass returns are gradients, whatever their node says.
+        # The results of a backward pass are gradients, whatever their node says.
         shown = "user_visible_output_idxs" if not keywords.get("is_backward") else ""
         seen = graph.graph.output_node().meta.get(shown, ())
         refused = self._replay and _replay.refusal(graph.graph)

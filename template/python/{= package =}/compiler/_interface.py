@@ -1,4 +1,4 @@
-"""What Dynamo asks of a device. Imported after ``torch._dynamo.device_interface``."""
+"""The device interface of Dynamo. Imported after ``torch._dynamo.device_interface``."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Interface(DeviceInterface):
 
     @classmethod
     def get_cache_system_info(cls) -> dict[str, object]:
-        """What compiled code is good for, in the keys of PyTorch's caches from 2.15 on."""
+        """The device part of the keys of PyTorch's caches, from 2.15 on."""
         properties = devices.get_device_properties()
         return {"name": properties.name, "architecture": properties.architecture}
 

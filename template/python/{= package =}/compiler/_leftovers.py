@@ -1,4 +1,4 @@
-"""What Inductor writes as a kernel of its own, by operators: copies, constants, small expressions.
+"""Operators in place of small kernels of Inductor: copies, constants, small expressions.
 
 Where all that the device has are its operators, Inductor calls them for the nodes of a graph. A few
 kernels are left over, such as copies that change the strides of a tensor.

@@ -1,4 +1,4 @@
-"""What writes the launches of Inductor's kernels in Triton."""
+"""Writes the launches of Inductor's Triton kernels."""
 
 # mypy: allow-untyped-calls
 # Inductor has few types.

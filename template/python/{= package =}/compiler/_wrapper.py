@@ -1,4 +1,4 @@
-"""What writes the code of a graph, with that of the graphs within it."""
+"""Writes the code of a graph and of the graphs inside it."""
 
 # mypy: allow-untyped-calls
 # Inductor has few types.

@@ -1,4 +1,4 @@
-"""What of PyTorch this backend answers for: ``python -m <package>.doctor``.
+"""Checks PyTorch's interfaces for backends: ``python -m <package>.doctor``.
 
 Each surface that PyTorch offers a backend is tried, on the device; the headers of the installed PyTorch
 are searched for virtual functions that nobody here has thought of. Not part of the device module:

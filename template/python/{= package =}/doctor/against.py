@@ -28,7 +28,7 @@ class Unavailable(Exception):
 
 @dataclass(frozen=True)
 class Change:
-    """What differs. ``before`` is empty for what only the other PyTorch has, ``after`` for what it lacks."""
+    """A difference. ``before`` is empty if only the other PyTorch has it, ``after`` if only this one has."""
 
     part: str
     name: str

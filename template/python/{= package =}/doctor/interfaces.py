@@ -1,4 +1,4 @@
-"""What this backend does with each virtual function by which PyTorch calls a backend.
+"""How this backend handles each virtual function that PyTorch calls.
 
 A virtual is overridden, or declined with the reason for it. The audit fails for any other.
 """

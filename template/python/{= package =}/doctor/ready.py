@@ -22,16 +22,16 @@ from .report import table
 APP = "https://github.com/apps/pytorch-fdn-cross-repo-ci-relay"
 LEVELS = ("L1", "L2", "L3")
 SUITES = Path("pytorch-tests.json")
-"""What ``tests/pytorch`` writes of PyTorch's own suites."""
+"""The results that ``tests/pytorch`` writes."""
 SHARE = 0.9
 """More than this of PyTorch's suites has to pass at L3."""
 MINUTES = 180
-"""What a run may take."""
+"""The time limit of a run."""
 HOSTED = re.compile(r"(?:https://|ssh://git@|git@)github\.com[:/]([\w.-]+/[\w.-]+?)(?:\.git)?/?\s*")
 
 
 class State(str, enum.Enum):
-    """What is known of a requirement."""
+    """The state of a requirement."""
 
     THERE = "there"
     MISSING = "missing"

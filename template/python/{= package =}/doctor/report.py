@@ -1,4 +1,4 @@
-"""What the doctor has found, and the two forms in which it says so."""
+"""The doctor's findings, and their two forms of output."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .._build import NAME
 
 
 class Status(str, enum.Enum):
-    """What a backend does with what PyTorch offers it."""
+    """How the backend handles an interface of PyTorch."""
 
     WORKS = "works"
     DECLINED = "declined"

@@ -54,7 +54,7 @@ class Surface:
 
 
 SURFACES: list[Surface] = []
-"""What the modules of ``probes`` have declared, in the order of the report."""
+"""The checks that the modules of ``probes`` declare, in the order of the report."""
 
 
 def surface(

@@ -1,4 +1,4 @@
-"""What other libraries need to use this device: one module for each.
+"""Support for other libraries, with one module for each.
 
 None of the libraries is a dependency of the package, and none is imported with it. Those that have
 a place for a device, but ask for it while they are imported, find it filled: see :data:`ON_IMPORT`.

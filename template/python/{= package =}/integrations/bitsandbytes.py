@@ -134,7 +134,7 @@ def _update(
 ) -> None:
     if optimizer_name not in UPDATES:
         raise ValueError(f"there is no optimizer {optimizer_name!r} with states of 8 bits")
-    # What bitsandbytes keeps: numbers, the largest of each block, and the values of the numbers.
+    # The state in bitsandbytes: numbers, the largest of each block, and the values of the numbers.
     pairs = zip(state1, absmax1, strict=True) if absmax1.dim() == 2 else [(state1, absmax1)]
     kept = [(codes, largest, qmap1) for codes, largest in pairs]
     if state2 is not None and absmax2 is not None and qmap2 is not None:

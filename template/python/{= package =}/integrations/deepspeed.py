@@ -39,7 +39,7 @@ def install() -> None:
 
 
 class DeviceAccelerator(DeepSpeedAccelerator):
-    """What DeepSpeed asks of a device."""
+    """The accelerator interface of DeepSpeed."""
 
     def __init__(self) -> None:
         super().__init__()

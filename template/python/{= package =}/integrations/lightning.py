@@ -21,7 +21,7 @@ backend: Any = torch.get_device_module(NAME)
 
 
 class DeviceAccelerator(Accelerator):
-    """What Lightning asks of a device. Use it through :func:`single_device`."""
+    """The accelerator for Lightning. Use it through :func:`single_device`."""
 
     def setup_device(self, device: torch.device) -> None:
         """Make ``device`` the current one.

@@ -1,4 +1,4 @@
-"""What code outside of the package is built with: see ``utils.cpp_extension``."""
+"""Tools to build code outside of the package: see ``utils.cpp_extension``."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ from .. import _C
 __all__ = ["cmake_prefix_path"]
 
 cmake_prefix_path = str(Path(_C.__file__).parent / "share" / "cmake")
-"""What CMake's ``CMAKE_PREFIX_PATH`` needs for ``find_package`` to find this package."""
+"""The value for CMake's ``CMAKE_PREFIX_PATH`` with which ``find_package`` finds this package."""

@@ -30,7 +30,7 @@ FLOAT8 = {
 
 
 class PagedAttention(AttentionBackend):
-    """What vLLM may ask of this attention."""
+    """The properties of this attention for vLLM."""
 
     forward_includes_kv_cache_update = False
     supported_dtypes: ClassVar[list[torch.dtype]] = [

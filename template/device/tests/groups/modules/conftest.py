@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from groups.modules.kernel_code import Scaling, kernels
+from making import Make
 
 
 @pytest.fixture
@@ -26,6 +27,6 @@ def load(api: ModuleType) -> Iterator[Callable[..., Any]]:
 
 
 @pytest.fixture
-def scaling(api: ModuleType, load: Callable[..., Any], make_buffer: Callable[..., Any]) -> Scaling:
+def scaling(api: ModuleType, load: Callable[..., Any], make: Make) -> Scaling:
     """On device 0."""
-    return Scaling(api, load(), make_buffer)
+    return Scaling(api, load(), make.buffer)

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 from groups.modules.kernel_code import BROKEN, COUNT, VALUES, Scaling, kernels, refused
+from making import Make
+from runtime.work import wait_for_failure
 
 GROUP = "modules"
 ONE = (1, 1, 1)
@@ -44,12 +46,12 @@ def test_a_function_has_the_name_that_it_was_found_by(
 
 
 def test_groups_and_work_items_have_three_dimensions(
-    api: ModuleType, stream: Any, load: Callable[..., Any], make_buffer: Callable[..., Any]
+    api: ModuleType, stream: Any, load: Callable[..., Any], make: Make
 ) -> None:
     places = api.find_function(load(), "places")
     grid, group = (2, 3, 4), (5, 2, 3)
     groups, items = 24, 30
-    buffer = make_buffer(4 * groups * items)
+    buffer = make.buffer(4 * groups * items)
     buffer.write(np.zeros(buffer.bytes, np.uint8))
     arguments = [(api.ArgumentKind.WRITTEN, buffer.address, buffer.bytes)]
     api.launch_function(stream, places, grid, group, 0, arguments)
@@ -60,11 +62,11 @@ def test_groups_and_work_items_have_three_dimensions(
 
 
 def test_a_group_has_shared_memory(
-    api: ModuleType, stream: Any, load: Callable[..., Any], make_buffer: Callable[..., Any]
+    api: ModuleType, stream: Any, load: Callable[..., Any], make: Make
 ) -> None:
     reverse = api.find_function(load(), "reverse")
     values = np.arange(256, dtype=np.int32)
-    out, source = make_buffer(values.nbytes), make_buffer(values.nbytes)
+    out, source = make.buffer(values.nbytes), make.buffer(values.nbytes)
     source.write(values.view(np.uint8))
     arguments = [
         (api.ArgumentKind.WRITTEN, out.address, out.bytes),
@@ -77,9 +79,9 @@ def test_a_group_has_shared_memory(
 
 
 def test_launches_are_in_the_order_of_their_stream(
-    api: ModuleType, scaling: Scaling, make_gate: Callable[[], Any], stream: Any
+    api: ModuleType, scaling: Scaling, make: Make, stream: Any
 ) -> None:
-    gate = make_gate()
+    gate = make.gate()
     gate.hold(stream)
     for factor in range(1, 6):
         scaling.launch(stream, factor)
@@ -92,9 +94,9 @@ def test_launches_are_in_the_order_of_their_stream(
 
 
 def test_a_scalar_is_read_during_the_call(
-    api: ModuleType, scaling: Scaling, make_gate: Callable[[], Any], stream: Any
+    api: ModuleType, scaling: Scaling, make: Make, stream: Any
 ) -> None:
-    gate = make_gate()
+    gate = make.gate()
     gate.hold(stream)
     scaling.launch(stream, 3)
     # Where the first one's scalars were there may be others now.
@@ -105,14 +107,10 @@ def test_a_scalar_is_read_during_the_call(
 
 
 def test_each_device_has_modules_of_its_own(
-    api: ModuleType,
-    second_device: int,
-    load: Callable[..., Any],
-    make_buffer: Callable[..., Any],
-    make_stream: Callable[..., Any],
+    api: ModuleType, second_device: int, load: Callable[..., Any], make: Make
 ) -> None:
-    both = [Scaling(api, load(device), make_buffer, device) for device in (0, second_device)]
-    streams = [make_stream(scaling.device) for scaling in both]
+    both = [Scaling(api, load(device), make.buffer, device) for device in (0, second_device)]
+    streams = [make.stream(scaling.device) for scaling in both]
     for number, (scaling, stream) in enumerate(zip(both, streams, strict=True)):
         scaling.launch(stream, number + 2)
     for number, (scaling, stream) in enumerate(zip(both, streams, strict=True)):
@@ -121,10 +119,10 @@ def test_each_device_has_modules_of_its_own(
 
 
 def test_two_modules_of_one_code_are_two(
-    api: ModuleType, stream: Any, load: Callable[..., Any], make_buffer: Callable[..., Any]
+    api: ModuleType, stream: Any, load: Callable[..., Any], make: Make
 ) -> None:
     first, second = load(), load()
-    scaling = Scaling(api, second, make_buffer)
+    scaling = Scaling(api, second, make.buffer)
     api.unload_module(first)
     load.modules.remove(first)  # type: ignore[attr-defined]
     scaling.launch(stream, 7)
@@ -133,11 +131,11 @@ def test_two_modules_of_one_code_are_two(
 
 
 def test_a_module_may_go_while_its_work_is_pending(
-    api: ModuleType, make_gate: Callable[[], Any], stream: Any, make_buffer: Callable[..., Any]
+    api: ModuleType, make: Make, stream: Any
 ) -> None:
     module = api.load_module(0, kernels(api), "")
-    scaling = Scaling(api, module, make_buffer)
-    gate = make_gate()
+    scaling = Scaling(api, module, make.buffer)
+    gate = make.gate()
     gate.hold(stream)
     scaling.launch(stream, 3)
     api.unload_module(module)
@@ -146,11 +144,9 @@ def test_a_module_may_go_while_its_work_is_pending(
     assert (scaling.read() == VALUES * 3).all()
 
 
-def test_several_threads_load_launch_and_unload(
-    api: ModuleType, make_stream: Callable[..., Any], make_buffer: Callable[..., Any]
-) -> None:
+def test_several_threads_load_launch_and_unload(api: ModuleType, make: Make) -> None:
     common = api.load_module(0, kernels(api), "")
-    work = [(Scaling(api, common, make_buffer), make_stream()) for _ in range(4)]
+    work = [(Scaling(api, common, make.buffer), make.stream()) for _ in range(4)]
     problems: list[BaseException] = []
 
     def run(number: int) -> None:
@@ -224,6 +220,4 @@ def test_what_a_kernel_throws_is_a_failure_of_its_stream(
     if api.code_format(0) != "elf-host":
         pytest.skip("kernels of this device throw nothing")
     api.launch_function(stream, api.find_function(load(), "fails"), ONE, ONE, 0, [])
-    with pytest.raises(api.DeviceError, match="out of luck") as caught:
-        api.synchronize(stream)
-    assert caught.value.operation == "fails"
+    assert wait_for_failure(api, stream, "out of luck").operation == "fails"

@@ -10,18 +10,20 @@ from typing import Any
 import numpy as np
 import pytest
 from groups.modules.kernel_code import COUNT, VALUES, Scaling, kernels, refused
+from making import Make
+from runtime.work import wait_for_failure
 
 GROUP = "modules"
 ONE = (1, 1, 1)
 
 
 def test_a_graph_has_launches_with_their_arguments_and_keeps_their_module(
-    api: ModuleType, stream: Any, make_buffer: Callable[..., Any]
+    api: ModuleType, stream: Any, make: Make
 ) -> None:
     if ("graphs", "begin_capture", True) not in api.functions():
         pytest.skip("the device has no graphs")
     module = api.load_module(0, kernels(api), "")
-    scaling = Scaling(api, module, make_buffer)
+    scaling = Scaling(api, module, make.buffer)
     api.begin_capture(stream)
     scaling.launch(stream, 2)
     api.copy_bytes(stream, (scaling.source.address, 0), (scaling.out.address, 0), 4 * COUNT)
@@ -39,12 +41,12 @@ def test_a_graph_has_launches_with_their_arguments_and_keeps_their_module(
 
 
 def test_a_launch_has_a_record_with_the_functions_name(
-    api: ModuleType, stream: Any, make_buffer: Callable[..., Any]
+    api: ModuleType, stream: Any, make: Make
 ) -> None:
     if ("profiling", "start_profiling", True) not in api.functions():
         pytest.skip("the device keeps no records")
     module = api.load_module(0, kernels(api), "")
-    scaling = Scaling(api, module, make_buffer)
+    scaling = Scaling(api, module, make.buffer)
     while api.take_activities(100):
         pass
     api.start_profiling()
@@ -66,9 +68,7 @@ def test_a_launch_fails_on_request(
 ) -> None:
     faults.inject("launch", later=True)
     scaling.launch(stream, 2)
-    with pytest.raises(api.DeviceError, match="injected failure") as caught:
-        api.synchronize(stream)
-    assert caught.value.operation == "scale"
+    assert wait_for_failure(api, stream, "injected failure").operation == "scale"
     api.acknowledge_stream(stream)
     scaling.launch(stream, 2)
     api.synchronize(stream)
@@ -85,21 +85,16 @@ def layered(api: ModuleType, restored_layers: None) -> Callable[[str], None]:
 
 
 def test_promises_are_checked(
-    api: ModuleType,
-    validated: None,
-    second_device: int,
-    stream: Any,
-    make_stream: Callable[..., Any],
-    make_buffer: Callable[..., Any],
+    api: ModuleType, validated: None, second_device: int, stream: Any, make: Make
 ) -> None:
     module = api.load_module(0, kernels(api), "")
-    scaling = Scaling(api, module, make_buffer)
+    scaling = Scaling(api, module, make.buffer)
     good = scaling.arguments(2)
 
     def launch(arguments: list[Any], grid: tuple[int, int, int] = ONE, on: Any = stream) -> None:
         api.launch_function(on, scaling.function, grid, ONE, 0, arguments)
 
-    elsewhere = make_stream(second_device)
+    elsewhere = make.stream(second_device)
     refused(api, lambda: launch(good, on=elsewhere), "the function is of device 0, the stream of")
     refused(api, lambda: launch(good, (4, 0, 1)), "a number of groups or work items is 0")
     kind, address, _size = good[0]
@@ -114,12 +109,12 @@ def test_promises_are_checked(
 
 
 def test_unordered_uses_of_memory_are_reported(
-    api: ModuleType, layered: Callable[[str], None], load: Any, make_stream: Any, make_buffer: Any
+    api: ModuleType, layered: Callable[[str], None], load: Any, make: Make
 ) -> None:
     layered("streams")
-    first, second, third = (make_stream() for _ in range(3))
+    first, second, third = (make.stream() for _ in range(3))
     module = load()
-    scaling, reader = Scaling(api, module, make_buffer), Scaling(api, module, make_buffer)
+    scaling, reader = Scaling(api, module, make.buffer), Scaling(api, module, make.buffer)
     scaling.launch(first, 2)
     reader.source, own = scaling.source, reader.source
     reader.launch(second, 2)  # both read

@@ -1,4 +1,4 @@
-"""What a graph is changed for before its calls are written in C++.
+"""Changes to a graph before its calls are written in C++.
 
 Calls go by PyTorch's executors of operators, which know no devices but their own as arguments, and no
 results that are undefined tensors.

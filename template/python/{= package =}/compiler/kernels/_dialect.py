@@ -1,4 +1,4 @@
-"""What a language of kernels is to the classes that write them: types, functions and the frame round them."""
+"""A language of kernels, for the classes that write them: types, functions and the code around them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Index:
 
 @dataclass
 class Accumulator:
-    """What a work item keeps of a reduction, in one variable or more."""
+    """The state of a reduction in a work item, in one or more variables."""
 
     parts: list[tuple[str, torch.dtype, str]]
     """Name, type and first value of each variable."""
@@ -59,7 +59,7 @@ class Phase:
     is_ordered: bool
     """Whether a work item may write where another one has."""
     indices: list[Index]
-    """What the lines below have as numbers of places."""
+    """The numbers of placeholders in the lines below."""
     body: list[str]
     stores: list[str] = field(default_factory=list)
     """For each row once, where it is no loop."""
@@ -97,7 +97,7 @@ class Dialect(ABC):
     """
 
     code_format: str
-    """What the device calls this code; see ``kernel_format``."""
+    """The device's name for this code; see ``kernel_format``."""
     is_in_order = False
     """Whether work items run one after the other, and ``fault_index(index, size)`` and
     ``fault_division()`` make the stream fail. Operators that take indices or divide whole numbers are

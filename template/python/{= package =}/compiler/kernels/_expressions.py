@@ -1,4 +1,4 @@
-"""What Inductor's operations and indices are in a language like C."""
+"""Inductor's operations and indices in a language like C."""
 
 # mypy: allow-untyped-calls
 # Inductor has few types.

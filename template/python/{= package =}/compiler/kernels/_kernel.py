@@ -53,7 +53,7 @@ class _Variables(CSE[CSEVariable, str]):
 
 @dataclass(frozen=True)
 class Argument:
-    """What a kernel is called with for a parameter."""
+    """The argument of a kernel for a parameter."""
 
     parameter: Parameter
     value: sympy.Expr | str
@@ -89,7 +89,7 @@ class Kernel(SIMDKernel[CSEVariable]):
     kexpr = Indices().doprint
     dialect: Dialect
     written: Program
-    """What the dialect has written, once it has."""
+    """The text of the dialect, once it is written."""
     others: Sequence[Program] = ()
     """The same in other shapes, of which the fastest is taken."""
 
@@ -129,7 +129,7 @@ class Kernel(SIMDKernel[CSEVariable]):
         return self.dialect.types[dtype]
 
     def declaration(self, variable: CSEVariable) -> str:
-        """Return what stands before the first use of a variable."""
+        """Return the text before the first use of a variable."""
         dtype = variable.dtype or torch.float32
         if self.inside_reduction or not self.features.is_reduction():
             return f"const {self.dialect.types[dtype]} "

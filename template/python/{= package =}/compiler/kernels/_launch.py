@@ -1,4 +1,4 @@
-"""What the code that Inductor writes calls: kernels are defined once, and launched by their names."""
+"""Functions that Inductor's code calls: kernels are defined once, and launched by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stays an operator, though Inductor would write a kernel for it."""
+"""Operators for which Inductor writes no kernel here."""
 
 # mypy: allow-untyped-calls
 # Inductor has few types.

@@ -11,7 +11,7 @@ from ._dialect import Dialect
 
 @dataclass(frozen=True)
 class Reduction:
-    """What a reduction keeps and does, on variables ``{a0}``, ``{a1}`` … of the work item."""
+    """The state and steps of a reduction, on variables ``{a0}``, ``{a1}`` … of the work item."""
 
     types: tuple[torch.dtype, ...]
     first: tuple[str, ...]

@@ -80,7 +80,7 @@ class _Tuned:
     ) -> None:
         self._device, self._kinds, self._shapes = device, kinds, shapes
         self._chosen = self._known()
-        # What is known not to be the fastest is not loaded.
+        # Code that is known to be slower is not loaded.
         self._launches = {
             place: define_kernel(name, device, kinds, each.items, each.source)
             for place, each in enumerate(shapes)
@@ -102,7 +102,7 @@ class _Tuned:
         return kernel_cache() / f"{hashlib.sha256(known.encode()).hexdigest()}.shape.json"
 
     def _known(self) -> int | None:
-        """Return what was chosen on such a device before."""
+        """Return the earlier choice on this kind of device."""
         try:
             place = json.loads(self._file().read_text())
         except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""What is built on top: loading data, optimizers, profilers, compilers, collectives."""
+"""Tools on top of the backend: loading data, optimizers, profilers, compilers, collectives."""
 
 from __future__ import annotations
 
