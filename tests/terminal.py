@@ -23,6 +23,16 @@ LONGEST = 60
 """Seconds that anything is waited for."""
 
 
+class _Screen(pyte.Screen):
+    """Answers the question of where the cursor is, as terminals do."""
+
+    terminal = 0
+
+    def write_process_input(self, data: str) -> None:
+        """Write the answer."""
+        os.write(self.terminal, data.encode())
+
+
 class Terminal:
     """Runs `torchsmith` with arguments at a terminal that has so many columns."""
 
@@ -34,7 +44,7 @@ class Terminal:
         variables: Mapping[str, str] | None = None,
     ) -> None:
         """Start it."""
-        self._screen = pyte.Screen(columns, LINES)
+        self._screen = _Screen(columns, LINES)
         self._stream = pyte.ByteStream(self._screen)
         self._ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, columns, 0, 0))
@@ -53,8 +63,7 @@ class Terminal:
             start_new_session=True,
         )
         os.close(theirs)
-        # A terminal answers the question of where its cursor is.
-        self._screen.write_process_input = self.type
+        self._screen.terminal = self._ours
 
     @property
     def lines(self) -> list[str]:

@@ -55,7 +55,7 @@ def test_more_options_are_asked_and_remembered_and_a_taken_name_is_offered_as_a_
         "Element types": ENTER,
         "Default device": ENTER,
         "integration": ENTER,
-        "Write it?": ENTER,
+        "Write it?": "y",
         "first commit": f"n{ENTER}",
     }.items():
         terminal.answer(question, keys)
@@ -73,7 +73,7 @@ def test_nothing_is_written_without_consent(end: str, tmp_path: Path, render: Re
     terminal.answer("Device name", ENTER)
     terminal.answer("Purpose", ENTER)
     terminal.answer("More options", ENTER)
-    terminal.answer("Write it?", end if end == "\x03" else f"n{ENTER}")
+    terminal.answer("Write it?", end if end == "\x03" else "n")
     assert terminal.end() == 130
     assert not list(tmp_path.iterdir())
 

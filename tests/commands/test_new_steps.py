@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 

@@ -174,7 +174,7 @@ def summary(destination: Path, values: Mapping[str, Any], given: Mapping[str, An
     return [
         f"{destination}: {size['files']:,} files, {size['lines']:,} lines{build}.",
         f"Features: {', '.join(features) or 'none, the core alone'}.",
-        f"The same without questions: {command}",
+        f"The same without questions:\n\n  {command}",
     ]
 
 

@@ -314,11 +314,14 @@ def _begin(
     Raises:
         typer.Abort: It shall not.
     """
+    import questionary
+
     from torchsmith.commands.interview import files, summary
 
     if interview:
         say("\n".join(["", *summary(destination, values, {**given, **interview.answers}), ""]))
-        typer.confirm("Write it?", default=True, abort=True)
+        if not questionary.confirm("Write it?").unsafe_ask():
+            raise typer.Abort
     bar.update(bar.task_ids[0], total=files(values))
     bar.start()
 
