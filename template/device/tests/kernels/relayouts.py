@@ -120,6 +120,7 @@ class Relayouts:
         for placer in APART:
             changed = self.device.array(given.dtype, given.shape, placer).set(given.values)
             declined, wanted = self._run(case, outputs, arguments)
+            given.upload()  # another argument may be the same array
             written, replaced = (swapped(each, given, changed) for each in (outputs, arguments))
             answer, got = self._run(case, written, replaced)
             self._compare(f"{case}: an output, {placer.__name__}", declined or answer, wanted, got)
