@@ -50,7 +50,11 @@ def test_features_of_a_project_say_why_they_are_on(torchsmith: Torchsmith, proje
     )
     rows = {row["id"]: row for row in torchsmith("features", "--json", cwd=project).json}
     assert rows["rng"]["because"] == "required by storage"
-    assert "required by storage" in torchsmith("features", cwd=project / "csrc").out
+    listed = torchsmith("features", cwd=project / "csrc").out
+    assert re.search(r"(?m)^(✓|\*) rng ", listed)
+    assert re.search(r"(?m)^  ipc ", listed)
+    shown = torchsmith("features", "rng", cwd=project / "csrc").out
+    assert "in this project: yes, required by storage\n" in shown
 
 
 def test_dtypes_are_those_of_the_catalog(torchsmith: Torchsmith) -> None:
@@ -91,7 +95,7 @@ def test_every_command_has_help_with_an_example_and_reports_json(
         (("add",), "add [OPTIONS] FEATURE..."),
         (("names",), "names [OPTIONS] NAME..."),
         (("diff",), "diff [OPTIONS] [FILE...]"),
-        (("new",), "new [OPTIONS] FOLDER"),
+        (("new",), "new [OPTIONS] [FOLDER]"),
         (("doctor",), "doctor [OPTIONS]"),
         (("op", "add"), "op add [OPTIONS] OPERATOR"),
     ],

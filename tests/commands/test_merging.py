@@ -110,9 +110,23 @@ def test_what_is_so_already_changes_nothing(
 
 def test_preview_shows_the_diff_and_touches_nothing(project: Path, torchsmith: Torchsmith) -> None:
     before = contents(project)
+    gone = "\n--- a/csrc/amp/grad_scaler.cpp\n+++ /dev/null\n"
     done = torchsmith("preview", "--remove", "amp", cwd=project).passed()
-    assert "\n--- a/csrc/amp/grad_scaler.cpp\n+++ /dev/null\n" in done.out
+    assert gone not in done.out
     assert "\n-| `amp` | Mixed precision | yes |\n+| `amp` |" in done.out
+    whole = torchsmith("preview", "--remove", "amp", "--patch", cwd=project).passed()
+    assert gone in whole.out
+    lines = whole.out.splitlines()
+    start = lines.index(next(line for line in lines if line.startswith("diff --git ")))
+    came, went = (
+        sum(
+            line.startswith(sign)
+            and not line.startswith((f"{sign * 3} a/", f"{sign * 3} b/", f"{sign * 3} /dev"))
+            for line in lines[start:]
+        )
+        for sign in "+-"
+    )
+    assert f" files, +{came:,} -{went:,} lines\n" in whole.out
     assert contents(project) == before
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
 from backend import DEVICE, backend
-from support import needs
+from support import needs, needs_two_devices
 from torch import nn
 from torch.nn.utils import rnn
 
@@ -19,6 +20,15 @@ LAST = backend.device_count() - 1
 
 def move(value: Any, *args: Any, **kwargs: Any) -> Any:
     return getattr(value, DEVICE)(*args, **kwargs)
+
+
+def test_tensor_method_moves_and_property_tells() -> None:
+    tensor = torch.arange(3)
+    moved = move(tensor)
+    assert moved.device == torch.device(DEVICE, 0)
+    assert getattr(moved, IS_DEVICE) is True
+    assert getattr(tensor, IS_DEVICE) is False
+    assert moved.cpu().equal(tensor)
 
 
 def test_tensor_method_returns_a_tensor_that_is_there_already() -> None:
@@ -41,6 +51,30 @@ def test_tensor_method_takes_non_blocking_and_memory_format() -> None:
 def test_tensor_method_refuses_a_device_of_another_type() -> None:
     with pytest.raises(RuntimeError, match=f"Invalid device, must be {DEVICE} device"):
         move(torch.ones(1), "cpu")
+
+
+def test_torch_function_sees_the_method_and_the_property() -> None:
+    seen: list[str] = []
+
+    class Recorder(torch.Tensor):
+        @classmethod
+        def __torch_function__(
+            cls,
+            func: Callable[..., Any],
+            types: Any,
+            args: tuple[Any, ...] = (),
+            kwargs: dict[str, Any] | None = None,
+        ) -> Any:
+            seen.append(func.__name__)
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    tensor = torch.ones(2).as_subclass(Recorder)
+    moved = move(tensor)
+    assert seen[0] == DEVICE
+    assert isinstance(moved, Recorder)
+    seen.clear()
+    assert getattr(moved, IS_DEVICE)
+    assert seen
 
 
 def test_module_method_moves_parameters_and_buffers() -> None:
@@ -72,3 +106,12 @@ def test_packed_sequence_method_moves_and_property_tells() -> None:
     unpacked, lengths = rnn.pad_packed_sequence(moved, batch_first=True)
     assert unpacked.device.type == DEVICE
     assert lengths.tolist() == [3, 2]
+
+
+@needs_two_devices
+def test_packed_sequence_method_takes_a_device() -> None:
+    assert move(packed(), f"{DEVICE}:1").data.device == torch.device(DEVICE, 1)
+
+
+def test_packed_sequence_method_ignores_another_device_type() -> None:
+    assert getattr(move(packed(), device="cpu"), IS_DEVICE)

@@ -1,4 +1,4 @@
-"""How the package introduces itself to PyTorch."""
+"""How the package introduces itself to PyTorch. Registering anew happens in another process."""
 
 from __future__ import annotations
 
@@ -12,6 +12,20 @@ from support import WITHOUT_AUTOLOAD, run_python, since
 from torch.utils import backend_registration
 
 
+def test_device_module_is_the_package() -> None:
+    assert getattr(torch, DEVICE) is importlib.import_module(PACKAGE)
+    assert sys.modules[f"torch.{DEVICE}"] is backend
+    assert torch.get_device_module(DEVICE) is backend
+    assert torch.get_device_module(torch.device(DEVICE, 0)) is backend
+
+
+def test_device_module_is_that_of_the_accelerator() -> None:
+    assert torch.get_device_module() is backend
+    accelerator = torch.accelerator.current_accelerator()
+    assert accelerator is not None
+    assert accelerator.type == DEVICE
+
+
 def test_submodules_are_loaded_once_under_both_names() -> None:
     assert importlib.import_module(f"torch.{DEVICE}.streams") is sys.modules[f"{PACKAGE}.streams"]
 
@@ -21,10 +35,45 @@ def test_renaming_to_the_same_name_changes_nothing() -> None:
     assert torch.device(DEVICE, 0).type == DEVICE
 
 
+def test_renaming_to_another_name_is_refused() -> None:
+    with pytest.raises(RuntimeError, match=f"already been set! Current backend: {DEVICE}"):
+        backend_registration.rename_privateuse1_backend("another")
+
+
+def test_a_second_device_module_is_refused() -> None:
+    with pytest.raises(RuntimeError, match="already been registered"):
+        torch._register_device_module(DEVICE, object())
+
+
+def test_generating_methods_again_is_refused() -> None:
+    with pytest.raises(RuntimeError, match="already been registered"):
+        backend_registration.generate_methods_for_privateuse1_backend()
+
+
+def test_device_string_is_case_sensitive() -> None:
+    with pytest.raises(RuntimeError, match=f"at start of device string: {DEVICE.upper()}"):
+        torch.device(DEVICE.upper())
+
+
+def test_an_unknown_device_name_is_refused() -> None:
+    with pytest.raises(RuntimeError, match="device"):
+        torch.ones(1, device="nosuchdevice")
+
+
 @since((2, 13), "names ProfilerActivity after the backend")
 def test_profiler_activity_has_the_name() -> None:
     activity = torch.profiler.ProfilerActivity
     assert getattr(activity, DEVICE.upper()) == activity.PrivateUse1
+
+
+def test_get_custom_mod_func_finds_the_functions() -> None:
+    function = backend_registration._get_custom_mod_func("device_count")
+    assert function() == backend.device_count()
+
+
+def test_get_custom_mod_func_explains_what_is_missing() -> None:
+    with pytest.raises(RuntimeError, match=f"torch.{DEVICE}.no_such_function"):
+        backend_registration._get_custom_mod_func("no_such_function")
 
 
 def test_another_backend_that_came_first_is_reported() -> None:
@@ -52,6 +101,10 @@ def test_dir_lists_what_is_public_and_nothing_else() -> None:
     assert {"Stream", "device", "current_device", "memory_allocated", "streams"} <= set(names)
     assert not {"sys", "torch", "annotations"} & set(names)
     assert all(hasattr(backend, name) for name in dir(backend))
+
+
+def test_version_is_that_of_the_distribution() -> None:
+    assert backend.__version__.split(".")[0].isdigit()
 
 
 def test_most_of_what_models_call_has_a_kernel_here() -> None:

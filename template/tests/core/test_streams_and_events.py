@@ -22,6 +22,14 @@ def work(size: int = 256) -> torch.Tensor:
     return result
 
 
+def test_stream_is_a_torch_stream_of_this_device() -> None:
+    stream = backend.Stream()
+    assert isinstance(stream, torch.Stream)
+    assert stream.device == torch.device(DEVICE, 0)
+    assert isinstance(torch.Stream(), torch.Stream)
+    assert torch.Stream().device.type == DEVICE
+
+
 @pytest.mark.parametrize("device", [LAST, f"{DEVICE}:{LAST}", torch.device(DEVICE, LAST)])
 def test_stream_takes_a_device(device: Any) -> None:
     assert backend.Stream(device).device == torch.device(DEVICE, LAST)
@@ -31,6 +39,13 @@ def test_stream_without_an_index_is_on_the_current_device() -> None:
     backend.set_device(LAST)
     for stream in (backend.Stream(), backend.Stream(DEVICE), torch.Stream(DEVICE)):
         assert stream.device == torch.device(DEVICE, LAST)
+
+
+@pytest.mark.parametrize("priority", [-100, -1, 0, 1, 100])
+def test_stream_takes_any_priority(priority: int) -> None:
+    stream = backend.Stream(priority=priority)
+    with backend.stream(stream):
+        assert torch.ones(2, device=DEVICE).sum().item() == 2
 
 
 def test_priorities_are_kept_within_the_devices_range() -> None:
@@ -54,6 +69,16 @@ def test_normal_streams_have_the_priority_of_the_default_stream() -> None:
 def test_stream_of_another_device_type_is_refused() -> None:
     with pytest.raises(ValueError, match=f"expected a {DEVICE} device"):
         backend.Stream("cpu")
+
+
+def test_two_streams_differ_and_one_is_found_again_by_its_id() -> None:
+    one, other = backend.Stream(), backend.Stream()
+    assert one != other
+    again = backend.Stream(
+        stream_id=one.stream_id, device_index=one.device_index, device_type=one.device_type
+    )
+    assert again == one
+    assert hash(again) == hash(one)
 
 
 def invented(stream_id: int, index: int = 0) -> torch.Stream:
@@ -139,6 +164,14 @@ def test_set_stream_makes_stream_and_device_current() -> None:
     assert backend.current_device() == 1
 
 
+def test_event_that_was_never_recorded_is_complete() -> None:
+    event = backend.Event()
+    assert event.query()
+    event.synchronize()
+    event.wait()
+    backend.Stream().wait_event(event)
+
+
 def test_event_can_be_recorded_again() -> None:
     event, stream = backend.Event(), backend.Stream()
     event.record()
@@ -148,6 +181,12 @@ def test_event_can_be_recorded_again() -> None:
     event.synchronize()
     assert stream.query()
     assert result.cpu().eq(256).all()
+
+
+def test_record_event_takes_an_event() -> None:
+    event, stream = backend.Event(), backend.Stream()
+    assert stream.record_event(event) is event
+    event.synchronize()
 
 
 def test_time_of_events_made_without_timing_is_refused() -> None:
