@@ -21,6 +21,8 @@ from rendering import ROOT
 LINES = 50
 LONGEST = 60
 """Seconds that anything is waited for."""
+QUIET = 0.3
+"""Seconds after which a screen is taken for complete."""
 
 
 class _Screen(pyte.Screen):
@@ -52,7 +54,7 @@ class Terminal:
             [sys.executable, "-m", "torchsmith", *arguments],
             cwd=cwd,
             env={
-                **os.environ,
+                **{key: value for key, value in os.environ.items() if key != "COLUMNS"},
                 **(variables or {}),
                 "PYTHONPATH": str(ROOT / "generator"),
                 "TERM": "xterm",
@@ -79,6 +81,8 @@ class Terminal:
         while words not in "\n".join(self.lines):
             assert time.monotonic() < end, self.lines
             assert self._read(), self.lines
+        while select.select([self._ours], [], [], QUIET)[0] and self._read():
+            pass  # until all of it is shown
         return self.lines
 
     def type(self, keys: str) -> None:

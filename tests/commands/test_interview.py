@@ -49,7 +49,7 @@ def test_more_options_are_asked_and_remembered_and_a_taken_name_is_offered_as_a_
     terminal.answer("More options", "y")
     for question, keys in {
         "in prose": ENTER,
-        "the copyright": f"{ALL}Ac me{ENTER}",
+        "Maker": f"{ALL}Ac me{ENTER}",
         "in one line": ENTER,
         "Licence": DOWN * 2 + ENTER,
         "Element types": ENTER,
@@ -94,14 +94,14 @@ def test_nothing_is_cut_at_any_width(columns: int, tmp_path: Path, render: Rende
             columns=columns,
         )
         shown = [
-            terminal.answer("Device name", ENTER),
+            terminal.answer("acme", ENTER),
             terminal.answer("Description", DOWN),
-            terminal.answer("Bring-up", UP * 2 + ENTER),
-            terminal.answer("Description", DOWN * 6),
+            terminal.answer("starter", UP * 2 + ENTER),
+            terminal.answer("Operators", DOWN * 6),
             terminal.answer("sampling", " " + ENTER),
             terminal.answer("More options", "y"),
             terminal.answer("in prose", ENTER),
-            terminal.answer("the copyright", "\x03"),
+            terminal.answer("Maker", "\x03"),
         ]
         terminal.end()
         return shown
