@@ -184,3 +184,20 @@ def test_the_device_that_is_built_stays(project: Path, torchsmith: Torchsmith) -
     done.refused(f"'opencl' cannot be removed while it is the default device: {words}")
     torchsmith(*words.split()[1:], "-y", cwd=project).passed()
     assert not (project / "device" / "opencl").exists()
+
+
+def test_features_are_added_by_group_and_removed_with_what_requires_them(
+    project: Path, torchsmith: Torchsmith
+) -> None:
+    def would_be(*words: str) -> set[str]:
+        return set(torchsmith("preview", "--json", *words, cwd=project).json["features"])
+
+    tools = {row.id for row in catalog.features().values() if row.group == "Tools"}
+    assert would_be("--add", "+tools") == catalog.closure(frozenset({"amp", *tools}))
+    torchsmith("add", "networks,serving", "--yes", cwd=project).passed()
+    commit(project, "added")
+    torchsmith("remove", "networks", "--yes", cwd=project).refused("cannot be removed, as serving requires it")
+    torchsmith("remove", "networks", "--with-dependents", "--yes", cwd=project).passed()
+    commit(project, "removed")
+    assert would_be() == {"amp"}
+    torchsmith("add", "+tool", cwd=project).refused("there is no preset or group 'tool'")

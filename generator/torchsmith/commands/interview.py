@@ -79,7 +79,10 @@ def _named(message: str, offered: str, problem: Any) -> str:
         typed = get_app().current_buffer.text
         if catalog.name_problem(typed):
             return ""
-        return f'torch.device("{typed}"), package torch_{typed}, variables {typed.upper()}_...'
+        return textwrap.fill(
+            f'torch.device("{typed}"), package torch_{typed}, variables {typed.upper()}_...',
+            shutil.get_terminal_size().columns - 4,
+        )
 
     asked = questionary.text(
         _message(message), default=offered, validate=problem, bottom_toolbar=shown
