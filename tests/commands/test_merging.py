@@ -196,7 +196,9 @@ def test_features_are_added_by_group_and_removed_with_what_requires_them(
     assert would_be("--add", "+tools") == catalog.closure(frozenset({"amp", *tools}))
     torchsmith("add", "networks,serving", "--yes", cwd=project).passed()
     commit(project, "added")
-    torchsmith("remove", "networks", "--yes", cwd=project).refused("cannot be removed, as serving requires it")
+    torchsmith("remove", "networks", "--yes", cwd=project).refused(
+        "cannot be removed, as serving requires it"
+    )
     torchsmith("remove", "networks", "--with-dependents", "--yes", cwd=project).passed()
     commit(project, "removed")
     assert would_be() == {"amp"}
