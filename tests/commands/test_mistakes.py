@@ -53,7 +53,7 @@ MISTAKES = {
     "--vers": "no such option: --vers",
     "new out --biuld": "no such option: --biuld",
     "op ad": "no such command 'ad'",
-    "new": "missing argument 'FOLDER' (see torchsmith new --help)",
+    "new": "no folder is named: torchsmith new torch-NAME",
     "names": "missing argument 'NAME' (see torchsmith names --help)",
     "add": "missing argument 'FEATURE",
     "remove": "missing argument 'FEATURE",
