@@ -1,4 +1,4 @@
-"""What `torchsmith new` asks at a terminal: a name, a purpose, and more on request."""
+"""The questions of `torchsmith new` on a terminal: a name, a purpose, and more on request."""
 
 from __future__ import annotations
 
@@ -17,27 +17,29 @@ from torchsmith.question import Question
 from torchsmith.shell import quoted, quoted_path
 
 NAMED = 21
-"""Columns of a feature's name."""
+"""Width of the column with the names of features."""
 
 
 class Interview:
-    """Asks the questions of the template: three, and those that few need on request.
+    """Asks for the name, the preset and the features, and on request for all other answers.
 
     Attributes:
-        answers: What was asked for, as it was answered.
+        answers: The answers that the user gave, by question.
     """
 
     def __init__(self) -> None:
-        """Begin."""
+        """Start without answers."""
         self.answers: dict[str, Any] = {}
         self._wants_more: bool | None = None
 
     def __call__(self, question: Question, answer: Any) -> Any:
-        """Ask a question, or take what is offered as its answer.
+        """Return the user's answer to a question, or the offered one.
 
         Raises:
-            KeyboardInterrupt: The user wants no more of it.
+            KeyboardInterrupt: The user pressed Ctrl-C.
         """
+        if question.name not in catalog.questions():  # of another template
+            return ask(question, answer)
         asks = {"backend_name": _name, "preset": _purpose, "features": _pick}
         if question.name not in asks and self._wants_more is None:
             message = "More options (vendor, licence, element types, device, CI)?"
@@ -51,14 +53,14 @@ class Interview:
 
 
 def folder(name: str) -> str:
-    """Ask for the folder of a backend of that name."""
+    """Ask for the folder of the backend ``name``."""
     offered = f"torch-{name.replace('_', '-')}"
     asked = questionary.text("Folder:", default=offered, validate=lambda typed: bool(typed.strip()))
     return str(asked.unsafe_ask()).strip()
 
 
 def name(offered: str) -> str:
-    """Ask for the name of a backend, before anything else is known."""
+    """Ask for the name of a backend, before the template is read."""
     message = 'Device name, as in torch.device("foo"):'
 
     def problem(typed: str) -> bool | str:
@@ -73,7 +75,7 @@ def _name(question: Question, answer: Any) -> Any:
 
 
 def _named(message: str, offered: str, problem: Any) -> str:
-    """Ask for a name, and show below it what it leads to."""
+    """Ask for a name, and show the device, package and variables that it gives."""
 
     def shown() -> str:
         typed = get_app().current_buffer.text
@@ -91,7 +93,7 @@ def _named(message: str, offered: str, problem: Any) -> str:
 
 
 def _purpose(question: Question, answer: Any) -> Any:
-    """Ask for a preset; its size is beside it, or below on a narrow terminal."""
+    """Ask for a preset. Its size is beside it, or below on a narrow terminal."""
     wide = _columns() >= 64
     choices = []
     for choice in question.choices:
@@ -111,7 +113,7 @@ def _purpose(question: Question, answer: Any) -> Any:
 
 
 def _pick(question: Question, answer: Any) -> Any:
-    """Ask for features: groups, sizes, the help of the highlighted one below."""
+    """Ask for features, in groups with sizes; the help of the highlighted one is below."""
     rows, parts = catalog.features(), catalog.sizes()["parts"]
     offered = {choice.value: choice for choice in question.choices}
     choices: list[Any] = []
@@ -144,13 +146,13 @@ def _pick(question: Question, answer: Any) -> Any:
 
 
 def _row(id: str, title: str, lines: str) -> str:
-    """Return a line of the list, which fits the terminal."""
+    """Return a line of the list that fits the terminal."""
     wide = _columns() >= NAMED + 30 + 8
     return f"{id:<{NAMED}}{title:<30}{lines:>8}" if wide else f"{id} {lines}"
 
 
 def _below(text: str) -> str:
-    """Return the description of a choice, in lines that fit the terminal."""
+    """Return the description of a choice in lines that fit the terminal."""
     return textwrap.fill(text, _columns() - 12, subsequent_indent="  ")
 
 
@@ -165,7 +167,7 @@ def _columns() -> int:
 
 
 def summary(destination: Path, values: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
-    """Return lines on what will be made, and the command that makes it again."""
+    """Return the size and the features of the project, and the command that repeats it."""
     features, sizes = _features(values), catalog.sizes()
     size = sizes["presets"].get(values.get("preset", "")) or {
         kind: sum(sizes["parts"][part][kind] for part in ("core", *features))
@@ -182,18 +184,18 @@ def summary(destination: Path, values: Mapping[str, Any], given: Mapping[str, An
 
 
 def _features(values: Mapping[str, Any]) -> list[str]:
-    """Return the features of a project, each that came along with what needs it."""
+    """Return the features of a project, required ones included."""
     presets = catalog.presets()
     chosen = presets.get(values.get("preset", ""), frozenset(values.get("features") or ()))
     return [id for id in catalog.features() if id in catalog.closure(frozenset(chosen))]
 
 
 def files(values: Mapping[str, Any]) -> int:
-    """Return about how many files these answers make."""
+    """Return the approximate number of files that these answers render."""
     parts = catalog.sizes()["parts"]
     return sum(parts[part]["files"] for part in ("core", *_features(values)))
 
 
 def _typed(answer: Any) -> str:
-    """Return an answer as it is given on a command line."""
+    """Return an answer in the form of `-d`."""
     return f"[{','.join(answer)}]" if isinstance(answer, list) else str(answer)

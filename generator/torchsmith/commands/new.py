@@ -46,7 +46,7 @@ def new(
         Path | None,
         typer.Argument(
             metavar="FOLDER",
-            help="Folder to write: new, or empty. A terminal is asked for it.",
+            help="New or empty folder. On a terminal, the command asks for a missing one.",
             show_default=False,
         ),
     ] = None,

@@ -1,4 +1,4 @@
-"""Differences as people read them: what was renamed, and the text of files that changed."""
+"""Diffs for a terminal: renamed files, and the text of changed files."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import NamedTuple
 from torchsmith.commands.common import console
 
 WHOLE = ("new file mode", "deleted file mode")
-"""How git says that all of a file's lines came or went."""
+"""Lines in git's output for a new or deleted file."""
 
 
 class Section(NamedTuple):
-    """What `git diff` prints of a file.
+    """The output of `git diff` for one file.
 
     Attributes:
         text: The lines.
         renamed: The paths before and after, or None.
-        whole: Whether the file came or went.
+        whole: Whether the file is new or deleted.
     """
 
     text: str
@@ -28,7 +28,7 @@ class Section(NamedTuple):
 
 
 def sections(diff: str) -> Iterator[Section]:
-    """Divide what `git diff` prints by files."""
+    """Split the output of `git diff` by file."""
     for text in re.split(r"(?m)^(?=diff --git )", diff):
         if text:
             head, _, _ = text.partition("\n@@")
@@ -43,12 +43,12 @@ def renames(diff: str) -> dict[str, str]:
 
 
 def of_changed_files(diff: str) -> str:
-    """Leave out the files that came or went as a whole."""
+    """Return a diff without new and deleted files."""
     return "".join(each.text for each in sections(diff) if not each.whole)
 
 
 def show(diff: str) -> None:
-    """Print differences; a terminal shows them in colour, with the user's pager."""
+    """Print a diff; on a terminal in colour, with the user's pager."""
     out = console()
     if not out.is_terminal:
         print(diff, end="")

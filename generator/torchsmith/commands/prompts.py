@@ -34,7 +34,7 @@ def ask(question: Question, answer: Any) -> Any:
         answer: What is offered as the answer.
 
     Raises:
-        KeyboardInterrupt: The user wants no more of it.
+        KeyboardInterrupt: The user pressed Ctrl-C.
     """
     problem = validated(question)
     words = f"{question.rendered(question.row.get('help', '')) or question.name}:"
