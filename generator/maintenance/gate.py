@@ -54,11 +54,11 @@ BUILDING = (
 )
 SETS = {
     "check": Set(
-        "lint, types, rules and the command, without PyTorch: about 4 minutes on 2 cores",
+        "lint, types, rules and the command, without PyTorch: about 5 minutes on 2 cores",
         ("-m", "not nightly and not torch", *CHECKED),
     ),
     "test": Set(
-        "'make check', a build of every feature, and its tests: half an hour on 2 cores",
+        "'make check', a build of every feature, and its tests: 25 minutes on 2 cores",
         ("-m", "not nightly", "tests"),
         BUILDING,
         needs_torch=True,

@@ -127,7 +127,7 @@ def shell(*lines: str) -> str:
 def clone() -> str:
     """How to see a backend work: by the published command, or in a checkout."""
     demo = "make demo    # renders, builds and runs a sample backend: 98 seconds on 2 cores"
-    test = "make test    # its tests and ours: about 15 minutes; make check: 4, without PyTorch"
+    test = "make test    # its tests and ours: about 25 minutes; make check: 5, without PyTorch"
     if not is_released():
         return shell(demo, test)
     url = address(REPOSITORY).removesuffix(".git")

@@ -103,10 +103,20 @@ def main() -> int:
     except UnicodeDecodeError as error:
         return _end(undecodable(error))
     except OSError as error:
+        _discard_unwritten()
         return _end(refusal(error))
     except (KeyboardInterrupt, typer.Abort):
         status = INTERRUPTED
     return _end("interrupted", INTERRUPTED) if status == INTERRUPTED else status
+
+
+def _discard_unwritten() -> None:
+    """Discard output that cannot be written; Python would fail on it again at exit."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        if sys.stdout is sys.__stdout__:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _end(sentence: str, status: int = MISTAKE) -> int:

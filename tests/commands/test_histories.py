@@ -305,6 +305,6 @@ def test_an_answer_that_a_version_does_not_take_is_not_dropped(
     commit(project, "rendered")
     assert torchsmith("update", "--yes", "--to", TAGS[1], cwd=project).refused() == (
         "v2.0.0 of the template does not take your features=['storage']: change it first, "
-        "with torchsmith update --to current --data features=..."
+        "with torchsmith update --to current -d features=..."
     )
     assert git(project, "status", "--porcelain") == ""

@@ -149,7 +149,7 @@ def test_a_commit_after_a_cut_off_swap_leaves_its_files(root: Path, source: Path
 def test_a_lock_of_another_git_stays_and_stops_it(root: Path, source: Path) -> None:
     lock = root / ".git" / "index.lock"
     lock.write_text("another's")
-    with pytest.raises(InputError, match="another git works in the repository"):
+    with pytest.raises(InputError, match="another git process uses the repository"):
         swap(root, source, write=WRITE, delete=DELETE)
     assert (contents(root), lock.read_text()) == (BEFORE, "another's")
 
