@@ -56,7 +56,7 @@ demo: $(READY) packages  ## render foo, build it, install it, run its quickstart
 	$(BIN)/python -m pip install --quiet --no-build-isolation $(CHOSEN) $(DEMO)
 	$(BIN)/python $(DEMO)/examples/quickstart.py
 
-check: $(TOOLS)  ## lint, types, rules and the command, in four minutes: no PyTorch is needed
+check: $(TOOLS)  ## lint, types, rules and the command, in five minutes: no PyTorch is needed
 	$(BIN)/python -m maintenance.gate check --jobs $(JOBS)
 
 test: $(READY) packages  ## what a change must pass: renders, builds and exercises foo; TORCH=2.15.0, DEVICE=opencl: foo's own with these
