@@ -115,8 +115,8 @@ def _discard_unwritten() -> None:
     try:
         sys.stdout.flush()
     except OSError:
-        if sys.stdout is sys.__stdout__:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if sys.__stdout__ and sys.stdout is sys.__stdout__:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno())
 
 
 def _end(sentence: str, status: int = MISTAKE) -> int:
