@@ -139,6 +139,17 @@ def owner(path: PurePosixPath, parts: Mapping[str, Iterable[PurePosixPath]]) -> 
     return found[max(found, key=lambda place: len(place.parts))] if found else None
 
 
+def groups() -> dict[str, list[str]]:
+    """Return the features of each group, in catalog order."""
+    found: dict[str, list[str]] = load("features")["feature_groups"]["default"]
+    return found
+
+
+def users(id: str) -> list[str]:
+    """Return the features that require a feature themselves, in catalog order."""
+    return [other.id for other in features().values() if id in other.requires]
+
+
 def sizes() -> dict[str, dict[str, dict[str, int]]]:
     """Return the files and lines of the parts and of the presets, as sizes.yml has them."""
     found: dict[str, dict[str, dict[str, int]]] = load("sizes")["sizes"]["default"]

@@ -262,8 +262,8 @@ class ScratchRepository:
         added, changed, deleted = (
             [path for path, kind in kinds if kind in which] for which in ("A", "MT", "D")
         )
-        text = self.run("diff", *DIFF_OPTIONS, before, after)
-        numbers = self.run("diff", *DIFF_OPTIONS, "--shortstat", before, after)
+        shown = self.run("diff", *DIFF_OPTIONS, "--shortstat", "--patch", before, after)
+        numbers, _, text = shown.partition("\n\n")
         files, inserted, gone = (
             int(found[1]) if (found := re.search(rf"(\d+) {word}", numbers)) else 0
             for word in ("file", "insertion", "deletion")

@@ -198,10 +198,10 @@ class Project:
         for question in {**rendered, **self.answers}:
             was, is_now = rendered.get(question), self.answers.get(question)
             if was != is_now:
-                wish = quoted(f"{question}={_plain(was if is_now is None else is_now)}")
+                wish = quoted(f"{question}={plain(was if is_now is None else is_now)}")
                 raise InputError(
-                    f"{ANSWERS} was edited by hand: {question} is {_plain(is_now)} there, but the "
-                    f"project was rendered with {_plain(was)}: restore it with git, then "
+                    f"{ANSWERS} was edited by hand: {question} is {plain(is_now)} there, but the "
+                    f"project was rendered with {plain(was)}: restore it with git, then "
                     f"{self.go_to}torchsmith update --to current -d {wish}"
                 )
 
@@ -239,7 +239,7 @@ def _choosing(features: set[str]) -> dict[str, Any]:
     return {"preset": "custom", "features": sorted(features)}
 
 
-def _plain(answer: Any) -> str:
+def plain(answer: Any) -> str:
     """Return an answer as it is given on a command line."""
     if isinstance(answer, list):
         return f"[{', '.join(map(str, answer))}]"

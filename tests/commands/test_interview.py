@@ -67,6 +67,14 @@ def test_more_options_are_asked_and_remembered_and_a_taken_name_is_offered_as_a_
     assert settings.read_text() == "defaults:\n  vendor: Ac me\n  license: mit\n"
 
 
+def test_a_name_that_is_given_is_not_asked_for(tmp_path: Path, render: Renderer) -> None:
+    arguments = ("new", "--template", str(render.template), "-d", "backend_name=acme")
+    terminal = Terminal(*arguments, cwd=tmp_path)
+    shown = terminal.answer("Folder: torch-acme", "\x03")
+    assert "Device name" not in "\n".join(shown)
+    assert terminal.end() == 130
+
+
 @pytest.mark.parametrize("end", ["\x03", ENTER])
 def test_nothing_is_written_without_consent(end: str, tmp_path: Path, render: Renderer) -> None:
     terminal = Terminal("new", "torch-acme", "--template", str(render.template), cwd=tmp_path)

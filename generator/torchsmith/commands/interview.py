@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import shutil
 import textwrap
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import questionary
 from prompt_toolkit.application import get_app
 
 from torchsmith import catalog
-from torchsmith.commands.prompts import ask, validated
+from torchsmith.commands.prompts import ask, fitted, validated
 from torchsmith.question import Question
-from torchsmith.shell import quoted, quoted_path
 
 NAMED = 21
 """Width of the column with the names of features."""
@@ -43,7 +40,7 @@ class Interview:
         asks = {"backend_name": _name, "preset": _purpose, "features": _pick}
         if question.name not in asks and self._wants_more is None:
             message = "More options (vendor, licence, element types, device, CI)?"
-            self._wants_more = questionary.confirm(_message(message), default=False).unsafe_ask()
+            self._wants_more = questionary.confirm(fitted(message), default=False).unsafe_ask()
         if question.name not in asks and not self._wants_more:
             return answer
         found = asks.get(question.name, ask)(question, answer)
@@ -81,13 +78,12 @@ def _named(message: str, offered: str, problem: Any) -> str:
         typed = get_app().current_buffer.text
         if catalog.name_problem(typed):
             return ""
-        return textwrap.fill(
-            f'torch.device("{typed}"), package torch_{typed}, variables {typed.upper()}_...',
-            shutil.get_terminal_size().columns - 4,
+        return fitted(
+            f'torch.device("{typed}"), package torch_{typed}, variables {typed.upper()}_...'
         )
 
     asked = questionary.text(
-        _message(message), default=offered, validate=problem, bottom_toolbar=shown
+        fitted(message), default=offered, validate=problem, bottom_toolbar=shown
     )
     return str(asked.unsafe_ask())
 
@@ -127,7 +123,7 @@ def _pick(question: Question, answer: Any) -> Any:
             group = row.group
             choices.append(questionary.Separator(group))
         title = _row(id, row.title, f"{parts[id]['lines']:,}" if id in parts else "")
-        users = [other.id for other in rows.values() if id in other.requires]
+        users = catalog.users(id)
         needed = f" (needed by {', '.join(users)})" if users else ""
         choices.append(
             questionary.Choice(
@@ -156,46 +152,6 @@ def _below(text: str) -> str:
     return textwrap.fill(text, _columns() - 12, subsequent_indent="  ")
 
 
-def _message(text: str) -> str:
-    """Return a question in lines that fit the terminal."""
-    return textwrap.fill(text, shutil.get_terminal_size().columns - 4, subsequent_indent="  ")
-
-
 def _columns() -> int:
     """Return how wide a choice may be, beside its pointer and mark."""
     return shutil.get_terminal_size().columns - 6
-
-
-def summary(destination: Path, values: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
-    """Return the size and the features of the project, and the command that repeats it."""
-    features, sizes = _features(values), catalog.sizes()
-    size = sizes["presets"].get(values.get("preset", "")) or {
-        kind: sum(sizes["parts"][part][kind] for part in ("core", *features))
-        for kind in ("files", "lines")
-    }
-    build = f", about {size['build']} s of CPU time to build" if "build" in size else ""
-    answers = [quoted(f"{key}={_typed(answer)}") for key, answer in given.items()]
-    command = " -d ".join([f"torchsmith new {quoted_path(destination)} --defaults", *answers])
-    return [
-        f"{destination}: {size['files']:,} files, {size['lines']:,} lines{build}.",
-        f"Features: {', '.join(features) or 'none, the core alone'}.",
-        f"The same without questions:\n\n  {command}",
-    ]
-
-
-def _features(values: Mapping[str, Any]) -> list[str]:
-    """Return the features of a project, required ones included."""
-    presets = catalog.presets()
-    chosen = presets.get(values.get("preset", ""), frozenset(values.get("features") or ()))
-    return [id for id in catalog.features() if id in catalog.closure(frozenset(chosen))]
-
-
-def files(values: Mapping[str, Any]) -> int:
-    """Return the approximate number of files that these answers render."""
-    parts = catalog.sizes()["parts"]
-    return sum(parts[part]["files"] for part in ("core", *_features(values)))
-
-
-def _typed(answer: Any) -> str:
-    """Return an answer in the form of `-d`."""
-    return f"[{','.join(answer)}]" if isinstance(answer, list) else str(answer)

@@ -28,6 +28,12 @@ from torchsmith.commands.common import (
     say,
     working,
 )
+from torchsmith.commands.first_commit import (
+    commit,
+    distribution,
+    require_no_repository,
+    wants_git,
+)
 from torchsmith.errors import InputError
 from torchsmith.shell import quoted_path
 
@@ -113,7 +119,7 @@ def new(
         destination = _folder(given, ask=ask)
     offered = recall() | ({} if "backend_name" in given else _name(destination, ask=ask))
     if with_git:
-        _require_no_repository(destination)
+        require_no_repository(destination)
     python = python or default_python()
     if build or test:
         from torchsmith.building import require_tools
@@ -144,8 +150,8 @@ def new(
         "tests": None,
     }
     try:
-        if with_git or (with_git is None and ask and _wants_git(destination)):
-            _commit(project, report)
+        if with_git or (with_git is None and ask and wants_git(destination)):
+            report["committed"] = commit(project)
         if build or test:
             _build_and_test(destination, python, report, test=test)
     finally:
@@ -255,18 +261,6 @@ def _warn_of_no_version(project: Project, *, committed: bool) -> None:
         say(f"Warning: the template has uncommitted changes. {because}")
 
 
-def _require_no_repository(destination: Path) -> None:
-    """Refuse --git where it would make a repository within another."""
-    from torchsmith import git
-    from torchsmith.destination import nearest
-
-    if root := git.root_of(nearest(destination)):
-        raise InputError(
-            f"'{destination}' is in the git repository '{root}' already: leave --git out, and "
-            "commit there"
-        )
-
-
 def _interview() -> Interview:
     from torchsmith.commands.interview import Interview
 
@@ -283,7 +277,8 @@ def _folder(given: dict[str, Any], *, ask: bool) -> Path:
         raise InputError("no folder is named: torchsmith new torch-NAME")
     from torchsmith.commands import interview
 
-    given.setdefault("backend_name", interview.name("foo"))
+    if "backend_name" not in given:
+        given["backend_name"] = interview.name("foo")
     return Path(interview.folder(str(given["backend_name"])))
 
 
@@ -314,56 +309,16 @@ def _begin(
     Raises:
         typer.Abort: It shall not.
     """
-    import questionary
-
-    from torchsmith.commands.interview import files, summary
+    from torchsmith.commands.summary import size, summary
 
     if interview:
+        import questionary
+
         say("\n".join(["", *summary(destination, values, {**given, **interview.answers}), ""]))
         if not questionary.confirm("Write it?").unsafe_ask():
             raise typer.Abort
-    bar.update(bar.task_ids[0], total=files(values))
+    bar.update(bar.task_ids[0], total=size(values)["files"])
     bar.start()
-
-
-def _wants_git(destination: Path) -> bool:
-    from torchsmith import git
-
-    if shutil.which("git") is None or git.root_of(destination):
-        return False
-    return typer.confirm("Create a git repository with a first commit?", default=True)
-
-
-def _commit(project: Project, report: dict[str, Any]) -> None:
-    """Commit a project for the first time; if git refuses, say why."""
-    from torchsmith import git
-
-    try:
-        git.git(project.root, "init", "--quiet")
-        git.git(project.root, "add", "--all")
-    except git.GitError as error:
-        say(f"Warning: there is no git repository: {error.reason}")
-        return
-    try:
-        git.git(project.root, "var", "GIT_AUTHOR_IDENT")
-        git.git(project.root, "var", "GIT_COMMITTER_IDENT")
-    except git.GitError:
-        say(
-            "Warning: git has no name and address for you, so nothing is committed. Set them, "
-            "then commit:\n\n  git config --global user.name 'Your Name'\n"
-            "  git config --global user.email you@example.com\n"
-        )
-        return
-    try:
-        git.git(project.root, "commit", "--quiet", "--message", f"Render {_distribution(project)}")
-        report["committed"] = True
-    except git.GitError as error:
-        said = error.said.replace("\n", "\n  ")
-        say(
-            "Warning: it is under git, but nothing is committed, as git or one of its hooks "
-            f"refused:\n\n  {said}\n\nMend that, then commit; git commit --no-verify leaves the "
-            "hooks out.\n"
-        )
 
 
 def _build_and_test(destination: Path, python: str, report: dict[str, Any], *, test: bool) -> None:
@@ -399,10 +354,10 @@ def _say_what_is_next(destination: Path, project: Project, report: dict[str, Any
     steps = [f"cd {quoted_path(there)}"]
     if not report["committed"]:
         begun = shutil.which("git") and git.root_of(project.root)
-        commit = (
+        words = (
             "git add -A . && git commit -m" if begun else "git init && git add -A && git commit -m"
         )
-        steps.append(f"{commit} 'Render {_distribution(project)}'   # updates need git")
+        steps.append(f"{words} 'Render {distribution(project)}'   # updates need git")
     if not report["installed"]:
         torch = catalog.torch_window()["tested"]
         steps.append(f"pip install torch=={torch} scikit-build-core pybind11 cmake ninja")
@@ -412,7 +367,3 @@ def _say_what_is_next(destination: Path, project: Project, report: dict[str, Any
         steps.append("pytest")
     say("Next steps:\n" + "".join(f"\n  {step}" for step in steps))
     say("\ndocs/bring-up.md describes how to bring up your device.")
-
-
-def _distribution(project: Project) -> str:
-    return f"torch-{project.answers['backend_name'].replace('_', '-')}"

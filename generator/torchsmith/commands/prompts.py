@@ -26,6 +26,11 @@ def validated(question: Question) -> Callable[[Any], bool | str]:
     return problem
 
 
+def fitted(text: str) -> str:
+    """Return text in lines that fit the terminal, beside the mark of a question."""
+    return textwrap.fill(text, shutil.get_terminal_size().columns - 4, subsequent_indent="  ")
+
+
 def ask(question: Question, answer: Any) -> Any:
     """Ask the user a question.
 
@@ -37,9 +42,7 @@ def ask(question: Question, answer: Any) -> Any:
         KeyboardInterrupt: The user pressed Ctrl-C.
     """
     problem = validated(question)
-    words = f"{question.rendered(question.row.get('help', '')) or question.name}:"
-    columns = shutil.get_terminal_size().columns - 4
-    message = textwrap.fill(words, columns, subsequent_indent="  ")
+    message = fitted(f"{question.rendered(question.row.get('help', '')) or question.name}:")
     offered = [
         questionary.Choice(
             choice.title,

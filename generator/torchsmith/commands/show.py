@@ -103,12 +103,11 @@ def _print_feature(row: Feature, on: Mapping[str, str] | None) -> None:
     from torchsmith import catalog
 
     size = catalog.sizes()["parts"][row.id]
-    users = [other.id for other in catalog.features().values() if row.id in other.requires]
     facts = {
         "group": row.group,
         "size": f"{size['files']:,} files, {size['lines']:,} lines",
         "requires": ", ".join(row.requires),
-        "required by": ", ".join(users),
+        "required by": ", ".join(catalog.users(row.id)),
         "in presets": ", ".join(id for id, ids in catalog.presets().items() if row.id in ids),
         "adds": ", ".join(f"torch.NAME.{name}" for name in row.provides),
         "files": "\n".join(

@@ -223,17 +223,14 @@ def _named(words: Sequence[str]) -> list[str]:
     """
     from torchsmith import catalog
 
-    sets: dict[str, Iterable[str]] = dict(catalog.presets())
-    for row in catalog.features().values():
-        sets.setdefault(row.group.lower(), [])
-        sets[row.group.lower()] = [*sets[row.group.lower()], row.id]
+    groups = {group.lower(): ids for group, ids in catalog.groups().items()}
+    sets: dict[str, Iterable[str]] = {**catalog.presets(), **groups}
     found = []
     for word in (part.strip() for each in words for part in each.split(",")):
         if word.startswith("+"):
-            require_choice(
-                "preset or group", word[1:].lower(), sets, f"choose from {', '.join(sets)}"
-            )
-            found += [id for id in catalog.features() if id in sets[word[1:].lower()]]
+            name = word[1:].lower()
+            require_choice("preset or group", name, sets, f"choose from {', '.join(sets)}")
+            found += [id for id in catalog.features() if id in sets[name]]
         elif word:
             found.append(word)
     return found
@@ -319,13 +316,14 @@ def _folded(paths: Sequence[str], left_out: set[str], named: set[str]) -> list[s
     shown = [path for path in paths if path not in left_out]
     if len(shown) <= LISTED:
         return shown
-    single = [path for path in shown if path in named or path.count("/") == 0]
-    folders = Counter("/".join(path.split("/")[:2]) for path in shown if path not in single)
-    counted = {f"{path}/" if path not in shown else path: many for path, many in folders.items()}
-    return single + [
-        path if many == 1 and not path.endswith("/") else f"{path}  {many} files"
-        for path, many in counted.items()
-    ]
+    single, folders = [], Counter[str]()
+    for path in shown:
+        parts = path.split("/")
+        if path in named or len(parts) < 3:
+            single.append(path)
+        else:
+            folders["/".join(parts[:2])] += 1
+    return single + [f"{folder}/  {many} files" for folder, many in folders.items()]
 
 
 def _show_plan(project: Project, plan: Plan) -> None:
