@@ -48,7 +48,7 @@ def _repair_grad_scaler() -> None:
     def _lazy_init_scale_growth_tracker(self: Any, dev: torch.device) -> None:
         original(self, dev)
         scale = self._scale
-        if scale.device.type == NAME and dtype_support(torch.float64, scale.device) != "computed":
+        if scale.device.type == NAME and dtype_support(torch.float64, scale.device) != "supported":
             scale.double = lambda: scale
 
     scaler_class._lazy_init_scale_growth_tracker = _lazy_init_scale_growth_tracker
@@ -57,7 +57,7 @@ def _repair_grad_scaler() -> None:
 def get_amp_supported_dtype() -> list[torch.dtype]:
     """Return the dtypes that autocast can cast to: those of 16 bits that are computed."""
     lower = (torch.float16, torch.bfloat16)
-    return [dtype for dtype in lower if dtype_support(dtype) == "computed"]
+    return [dtype for dtype in lower if dtype_support(dtype) == "supported"]
 
 
 def is_autocast_enabled() -> bool:

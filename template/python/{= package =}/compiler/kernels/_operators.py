@@ -116,4 +116,4 @@ def _tensors(node: torch.fx.Node) -> list[torch.Tensor]:
 
 
 def _computes(dtype: torch.dtype, dialect: Dialect) -> bool:
-    return dtype in dialect.types and dtype_support(dtype) == "computed"
+    return dtype in dialect.types and dtype_support(dtype) == "supported"

@@ -208,7 +208,7 @@ def _is_known(node: torch.fx.Node, first: torch.fx.Node) -> bool:
     if node.target is _aten.native_dropout.default and node.args[2] is False:
         return False
     is_left = node.meta.get("should_fallback", False)
-    return value.dtype in _DIGITS and dtype_support(value.dtype) == "computed" and not is_left
+    return value.dtype in _DIGITS and dtype_support(value.dtype) == "supported" and not is_left
 
 
 def _result(node: torch.fx.Node) -> Any:
