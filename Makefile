@@ -26,7 +26,7 @@ PACKAGES := $(if $(filter opencl,$(DEVICE)),pocl-opencl-icd ocl-icd-opencl-dev o
 export PATH := $(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 
-.PHONY: help venv packages demo check test test-all elsewhere faults lint format docs recording bench reserved compat site conformance fuzz sanitize oclgrind release-check clean
+.PHONY: help venv packages demo check test test-all elsewhere faults lint format docs recording screens bench reserved compat site conformance fuzz sanitize oclgrind release-check clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*  ## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*  ## (.*)/  make \1\t\2/' | expand -t 22
@@ -97,6 +97,9 @@ docs: $(READY)  ## the documentation, into build/site
 
 recording: $(READY)  ## docs/quickstart.svg, from a run of the first commands
 	$(BIN)/python -m maintenance.recording
+
+screens: $(TOOLS)  ## docs/screens: pictures of new, features and preview, from runs of them
+	PYTHONPATH=generator:tests $(BIN)/python -m maintenance.screenshots
 
 bench: $(READY)  ## the figures of docs/figures.md
 	$(BIN)/python -m benchmarks
