@@ -217,7 +217,7 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
     """Return whether the current device calculates with ``torch.bfloat16``.
 
     Args:
-        including_emulation: taken for the sake of ``torch.cuda``; nothing is emulated.
+        including_emulation: ignored, for compatibility with ``torch.cuda``.
     """
     return dtype_support(torch.bfloat16) == "supported"
 
@@ -244,7 +244,7 @@ def init() -> None:
 def _is_in_bad_fork() -> bool:
     """Return whether this process was forked from one that had started the runtime.
 
-    PyTorch asks before it seeds the devices.
+    PyTorch calls this before it seeds the devices.
     """
     return _C.is_in_bad_fork()
 

@@ -99,7 +99,7 @@ def libraries() -> dict[str, str]:
 
 
 def needed(library: Path) -> list[str]:
-    """Return the names of the libraries that one, a 64-bit ELF file, asks the loader for."""
+    """Return the names of the libraries that a library, a 64-bit ELF file, needs."""
     image = library.read_bytes()
     (table,) = struct.unpack_from("<Q", image, 32)
     size, count = struct.unpack_from("<HH", image, 54)

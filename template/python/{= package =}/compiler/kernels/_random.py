@@ -252,7 +252,7 @@ def _tensor_of(
 
 
 def _lowering(operator: Any, first: int, size: list[int], dtype: torch.dtype) -> Any:
-    """Return what stands in a graph for an operator whose numbers kernels draw."""
+    """Return the graph node for an operator whose random numbers are generated in kernels."""
 
     def lower(state: Any, *arguments: Any, **keywords: Any) -> Any:
         draw = _Draw(state, first, size, dtype)
