@@ -43,7 +43,7 @@ def _branches(folder: Path, at: PurePosixPath, indent: str = "") -> Iterator[str
         name = entry.name + ("/" if entry.is_dir() else "")
         owner = catalog.owner(path, catalog.places(PACKAGE)) or ""
         label = f"{indent}{'└── ' if last else '├── '}{name}"
-        yield f"{label:<34}{owner}"
+        yield f"{label:<33} {owner}"
         if entry.is_dir() and str(path) in OPEN:
             yield from _branches(entry, path, indent + ("    " if last else "│   "))
 
