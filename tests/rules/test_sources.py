@@ -62,7 +62,8 @@ LAYERS: dict[str, set[str]] = {
     "runtime": set(),
     "memory": {"runtime"},
     "core": {"runtime", "memory"},
-    "aten": {"runtime", "memory", "core", "random"},
+    "fallback": {"runtime", "memory", "core"},
+    "aten": {"runtime", "memory", "core", "fallback", "random"},
 }
 """What each folder of csrc includes of csrc; bindings include python/binding.h as well."""
 
