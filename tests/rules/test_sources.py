@@ -48,7 +48,7 @@ def test_no_jinja_logic_in_code(template: Path) -> None:
 
 def test_placeholders_in_cxx_stand_in_includes_and_namespaces_only(template: Path) -> None:
     allowed = re.compile(
-        r"#include <\{= backend_name =\}/(device/\w+|extension|aoti)\.h>"
+        r"#include <\{= backend_name =\}/(device/\w+|extension|stable|aoti)\.h>"
         r"|(namespace|using namespace) \{= package =\}(::\w+)*( \{|;)"
         r"|namespace \w+ = \{= package =\}(::\w+)*;"
         r"|\}  // namespace \{= package =\}(::\w+)*"
