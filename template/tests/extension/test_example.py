@@ -73,7 +73,9 @@ def test_it_needs_nothing_of_one_pytorch_alone(project: Path) -> None:
         pytest.skip("there is no nm, which lists the symbols of a library")
     (library,) = (project / "gated").glob("*.so")
     needed = run("nm", "--dynamic", "--undefined-only", "--demangle", library, cwd=project)
-    assert f"{PACKAGE}::stable::library::launch_host" in needed and "torch_call_dispatcher" in needed
+    assert (
+        f"{PACKAGE}::stable::library::launch_host" in needed and "torch_call_dispatcher" in needed
+    )
     assert not re.findall(r"^.*\b(?:at|c10|torch)::.*$", needed, re.MULTILINE)
 
 
