@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from making import Make
+from simulator_knobs import Knobs
 
 
 @pytest.fixture(params=[False, True], ids=["untimed", "timed"])
@@ -251,7 +252,7 @@ def test_an_event_outlives_the_stream_it_was_recorded_on(
 
 
 def test_the_simulator_refuses_to_record_on_another_devices_stream(
-    api: ModuleType, simulator: ModuleType, second_device: int, make: Make, timing: bool
+    api: ModuleType, simulator: Knobs, second_device: int, make: Make, timing: bool
 ) -> None:
     with pytest.raises(api.DeviceError) as caught:
         api.record(make.event(0, timing), make.stream(second_device))
