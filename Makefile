@@ -137,6 +137,7 @@ release-check: $(TOOLS)  ## a rehearsal: the packages, installed in every way, a
 	  { echo "the tag is $(TAG), but 'torchsmith --version' says otherwise: raise __version__, or name the tag after it"; exit 1; }
 	@test -z "$(TAG)" || grep -q "^## $(TAG:v%=%) (20" CHANGELOG.md || \
 	  { echo "CHANGELOG.md has no dated heading for $(TAG): write '## $(TAG:v%=%) ($$(date +%F))'"; exit 1; }
+	$(BIN)/python -m maintenance.release.conflicts
 	rm -rf $(DIST) $(TRIAL)
 	$(BIN)/python -m build --outdir $(DIST)
 	$(BIN)/python -m twine check --strict $(DIST)/*
