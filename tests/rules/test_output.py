@@ -193,15 +193,13 @@ def test_hostile_answers_arrive_unharmed(render: Renderer) -> None:
 def test_the_requirements_of_the_device_s_tests_are_what_they_import(render: Renderer) -> None:
     tests = render(preset="full") / "device" / "tests"
     own = {path.stem for path in tests.rglob("*")} | {"_device", "torch"}
-    imported = {
-        name.partition(".")[0]
-        for path in tests.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for name in (
-            [node.module or ""] if isinstance(node, ast.ImportFrom) else [a.name for a in node.names]
-        )
-    }
+    imported = set()
+    for path in tests.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom):
+                imported.add((node.module or "").partition(".")[0])
+            elif isinstance(node, ast.Import):
+                imported |= {alias.name.partition(".")[0] for alias in node.names}
     required = set(re.findall(r"^[\w-]+", (tests / "requirements.txt").read_text(), re.MULTILINE))
     # What builds the module and runs the tests is not imported.
     tools = {"cmake", "ninja", "pybind11", "pytest-xdist"}
