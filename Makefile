@@ -26,7 +26,7 @@ PACKAGES := $(if $(filter opencl,$(DEVICE)),pocl-opencl-icd ocl-icd-opencl-dev o
 export PATH := $(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 
-.PHONY: help venv packages demo check test test-all elsewhere faults lint format docs recording bench reserved compat site conformance fuzz sanitize oclgrind release-check clean
+.PHONY: help venv packages demo check test test-all elsewhere faults lint format docs recording bench evidence reserved compat site conformance fuzz sanitize oclgrind release-check clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*  ## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*  ## (.*)/  make \1\t\2/' | expand -t 22
@@ -103,6 +103,10 @@ bench: $(READY)  ## the figures of docs/figures.md
 
 reserved: $(READY)  ## the list of names that a backend cannot have, from the pinned PyTorch
 	$(BIN)/python -m maintenance.reserved
+
+evidence: $(READY) packages  ## what a device does on this machine, in ten minutes, for docs/devices.md: DEVICE=opencl
+	$(BIN)/python -m maintenance.device_evidence $(DEVICE)
+	$(BIN)/python -m maintenance.pages
 
 compat: $(READY)  ## a full render against the headers of every PyTorch that it supports (downloads 1 GB once)
 	$(BIN)/python -m maintenance.compat --jobs $(JOBS)

@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 
 from benchmarks import evidence
 from benchmarks.figures import STORE, Report
+from maintenance import device_evidence
 from torchsmith import __version__, catalog
 from torchsmith.git import address
 from torchsmith.render import Job, render
@@ -193,6 +194,7 @@ def _driver_lines() -> int:
 PARTS: dict[str, Callable[[], str]] = {
     "clone": clone,
     "copying": copying,
+    "devices": device_evidence.table,
     "dtypes": dtypes_table,
     "features": features_table,
     "figures": figures,

@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import device_library
 from kernels.report import Report
+from simulator_knobs import Knobs
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -45,7 +46,7 @@ def api() -> ModuleType:
     """The module `_device`: every function of the headers in Python. Without it the run ends."""
     try:
         module = device_library.load()
-    except device_library.BuildError as error:
+    except (device_library.BuildError, ImportError) as error:
         pytest.exit(str(error), returncode=pytest.ExitCode.TESTS_FAILED)
     for device in range(module.device_count()):
         # As a project does it: what the device's indices do not reach is divided.
@@ -86,9 +87,12 @@ def faults(api: ModuleType, restored_layers: None) -> Iterator[ModuleType]:
 
 
 @pytest.fixture
-def simulator(api: ModuleType) -> Iterator[ModuleType]:
+def simulator(api: ModuleType) -> Iterator[Knobs]:
     """The simulator's knobs; a device without them skips the tests that need them."""
-    knobs = pytest.importorskip("_simulator", reason="only the simulator has these knobs")
+    try:
+        knobs = Knobs()
+    except AttributeError:
+        pytest.skip("only the simulator has these knobs")
     total = [api.memory_info(device).total for device in range(api.device_count())]
     yield knobs
     for device, memory in enumerate(total):
@@ -274,14 +278,14 @@ def any_gate(
 
 @pytest.fixture
 def run_child(api: ModuleType) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Runs Python code in a process of its own, in which `import _device` works."""
+    """Runs Python code in a process of its own, which finds `_device` and the modules of the tests."""
     module_folder = str(Path(api.__file__ or "").parent)
 
     def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        path = os.pathsep.join([module_folder, os.environ.get("PYTHONPATH", "")])
+        folders = [module_folder, str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
         return subprocess.run(
             [sys.executable, "-c", code],
-            env={**os.environ, "PYTHONPATH": path, **environment},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(folders), **environment},
             capture_output=True,
             text=True,
             timeout=120,

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from host_memory import address_of, at, pattern
 from making import Make
+from simulator_knobs import Knobs
 
 SIZES = [1, 7, 4096, (1 << 20) + 3]
 
@@ -172,7 +173,7 @@ def test_memory_goes_back_when_a_query_says_that_its_use_has_ended(
 
 
 def test_an_address_of_another_device_is_refused(
-    api: ModuleType, simulator: ModuleType, bare_device: None, second_device: int, stream: Any
+    api: ModuleType, simulator: Knobs, bare_device: None, second_device: int, stream: Any
 ) -> None:
     buffer = api.Buffer(0, 64)
     host = pattern(64)

@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from simulator_knobs import Knobs
 
 
 def test_there_is_a_device(api: ModuleType) -> None:
@@ -27,9 +28,7 @@ def test_properties_are_filled_in(api: ModuleType) -> None:
         assert properties.allocation_alignment.bit_count() == 1
 
 
-def test_the_simulator_refuses_an_index_out_of_range(
-    api: ModuleType, simulator: ModuleType
-) -> None:
+def test_the_simulator_refuses_an_index_out_of_range(api: ModuleType, simulator: Knobs) -> None:
     for device in (-1, api.device_count()):
         with pytest.raises(api.DeviceError) as caught:
             api.properties(device)
@@ -46,7 +45,7 @@ def test_peer_access_is_answered_for_every_pair(api: ModuleType, second_device: 
 
 @pytest.mark.parametrize("count", [0, 1, 3])
 def test_the_simulator_has_as_many_devices_as_it_is_told(
-    api: ModuleType, simulator: ModuleType, run_child: Callable[..., Any], count: int
+    api: ModuleType, simulator: Knobs, run_child: Callable[..., Any], count: int
 ) -> None:
     environment = {f"{api.ENV_PREFIX}_SIMULATOR_DEVICES": str(count)}
     done = run_child("import _device; print(_device.device_count())", **environment)
@@ -55,7 +54,7 @@ def test_the_simulator_has_as_many_devices_as_it_is_told(
 
 @pytest.mark.parametrize("value", ["many", "-1", "65", "1.5", "99999999999999999999"])
 def test_the_simulator_names_a_device_count_that_it_cannot_have(
-    api: ModuleType, simulator: ModuleType, run_child: Callable[..., Any], value: str
+    api: ModuleType, simulator: Knobs, run_child: Callable[..., Any], value: str
 ) -> None:
     environment = {f"{api.ENV_PREFIX}_SIMULATOR_DEVICES": value}
     done = run_child("import _device; print(_device.device_count())", **environment)
@@ -65,7 +64,7 @@ def test_the_simulator_names_a_device_count_that_it_cannot_have(
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason=f"no fork on {sys.platform}")
 def test_the_simulator_refuses_work_in_a_fork_of_a_process_that_used_it(
-    simulator: ModuleType, run_child: Callable[..., Any]
+    simulator: Knobs, run_child: Callable[..., Any]
 ) -> None:
     code = """
 import os, _device

@@ -8,10 +8,11 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from simulator_knobs import Knobs
 
 
 @pytest.fixture(autouse=True)
-def needs_the_simulator(simulator: ModuleType) -> None:
+def needs_the_simulator(simulator: Knobs) -> None:
     pass
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from host_memory import at, pattern
 from making import Make
+from simulator_knobs import Knobs
 
 MIB = 1 << 20
 
@@ -127,7 +128,7 @@ def test_pinned_memory_is_ordinary_memory_to_the_host(make: Make) -> None:
 
 
 def test_running_out_of_memory_is_a_memory_error_with_figures(
-    api: ModuleType, simulator: ModuleType
+    api: ModuleType, simulator: Knobs
 ) -> None:
     used = api.memory_info(0).total - api.memory_info(0).free
     simulator.set_memory_limit(0, used + 4 * MIB)
@@ -149,7 +150,7 @@ def test_more_memory_than_there_is_is_refused(api: ModuleType) -> None:
 
 
 def test_a_limit_below_what_is_in_use_leaves_nothing_free(
-    api: ModuleType, simulator: ModuleType
+    api: ModuleType, simulator: Knobs
 ) -> None:
     address = api.allocate(0, 2 * MIB)
     simulator.set_memory_limit(0, MIB)
@@ -160,7 +161,7 @@ def test_a_limit_below_what_is_in_use_leaves_nothing_free(
 
 
 def test_the_environment_limits_the_simulators_memory(
-    api: ModuleType, simulator: ModuleType, run_child: Callable[..., Any]
+    api: ModuleType, simulator: Knobs, run_child: Callable[..., Any]
 ) -> None:
     environment = {f"{api.ENV_PREFIX}_SIMULATOR_MEMORY": str(64 * MIB)}
     done = run_child("import _device; print(_device.memory_info(1).total)", **environment)
@@ -172,7 +173,7 @@ def test_the_environment_limits_the_simulators_memory(
     ["4 GiB", "0", "-1", "1e9", "0x10", "4611686018427387904", "18446744073709551615", "9" * 30],
 )
 def test_a_limit_that_cannot_be_had_is_refused(
-    api: ModuleType, simulator: ModuleType, run_child: Callable[..., Any], value: str
+    api: ModuleType, simulator: Knobs, run_child: Callable[..., Any], value: str
 ) -> None:
     variable = f"{api.ENV_PREFIX}_SIMULATOR_MEMORY"
     done = run_child("import _device; _device.memory_info(0)", **{variable: value})
@@ -182,7 +183,7 @@ def test_a_limit_that_cannot_be_had_is_refused(
 
 @pytest.mark.parametrize("devices", [1, 2, 64])
 def test_the_largest_limit_can_be_had(
-    api: ModuleType, simulator: ModuleType, run_child: Callable[..., Any], devices: int
+    api: ModuleType, simulator: Knobs, run_child: Callable[..., Any], devices: int
 ) -> None:
     code = """
 import _device
@@ -202,7 +203,7 @@ assert buffer.read() == b"\\1\\2\\3\\4"
 @pytest.mark.parametrize("name", ["SIMULATOR_HOST_ADDRESS", "LAUNCH_BLOCKING"])
 @pytest.mark.parametrize("value", ["yes", "2", "-1", "false"])
 def test_a_switch_is_0_or_1(
-    api: ModuleType, simulator: ModuleType, run_child: Callable[..., Any], name: str, value: str
+    api: ModuleType, simulator: Knobs, run_child: Callable[..., Any], name: str, value: str
 ) -> None:
     variable = f"{api.ENV_PREFIX}_{name}"
     done = run_child("import _device; _device.memory_info(0)", **{variable: value})
@@ -211,7 +212,7 @@ def test_a_switch_is_0_or_1(
 
 @pytest.mark.parametrize("value", ["yes", "-1", "1.5"])
 def test_a_seed_is_a_whole_number(
-    api: ModuleType, simulator: ModuleType, run_child: Callable[..., Any], value: str
+    api: ModuleType, simulator: Knobs, run_child: Callable[..., Any], value: str
 ) -> None:
     variable = f"{api.ENV_PREFIX}_SIMULATOR_SEED"
     done = run_child("import _device; _device.memory_info(0)", **{variable: value})
@@ -219,7 +220,7 @@ def test_a_seed_is_a_whole_number(
 
 
 def test_an_empty_variable_is_not_set(
-    api: ModuleType, simulator: ModuleType, run_child: Callable[..., Any]
+    api: ModuleType, simulator: Knobs, run_child: Callable[..., Any]
 ) -> None:
     names = ("MEMORY", "DEVICES", "HOST_ADDRESS", "SEED")
     environment = {f"{api.ENV_PREFIX}_SIMULATOR_{name}": "" for name in names}
@@ -229,7 +230,7 @@ def test_an_empty_variable_is_not_set(
 
 
 def test_giving_back_what_was_never_allocated_ends_the_process(
-    api: ModuleType, simulator: ModuleType, run_child: Callable[..., Any]
+    api: ModuleType, simulator: Knobs, run_child: Callable[..., Any]
 ) -> None:
     code = "import _device; a = _device.allocate(0, 64); _device.deallocate(0, a + 8)"
     done = run_child(code, **{f"{api.ENV_PREFIX}_DEVICE_LAYERS": ""})
@@ -238,7 +239,7 @@ def test_giving_back_what_was_never_allocated_ends_the_process(
 
 
 def test_memory_given_back_does_not_stay_resident(
-    api: ModuleType, simulator: ModuleType, run_child: Callable[..., Any]
+    api: ModuleType, simulator: Knobs, run_child: Callable[..., Any]
 ) -> None:
     code = """
 import _device

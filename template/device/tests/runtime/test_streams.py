@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from host_memory import address_of, at
 from making import Make
+from simulator_knobs import Knobs
 
 
 def test_a_stream_knows_its_device(api: ModuleType, second_device: int, make: Make) -> None:
@@ -166,7 +167,7 @@ for _ in range(4):
 
 
 def test_blocking_launches_have_run_when_they_return(
-    api: ModuleType, simulator: ModuleType, run_child: Callable[..., Any]
+    api: ModuleType, simulator: Knobs, run_child: Callable[..., Any]
 ) -> None:
     code = """
 import _device
@@ -182,7 +183,7 @@ for i in range(100):
 
 
 def test_a_blocking_launch_throws_its_own_failure(
-    api: ModuleType, simulator: ModuleType, run_child: Callable[..., Any]
+    api: ModuleType, simulator: Knobs, run_child: Callable[..., Any]
 ) -> None:
     if ("families", "check", True) not in api.functions():
         pytest.skip("this device has no check")

@@ -86,13 +86,13 @@ def test_a_device_that_cannot_be_built_is_told_once(tmp_path: Path) -> None:
     try:
         done = subprocess.run(
             [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *tests],
-            env={**os.environ, f"{PREFIX}_DEVICE": str(device)},
+            env={**os.environ, f"{PREFIX}_DEVICE": str(device), f"{PREFIX}_DEVICE_LIBRARY": ""},
             cwd=device_library.DEVICE_ROOT.parent,
             capture_output=True,
             text=True,
         )
     finally:
-        build = device_library.DEVICE_ROOT.parent / "build" / f"device-testing-{device.name}"
+        build = device_library.DEVICE_ROOT.parent / "build" / f"device-{device.name}"
         shutil.rmtree(build, ignore_errors=True)
     assert done.returncode == 1
     assert (done.stdout + done.stderr).count("There is no device in") == 1, done.stdout
