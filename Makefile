@@ -18,9 +18,11 @@ RELEASES ?= 2.10 2.11 2.12 2.13 2.14 2.15
 # What another device than the simulator asks of a render, of its build, and of the machine.
 FEATURES := $(if $(filter simulator,$(DEVICE)),,--data preset=full)
 CHOSEN := $(if $(filter simulator,$(DEVICE)),,-C cmake.define.FOO_DEVICE=$(DEVICE))
-# OpenCL has neither Fourier transforms nor linear algebra: there the CPU may do its work.
-FALLBACK := $(if $(filter opencl,$(DEVICE)),allow,refuse)
-PACKAGES := $(if $(filter opencl,$(DEVICE)),pocl-opencl-icd ocl-icd-opencl-dev opencl-headers)
+# OpenCL and Vulkan have neither Fourier transforms nor linear algebra: there the CPU may do its work.
+FALLBACK := $(if $(filter opencl vulkan,$(DEVICE)),allow,refuse)
+PACKAGES_opencl := pocl-opencl-icd ocl-icd-opencl-dev opencl-headers
+PACKAGES_vulkan := mesa-vulkan-drivers libvulkan-dev libshaderc-dev glslang-dev spirv-tools
+PACKAGES := $(PACKAGES_$(DEVICE))
 
 # The compiled parts of the demo and of the tests take cmake and ninja from the environment.
 export PATH := $(BIN):$(PATH)
@@ -50,7 +52,7 @@ packages:
 	@test -z "$(PACKAGES)" || ! command -v dpkg >/dev/null || dpkg -s $(PACKAGES) >/dev/null 2>&1 || \
 	  $(if $(filter 0,$(shell id -u)),,sudo) apt-get -qq install -y --no-install-recommends $(PACKAGES) >/dev/null
 
-demo: $(READY) packages  ## render foo, build it, install it, run its quickstart; DEVICE=opencl on that device
+demo: $(READY) packages  ## render foo, build it, install it, run its quickstart; DEVICE=opencl or DEVICE=vulkan on that device
 	rm -rf $(DEMO)
 	$(BIN)/copier copy --quiet --defaults $(FEATURES) --vcs-ref HEAD $(CURDIR) $(DEMO)
 	$(BIN)/python -m pip install --quiet --no-build-isolation $(CHOSEN) $(DEMO)

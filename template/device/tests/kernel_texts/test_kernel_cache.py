@@ -10,8 +10,9 @@ from types import ModuleType
 import device_library
 import pytest
 
+DEVICE = Path(device_library.DEVICE).name
 pytestmark = pytest.mark.skipif(
-    Path(device_library.DEVICE).name != "opencl", reason="only this device has the cache"
+    DEVICE not in ("opencl", "vulkan"), reason="only devices that compile text have the cache"
 )
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -33,7 +34,7 @@ def start(api: ModuleType, run_child: Run) -> Callable[[str], None]:
     """Runs the two programs in a process of its own, with this cache."""
 
     def run(cache: str) -> None:
-        done = run_child(CODE, **{f"{api.ENV_PREFIX}_OPENCL_CACHE": cache})
+        done = run_child(CODE, **{f"{api.ENV_PREFIX}_{DEVICE.upper()}_CACHE": cache})
         assert done.returncode == 0, done.stderr
 
     return run
@@ -88,7 +89,10 @@ def test_a_place_that_cannot_be_written_is_no_error(
 def test_nothing_is_kept_where_the_cache_is_off(
     api: ModuleType, run_child: Run, tmp_path: Path
 ) -> None:
-    environment = {f"{api.ENV_PREFIX}_OPENCL_CACHE": "off", "XDG_CACHE_HOME": str(tmp_path)}
+    environment = {
+        f"{api.ENV_PREFIX}_{DEVICE.upper()}_CACHE": "off",
+        "XDG_CACHE_HOME": str(tmp_path),
+    }
     done = run_child(CODE, **environment)
     assert done.returncode == 0, done.stderr
-    assert not list(tmp_path.glob("*/opencl"))
+    assert not list(tmp_path.glob(f"*/{DEVICE}"))
