@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 
 from benchmarks import evidence
 from benchmarks.figures import STORE, Report
+from maintenance import device_evidence
 from torchsmith import __version__, catalog
 from torchsmith.git import address
 from torchsmith.render import Job, render
@@ -44,7 +45,7 @@ def _branches(folder: Path, at: PurePosixPath, indent: str = "") -> Iterator[str
         name = entry.name + ("/" if entry.is_dir() else "")
         owner = catalog.owner(path, catalog.places(PACKAGE)) or ""
         label = f"{indent}{'└── ' if last else '├── '}{name}"
-        yield f"{label:<34}{owner}"
+        yield f"{label:<33} {owner}"
         if entry.is_dir() and str(path) in OPEN:
             yield from _branches(entry, path, indent + ("    " if last else "│   "))
 
@@ -217,6 +218,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "accuracies": accuracies_table,
     "clone": clone,
     "copying": copying,
+    "devices": device_evidence.table,
     "dtypes": dtypes_table,
     "features": features_table,
     "figures": figures,
