@@ -28,7 +28,7 @@ PACKAGES := $(PACKAGES_$(DEVICE))
 export PATH := $(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 
-.PHONY: help venv packages demo check test test-all elsewhere faults lint format docs recording bench evidence reserved compat site conformance fuzz sanitize oclgrind release-check clean
+.PHONY: help venv packages demo check test test-all elsewhere faults lint format docs recording screens bench evidence reserved compat site conformance fuzz sanitize oclgrind release-check clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*  ## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*  ## (.*)/  make \1\t\2/' | expand -t 22
@@ -100,6 +100,9 @@ docs: $(READY)  ## the documentation, into build/site
 recording: $(READY)  ## docs/quickstart.svg, from a run of the first commands
 	$(BIN)/python -m maintenance.recording
 
+screens: $(TOOLS)  ## docs/screens: pictures of new, features and preview, from runs of them
+	PYTHONPATH=generator:tests $(BIN)/python -m maintenance.screenshots
+
 bench: $(READY)  ## the figures of docs/figures.md
 	$(BIN)/python -m benchmarks
 
@@ -139,6 +142,7 @@ release-check: $(TOOLS)  ## a rehearsal: the packages, installed in every way, a
 	  { echo "the tag is $(TAG), but 'torchsmith --version' says otherwise: raise __version__, or name the tag after it"; exit 1; }
 	@test -z "$(TAG)" || grep -q "^## $(TAG:v%=%) (20" CHANGELOG.md || \
 	  { echo "CHANGELOG.md has no dated heading for $(TAG): write '## $(TAG:v%=%) ($$(date +%F))'"; exit 1; }
+	$(BIN)/python -m maintenance.release.conflicts
 	rm -rf $(DIST) $(TRIAL)
 	$(BIN)/python -m build --outdir $(DIST)
 	$(BIN)/python -m twine check --strict $(DIST)/*

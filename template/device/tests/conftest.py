@@ -238,31 +238,34 @@ class LongWork:
     """Holds streams back for a while, which ends by itself, by filling memory again and again."""
 
     SECONDS = 0.3
+    ONCE = 0.02  # at least, so that a launch takes no time beside it
 
     def __init__(self, api: ModuleType, make_buffer: Callable[..., Any]) -> None:
         self._api = api
-        self._size = min(2**28, api.memory_info(0).free // 4)
-        self._buffer = make_buffer(self._size)
+        self._make_buffer = make_buffer
+        self._most = min(2**28, api.memory_info(0).free // 4)
 
     def hold(self, stream: Any) -> None:
         """Work enqueued on a stream of device 0 from now on waits."""
-        once = min(self._seconds(stream) for _ in range(2))
-        self._fill(stream, math.ceil(self.SECONDS / once))
+        buffer = self._make_buffer(min(2**20, self._most))
+        while (once := self._seconds(stream, buffer)) < self.ONCE and buffer.bytes < self._most:
+            buffer = self._make_buffer(min(2 * buffer.bytes, self._most))
+        self._fill(stream, buffer, math.ceil(self.SECONDS / once))
         if self._api.is_idle(stream):
             pytest.skip("the device has done all work when a call returns")
 
     def open(self) -> None:
         """It ends by itself."""
 
-    def _seconds(self, stream: Any) -> float:
+    def _seconds(self, stream: Any, buffer: Any) -> float:
         start = time.perf_counter()
-        self._fill(stream, 1)
+        self._fill(stream, buffer, 1)
         self._api.synchronize(stream)
         return time.perf_counter() - start
 
-    def _fill(self, stream: Any, times: int) -> None:
+    def _fill(self, stream: Any, buffer: Any, times: int) -> None:
         for value in range(times):
-            self._api.fill_bytes(stream, self._buffer.address, value % 256, self._size)
+            self._api.fill_bytes(stream, buffer.address, value % 256, buffer.bytes)
 
 
 @pytest.fixture

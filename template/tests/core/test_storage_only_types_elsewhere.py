@@ -9,7 +9,7 @@ import pickle
 import pytest
 import torch
 from backend import DEVICE, backend
-from core.held import (
+from core.storage_only import (
     PACKED,
     Function,
     assert_same_bits,
@@ -21,10 +21,10 @@ from core.held import (
     numbers,
     patterns,
 )
-from support import HELD, supported_dtypes
+from support import STORAGE_ONLY, supported_dtypes
 from torch.utils.dlpack import from_dlpack
 
-UNCHOSEN = [dtype for dtype in HELD if dtype not in supported_dtypes()]
+UNCHOSEN = [dtype for dtype in STORAGE_ONLY if dtype not in supported_dtypes()]
 
 # --- Arithmetic ---
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE
-from support import HELD, natively
+from support import STORAGE_ONLY, natively
 
 PACKED = torch.float4_e2m1fn_x2
-FLOAT8 = tuple(dtype for dtype in HELD if "float8" in str(dtype))
+FLOAT8 = tuple(dtype for dtype in STORAGE_ONLY if "float8" in str(dtype))
 BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64, 16: torch.int64}
 
 SATURATES = not torch.tensor([1e9]).to(torch.float8_e4m3fn).isnan().item()
@@ -125,5 +125,5 @@ def views(dtype: torch.dtype) -> dict[str, torch.Tensor]:
     }
 
 
-every_type = pytest.mark.parametrize("dtype", HELD, ids=str)
+every_type = pytest.mark.parametrize("dtype", STORAGE_ONLY, ids=str)
 every_view = pytest.mark.parametrize("layout", list(views(torch.uint8)))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE, ENV_PREFIX, backend
-from core.held import (
+from core.storage_only import (
     BITS,
     PACKED,
     Function,
@@ -28,19 +28,19 @@ from support import ABSENT, is_simulator, natively, run_python, supported_dtypes
 
 
 @every_type
-def test_each_type_is_computed_or_held(dtype: torch.dtype) -> None:
+def test_each_type_is_supported_or_storage_only(dtype: torch.dtype) -> None:
     for index in range(backend.device_count()):
         computed = set(supported_dtypes())
         if not is_simulator(index):
             # A device of another kind may calculate with fewer.
             computed &= torch.accelerator.get_device_capability(index)["supported_dtypes"]
-        expected = "computed" if dtype in computed else "held"
+        expected = "supported" if dtype in computed else "storage-only"
         assert backend.dtype_support(dtype, index) == expected
 
 
-def test_a_type_without_a_device_type_is_absent() -> None:
+def test_a_type_without_a_device_type_is_unsupported() -> None:
     for dtype in (ABSENT, torch.quint8):
-        assert backend.dtype_support(dtype) == "absent"
+        assert backend.dtype_support(dtype) == "unsupported"
     with pytest.raises(TypeError, match=f"{DEVICE} does not support {ABSENT}"):
         torch.empty(2, dtype=ABSENT, device=DEVICE)
 
@@ -51,9 +51,9 @@ def test_the_device_may_calculate_with_fewer_types_than_the_project() -> None:
     code = f"""
         import torch
         backend = torch.{DEVICE}
-        assert backend.dtype_support(torch.float32) == "computed"
-        assert backend.dtype_support(torch.int64) == "computed"
-        assert backend.dtype_support(torch.int32) == "held"
+        assert backend.dtype_support(torch.float32) == "supported"
+        assert backend.dtype_support(torch.int64) == "supported"
+        assert backend.dtype_support(torch.int32) == "storage-only"
         known = torch.accelerator.get_device_capability()["supported_dtypes"]
         assert known == {{torch.bool, torch.int64, torch.float32}}, known
         x = torch.arange(4, dtype=torch.int32).to("{DEVICE}")
