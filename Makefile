@@ -18,15 +18,17 @@ RELEASES ?= 2.10 2.11 2.12 2.13 2.14 2.15
 # What another device than the simulator asks of a render, of its build, and of the machine.
 FEATURES := $(if $(filter simulator,$(DEVICE)),,--data preset=full)
 CHOSEN := $(if $(filter simulator,$(DEVICE)),,-C cmake.define.FOO_DEVICE=$(DEVICE))
-# OpenCL has neither Fourier transforms nor linear algebra: there the CPU may do its work.
-FALLBACK := $(if $(filter opencl,$(DEVICE)),allow,refuse)
-PACKAGES := $(if $(filter opencl,$(DEVICE)),pocl-opencl-icd ocl-icd-opencl-dev opencl-headers)
+# OpenCL and Vulkan have neither Fourier transforms nor linear algebra: there the CPU may do its work.
+FALLBACK := $(if $(filter opencl vulkan,$(DEVICE)),allow,refuse)
+PACKAGES_opencl := pocl-opencl-icd ocl-icd-opencl-dev opencl-headers
+PACKAGES_vulkan := mesa-vulkan-drivers libvulkan-dev libshaderc-dev glslang-dev spirv-tools
+PACKAGES := $(PACKAGES_$(DEVICE))
 
 # The compiled parts of the demo and of the tests take cmake and ninja from the environment.
 export PATH := $(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 
-.PHONY: help venv packages demo check test test-all elsewhere faults lint format docs recording bench reserved compat site conformance fuzz sanitize oclgrind release-check clean
+.PHONY: help venv packages demo check test test-all elsewhere faults lint format docs recording screens bench evidence reserved compat site conformance fuzz sanitize oclgrind release-check clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*  ## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*  ## (.*)/  make \1\t\2/' | expand -t 22
@@ -50,7 +52,7 @@ packages:
 	@test -z "$(PACKAGES)" || ! command -v dpkg >/dev/null || dpkg -s $(PACKAGES) >/dev/null 2>&1 || \
 	  $(if $(filter 0,$(shell id -u)),,sudo) apt-get -qq install -y --no-install-recommends $(PACKAGES) >/dev/null
 
-demo: $(READY) packages  ## render foo, build it, install it, run its quickstart; DEVICE=opencl on that device
+demo: $(READY) packages  ## render foo, build it, install it, run its quickstart; DEVICE=opencl or DEVICE=vulkan on that device
 	rm -rf $(DEMO)
 	$(BIN)/copier copy --quiet --defaults $(FEATURES) --vcs-ref HEAD $(CURDIR) $(DEMO)
 	$(BIN)/python -m pip install --quiet --no-build-isolation $(CHOSEN) $(DEMO)
@@ -98,11 +100,18 @@ docs: $(READY)  ## the documentation, into build/site
 recording: $(READY)  ## docs/quickstart.svg, from a run of the first commands
 	$(BIN)/python -m maintenance.recording
 
+screens: $(TOOLS)  ## docs/screens: pictures of new, features and preview, from runs of them
+	PYTHONPATH=generator:tests $(BIN)/python -m maintenance.screenshots
+
 bench: $(READY)  ## the figures of docs/figures.md
 	$(BIN)/python -m benchmarks
 
 reserved: $(READY)  ## the list of names that a backend cannot have, from the pinned PyTorch
 	$(BIN)/python -m maintenance.reserved
+
+evidence: $(READY) packages  ## what a device does on this machine, in ten minutes, for docs/devices.md: DEVICE=opencl
+	$(BIN)/python -m maintenance.device_evidence $(DEVICE)
+	$(BIN)/python -m maintenance.pages
 
 compat: $(READY)  ## a full render against the headers of every PyTorch that it supports (downloads 1 GB once)
 	$(BIN)/python -m maintenance.compat --jobs $(JOBS)
@@ -133,6 +142,7 @@ release-check: $(TOOLS)  ## a rehearsal: the packages, installed in every way, a
 	  { echo "the tag is $(TAG), but 'torchsmith --version' says otherwise: raise __version__, or name the tag after it"; exit 1; }
 	@test -z "$(TAG)" || grep -q "^## $(TAG:v%=%) (20" CHANGELOG.md || \
 	  { echo "CHANGELOG.md has no dated heading for $(TAG): write '## $(TAG:v%=%) ($$(date +%F))'"; exit 1; }
+	$(BIN)/python -m maintenance.release.conflicts
 	rm -rf $(DIST) $(TRIAL)
 	$(BIN)/python -m build --outdir $(DIST)
 	$(BIN)/python -m twine check --strict $(DIST)/*

@@ -43,13 +43,14 @@ class Terminal:
         *arguments: str,
         cwd: Path,
         columns: int = 80,
+        lines: int = LINES,
         variables: Mapping[str, str] | None = None,
     ) -> None:
         """Start it."""
-        self._screen = _Screen(columns, LINES)
-        self._stream = pyte.ByteStream(self._screen)
+        self.screen = _Screen(columns, lines)
+        self._stream = pyte.ByteStream(self.screen)
         self._ours, theirs = pty.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, columns, 0, 0))
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
         self._process = subprocess.Popen(
             [sys.executable, "-m", "torchsmith", *arguments],
             cwd=cwd,
@@ -65,12 +66,12 @@ class Terminal:
             start_new_session=True,
         )
         os.close(theirs)
-        self._screen.terminal = self._ours
+        self.screen.terminal = self._ours
 
     @property
     def lines(self) -> list[str]:
         """What is on the screen."""
-        return [line.rstrip() for line in self._screen.display]
+        return [line.rstrip() for line in self.screen.display]
 
     def wait_for(self, words: str) -> list[str]:
         """Wait until the screen shows some words, and return its lines.

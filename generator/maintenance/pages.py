@@ -6,6 +6,7 @@ They follow from the release, the catalog, a render and the benchmarks, and are 
 
 from __future__ import annotations
 
+import ast
 import re
 import tempfile
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ from pathlib import Path, PurePosixPath
 
 from benchmarks import evidence
 from benchmarks.figures import STORE, Report
+from maintenance import device_evidence
 from torchsmith import __version__, catalog
 from torchsmith.git import address
 from torchsmith.render import Job, render
@@ -43,7 +45,7 @@ def _branches(folder: Path, at: PurePosixPath, indent: str = "") -> Iterator[str
         name = entry.name + ("/" if entry.is_dir() else "")
         owner = catalog.owner(path, catalog.places(PACKAGE)) or ""
         label = f"{indent}{'└── ' if last else '├── '}{name}"
-        yield f"{label:<34}{owner}"
+        yield f"{label:<33} {owner}"
         if entry.is_dir() and str(path) in OPEN:
             yield from _branches(entry, path, indent + ("    " if last else "│   "))
 
@@ -110,6 +112,28 @@ def dtypes_table() -> str:
         rows.append(
             f"| `{name}` | {row['title']} | {'yes' if row['default'] else 'no, storage only'} |"
         )
+    return "\n".join(rows) + "\n"
+
+
+def accuracies_table() -> str:
+    """The table of how exact kernels have to be, from the tests of a device."""
+    source = (TEMPLATE / "template/device/tests/kernels/tolerances.py").read_text("utf-8")
+    values = {
+        target.id: ast.literal_eval(node.value)
+        for node in ast.parse(source).body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name) and target.id in ("EXACT", "ULP")
+    }
+    named: dict[float, list[str]] = {}
+    for operation, units in values["ULP"].items():
+        named.setdefault(units, []).append(f"`{operation}`")
+    rows = [
+        "| ulp | operations |",
+        "|---|---|",
+        f"| {values['EXACT']} | all others: correctly rounded |",
+    ]
+    rows += [f"| {units} | {', '.join(named[units])} |" for units in sorted(named)]
     return "\n".join(rows) + "\n"
 
 
@@ -191,8 +215,10 @@ def _driver_lines() -> int:
 
 
 PARTS: dict[str, Callable[[], str]] = {
+    "accuracies": accuracies_table,
     "clone": clone,
     "copying": copying,
+    "devices": device_evidence.table,
     "dtypes": dtypes_table,
     "features": features_table,
     "figures": figures,
@@ -206,7 +232,8 @@ PARTS: dict[str, Callable[[], str]] = {
 
 def pages() -> list[Path]:
     """Return the files that may hold such parts."""
-    return [TEMPLATE / "README.md", *sorted((TEMPLATE / "docs").rglob("*.md"))]
+    rendered = TEMPLATE / "template/docs/features/device_tests.md.jinja"
+    return [TEMPLATE / "README.md", *sorted((TEMPLATE / "docs").rglob("*.md")), rendered]
 
 
 def current(text: str) -> str:

@@ -79,7 +79,14 @@ def build_seconds(project: Path, folder: Path) -> int:
 
 def main() -> None:
     """Write the file."""
-    known: dict[str, Any] = catalog.load("sizes")["sizes"]["default"] if FILE.exists() else {}
+    known: dict[str, Any] = catalog.load("sizes")["sizes"]["default"]
+    # A new feature needs a row before it can be rendered.
+    write(
+        {
+            **known,
+            "parts": {id: {"files": 0, "lines": 0} for id in catalog.features()} | known["parts"],
+        }
+    )
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         found = sizes(folder)
@@ -88,10 +95,15 @@ def main() -> None:
                 row["build"] = build_seconds(folder / preset, folder / "wheels")
             elif "build" in known.get("presets", {}).get(preset, {}):
                 row["build"] = known["presets"][preset]["build"]
-    content = {"sizes": {"when": False, "type": "yaml", "default": found}}
+    write(found)
+    QUESTIONS.write_text(with_sizes(QUESTIONS.read_text("utf-8"), found["presets"]), "utf-8")
+
+
+def write(found: Mapping[str, Any]) -> None:
+    """Write sizes.yml."""
+    content = {"sizes": {"when": False, "type": "yaml", "default": dict(found)}}
     text = yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=120)
     FILE.write_text(HEAD + text, "utf-8")
-    QUESTIONS.write_text(with_sizes(QUESTIONS.read_text("utf-8"), found["presets"]), "utf-8")
 
 
 def with_sizes(questions: str, presets: Mapping[str, Mapping[str, int]]) -> str:

@@ -298,7 +298,28 @@ class ScratchRepository:
             there, prefix = [f"--git-dir={self.folder}", "--work-tree=."], ""
         run = partial(git, folder, *there, index=index, objects=self.folder / "objects")
         run("read-tree", *([f"--prefix={prefix}"] if prefix else []), tree)
-        return run("--literal-pathspecs", "diff", "--relative", *DIFF_OPTIONS, *options)
+        whole = run("write-tree").strip()
+        if not there and (absent := _absent(folder)):
+            known = {*run("ls-files", "-z").split("\0")}
+            rows = [row for path, row in absent.items() if path in known]
+            run("update-index", "-z", "--index-info", text="".join(rows))
+            paths = "".join(f"{path}\0" for path in absent if path in known)
+            run("update-index", "--skip-worktree", "-z", "--stdin", text=paths)
+        return run("--literal-pathspecs", "diff", "--relative", *DIFF_OPTIONS, whole, *options)
+
+
+def _absent(folder: Path) -> dict[str, str]:
+    """Return the files of a folder that a sparse checkout leaves out, as git's index has them.
+
+    Each path, as seen from the folder, has the line that `git update-index --index-info` reads.
+    """
+    found = {}
+    prefix = git(folder, "rev-parse", "--show-prefix").removesuffix("\n")
+    for line in git(folder, "ls-files", "-t", "--stage", "-z", "--", ".").split("\0")[:-1]:
+        information, _, path = line.partition("\t")
+        if information[0] == "S" and not os.path.lexists(folder / path):
+            found[path] = f"{information[2:]}\t{prefix}{path}\0"
+    return found
 
 
 def _is_file(path: Path) -> bool:

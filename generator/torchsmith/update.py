@@ -186,6 +186,7 @@ def _plan(
     files = temporary / "files"
     repository.write(tree, [*differences.added, *differences.changed], files)
     changed = {*differences.changed, *(conflict.path for conflict in conflicts)}
+    added = {*differences.added}
     return Plan(
         before=project.version,
         after=updated.version,
@@ -194,7 +195,10 @@ def _plan(
         changed=differences.changed,
         removed=differences.deleted,
         moved=sides.moved,
-        renamed={old: new for old, new in sides.renamed.items() if new in changed},
+        renamed={
+            old: new for old, new in sides.renamed.items()
+            if new in changed or (new in added and edited[new] != sides.after[new])
+        },
         deleted=sides.deleted,
         own={
             path: f"was {old}, which the template no longer has"

@@ -17,12 +17,16 @@ list(REMOVE_ITEM device_sources "${DEVICE_DIR}/bindings.cpp")
 
 # Your compiler may warn of what ours does not: CMAKE_COMPILE_WARNING_AS_ERROR lets warnings stop the build. Compilers of
 # other languages have other options.
-set(DEVICE_WARNINGS "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra>")
+# C structs of an SDK are often initialized in part.
+set(DEVICE_WARNINGS "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wno-missing-field-initializers>")
 
 add_library(${DEVICE_TARGET} SHARED glue.cpp ${device_sources})
-target_include_directories(${DEVICE_TARGET}
-  PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}/include"
-  PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}" "${DEVICE_DIR}")
+target_include_directories(${DEVICE_TARGET} PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}/include")
+# The folders' own headers are found by #include "..." alone: device/vulkan/vulkan.h does not hide <vulkan/vulkan.h>.
+foreach(folder IN ITEMS "${CMAKE_CURRENT_SOURCE_DIR}" "${DEVICE_DIR}")
+  target_compile_options(${DEVICE_TARGET} PRIVATE "$<$<COMPILE_LANGUAGE:C,CXX>:SHELL:-iquote \"${folder}\">")
+  target_include_directories(${DEVICE_TARGET} PRIVATE "$<$<NOT:$<COMPILE_LANGUAGE:C,CXX>>:${folder}>")
+endforeach()
 target_compile_features(${DEVICE_TARGET} PUBLIC cxx_std_20)
 target_compile_options(${DEVICE_TARGET} PRIVATE ${DEVICE_WARNINGS})
 target_compile_definitions(${DEVICE_TARGET} PRIVATE DEVICE_ENV_PREFIX="${DEVICE_ENV_PREFIX}")

@@ -23,7 +23,7 @@ INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 COMPLEX = (torch.complex64, torch.complex128)
 ABSENT = torch.bits8
 """A dtype that no tensor of a device like this can have."""
-HELD = tuple(
+STORAGE_ONLY = tuple(
     getattr(torch, name)
     for name in (
         *("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu"),
@@ -46,7 +46,7 @@ def supported_dtypes() -> tuple[torch.dtype, ...]:
 
 def computed_dtypes() -> list[torch.dtype]:
     """Return those of them that the device calculates with."""
-    return [item for item in supported_dtypes() if backend.dtype_support(item) == "computed"]
+    return [item for item in supported_dtypes() if backend.dtype_support(item) == "supported"]
 
 
 def supported(*dtypes: torch.dtype | Sequence[torch.dtype]) -> list[torch.dtype]:

@@ -18,7 +18,8 @@ from typing import Any
 import copier
 import pytest
 
-from commanding import Torchsmith, run
+import plain_git
+from commanding import Torchsmith
 from invented import FEATURES, MOVED, TAGS, takes
 from rendering import answers_in, commit, contents, git
 
@@ -30,9 +31,6 @@ LOG = logging.getLogger(__name__)
 # What a shard must have come to, or it proves nothing.
 REACHED = {"update", "downgrade", "the same", "add", "remove", "refused", "merged by git",
            "conflicts", "moved", "renamed", "lost", "deleted"}  # fmt: skip
-
-Index = dict[str, list[str]]
-"""The mode, content and stage that git's index has of each file."""
 
 
 class Renders:
@@ -183,11 +181,15 @@ class History:
         arguments = (*arguments, "--yes", "--json", *(["--discard-edits"] if discard else []))
         answers = {k: v for k, v in answers_in(self.root).items() if k[0] != "_"}
         before, after = self.renders(self.tag, answers), self.renders(tag, {**answers, **change})
-        mine, merged = contents(self.root), self.merge(before, after)
+        mine = contents(self.root)
+        merged = plain_git.Merge(self.folder / "shadow", before, self.root).result(after)
         done = self.torchsmith(*arguments, cwd=self.root)
         report = done.json
         assert done.status == bool(report["conflicts"]), done
-        self.compare(index(self.root), merged)
+        actual = plain_git.index(self.root)
+        assert plain_git.differing(actual, merged)[:9] == []
+        if actual == merged:
+            self.note("merged by git")
         gone = report["lost"] if discard else []
         lines = re.findall(b"ours [0-9a-f]{16}", b"".join(
             text for path, text in mine.items() if path not in gone
@@ -202,35 +204,6 @@ class History:
         self.resolve(report["conflicts"])
 
     # What holds.
-
-    def merge(self, before: Path, after: Path) -> Index:
-        """Let git merge the project and a render, which both come from an older render."""
-        shadow = self.folder / "shadow"
-        shutil.rmtree(shadow, ignore_errors=True)
-        git(self.folder, "init", "--quiet", "--initial-branch=mine", str(shadow))
-        for step, folder in (("", before), ("branch template", self.root),
-                             ("symbolic-ref HEAD refs/heads/template", after)):  # fmt: skip
-            if step:
-                git(shadow, *step.split())
-            there = (f"--git-dir={shadow / '.git'}", "--work-tree=.")
-            git(folder, *there, "add", "--all", "--force", ".")
-            git(shadow, "commit", "--quiet", "--allow-empty", "--message", folder.name)
-        git(shadow, "checkout", "--quiet", "--force", "mine")
-        run("git", "-c", "merge.directoryRenames=false", "merge", "--quiet", "template", cwd=shadow)
-        return index(shadow)
-
-    def compare(self, actual: Index, merged: Index) -> None:
-        """Where git had no conflict, the index is git's."""
-        paths = {
-            path
-            for path in actual.keys() | merged.keys()
-            if len(merged.get(path, " ")) == 1
-            and not any(each.endswith(("1", "2", "3")) for each in merged.get(path, []))
-        }
-        wrong = {p: (actual.get(p), merged.get(p)) for p in paths if actual.get(p) != merged.get(p)}
-        assert wrong == {}
-        if actual == merged:
-            self.note("merged by git")
 
     def came(self, before: Path, after: Path) -> None:
         """Each new file of the template's is there, perhaps in a conflict with the user's."""
@@ -265,15 +238,6 @@ class History:
         """Tell what happened, and count it."""
         LOG.warning(what)
         self.reached[what] += 1
-
-
-def index(folder: Path) -> Index:
-    """Return what git's index has of a folder."""
-    found: Index = {}
-    for row in git(folder, "ls-files", "--stage", "-z").split("\0")[:-1]:
-        version, _, path = row.partition("\t")
-        found.setdefault(path, []).append(version)
-    return found
 
 
 # One of them in the gate. The template is one of the tests' own.

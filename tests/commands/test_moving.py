@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -109,6 +110,25 @@ def test_a_deleted_file_that_did_not_change_is_not_named(
     release(template, "v3.0.0", {**SECOND, "newer.txt": "newer\n"}, MOVED)
     done = torchsmith("update", "--yes", cwd=small).passed()
     assert "kept.txt" not in done.out
+
+
+def test_what_the_user_renamed_is_named_where_the_backend_has_another_name(
+    template: Path, small: Path, torchsmith: Torchsmith
+) -> None:
+    page, other = "torch_{{ backend_name }}/page.txt", "torch_{{ backend_name }}/other.txt"
+    release(template, "v3.0.0", {page: "{{ backend_name }}\n" + LINES, other: LINES}, {})
+    torchsmith("update", "--yes", cwd=small).passed()
+    commit(small, "updated")
+    do(small, "mv torch_foo/page.txt torch_foo/ours.txt")
+    do(small, "mv torch_foo/other.txt torch_foo/our-other.txt")
+    rename = ("update", "--to", "current", "-d", "backend_name=bar", "--yes")
+    said = torchsmith(*rename, cwd=small).passed().out
+    assert re.findall(r"you renamed .*", said) == [
+        "you renamed torch_foo/page.txt; torch_bar/ours.txt takes what the template changed in it"
+    ]
+    assert files(small) == {
+        "torch_bar/ours.txt": f"bar\n{LINES}", "torch_bar/our-other.txt": LINES,
+    }  # fmt: skip
 
 
 def test_a_preview_shows_edits_that_are_not_utf_8(small: Path, torchsmith: Torchsmith) -> None:

@@ -11,6 +11,7 @@ import tiny
 from commanding import Torchsmith
 from rendering import commit, contents, git
 from tiny import FIRST, LINES, SECOND, conflicts, edited, files
+from torchsmith.render import Job, render
 
 ANSWERS, MANIFEST = ".copier-answers.yml", ".torchsmith.yml"
 
@@ -75,6 +76,37 @@ def test_what_git_does_not_take_for_a_change_is_none(
     assert git(small, "status", "--porcelain") == ""
     assert git(small, "show", "HEAD:kept.txt") == SECOND["kept.txt"].replace("line 8", "ours")
     assert edits() == ["edited kept.txt"]
+
+
+def test_a_sparse_checkout_is_compared_and_updated_as_a_whole(
+    template: Path, tmp_path: Path, torchsmith: Torchsmith
+) -> None:
+    """Files that are not checked out are as git has them."""
+    first = {**FIRST, "docs/page.txt": LINES, "docs/other.txt": LINES}
+    tiny.release(template, "v3.0.0", first, {})
+    second = {**first, "docs/page.txt": LINES.replace("line 2", "line two"), "kept.txt": "new\n"}
+    del second["docs/other.txt"]
+    project = tmp_path / "sparse"
+    render(project, Job({}, str(template), "v3.0.0"))
+    commit(project, "rendered")
+    edited(project, "docs/page.txt", "line 8\n", "ours\n")
+    git(project, "sparse-checkout", "set", "there")
+    assert not (project / "docs").exists()
+
+    done = torchsmith("doctor", "--drift", "--json", cwd=project)
+    rows = done.json["drift"]["differences"]
+    assert [(row["path"], row["yours"]) for row in rows] == [("docs/page.txt", "edited")]
+    shown = torchsmith("diff", cwd=project).passed().out
+    assert [line for line in shown.splitlines() if line[0] in "+-"] == [
+        "--- a/docs/page.txt", "+++ b/docs/page.txt", "-line 8", "+ours",
+    ]  # fmt: skip
+    tiny.release(template, "v4.0.0", second, {})
+    torchsmith("update", "--yes", cwd=project).passed()
+    git(project, "commit", "--quiet", "--message", "updated")
+    git(project, "sparse-checkout", "disable")
+    assert git(project, "status", "--porcelain") == ""
+    ours = second["docs/page.txt"].replace("line 8", "ours")
+    assert files(project) == {**second, "docs/page.txt": ours}
 
 
 @pytest.mark.parametrize("mark", ["skip-worktree", "assume-unchanged"])

@@ -19,17 +19,18 @@ from faults.places import Checkout, NotBuiltError, Place, Project
 
 
 def catch(place: Place, fault: Fault, which: str, *, slow: bool) -> list[str]:
-    """Return the files of tests that fail: of the likely tests, the first of all, or of all."""
+    """Return the files of tests that fail: of the likely tests, the first of all, or of all.
+
+    Raises:
+        NotBuiltError: The fault does not compile.
+    """
     caught: set[str] = set()
-    try:
-        with place.planted(fault):
-            suites = [] if which == "likely" else place.suites(fault.path)
-            for suite in suites if which == "every" else dict.fromkeys([*fault.likely, *suites]):
-                caught |= place.run(suite, slow=slow, first=which != "every")
-                if caught and which != "every":
-                    break
-    except NotBuiltError as error:
-        sys.exit(f"'{fault.name}' is no fault but a mistake: it does not compile\n{error}")
+    with place.planted(fault):
+        suites = [] if which == "likely" else place.suites(fault.path)
+        for suite in suites if which == "every" else dict.fromkeys([*fault.likely, *suites]):
+            caught |= place.run(suite, slow=slow, first=which != "every")
+            if caught and which != "every":
+                break
     return sorted(caught)
 
 
@@ -67,7 +68,12 @@ def main() -> int:
             kind, folder = (Project, "full") if fault.is_rendered else (Checkout, "checkout")
             places[fault.is_rendered] = kind(given.scratch.resolve() / folder)
         began = time.monotonic()
-        caught = catch(places[fault.is_rendered], fault, given.suites, slow=given.all)
+        try:
+            caught = catch(places[fault.is_rendered], fault, given.suites, slow=given.all)
+        except NotBuiltError as error:
+            print(f"'{fault.name}' does not compile: correct it\n{error}", file=sys.stderr)
+            missed += 1
+            continue
         took = time.monotonic() - began
         missed += not caught
         print(f"{took:5.0f} s  {fault.name}: {', '.join(caught) or 'NOT CAUGHT'}", flush=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from maintenance.release import channels, running, tags, wheels
-from rendering import ROOT, git
+from maintenance.release import channels, conflicts, running, tags, wheels
+from rendering import ROOT, Renderer, commit, git
 from torchsmith import __version__
 from torchsmith.errors import InputError
 
@@ -36,3 +37,23 @@ def test_another_version_than_the_one_that_was_built(
 def test_a_step_that_fails_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"this failed: sh -c 'echo why; exit 3'\nwhy$"):
         running.run("sh", "-c", "echo why; exit 3", cwd=tmp_path)
+
+
+def test_an_update_with_too_many_conflicts_is_refused(
+    render: Renderer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    template = tmp_path / "template"
+    git(tmp_path, "clone", "--quiet", str(render.template), str(template))
+    git(template, "tag", "v0.0.1")
+    readme = template / "template" / "README.md.jinja"
+    title, _, *rest = readme.read_text("utf-8").splitlines()
+    readme.write_text("\n".join([title, "Another first sentence.", *rest, ""]), "utf-8")
+    commit(template, "the next release")
+    assert conflicts.last_release(template) == "v0.0.1"
+    user = conflicts.USERS["edited README, CHANGELOG and CI"]
+    conflicts.require_few(template, "v0.0.1", {"texts": user})
+    assert capsys.readouterr().out == "texts: 1 conflicts, 1 allowed\n"
+    with pytest.raises(InputError, match=r"too many conflicts for texts \(README.md\): "):
+        conflicts.require_few(template, "v0.0.1", {"texts": replace(user, limit=0)})
+    own = replace(conflicts.USERS["own device and operators"], answers={"preset": "minimal"})
+    assert conflicts.conflicting(own, template, "v0.0.1") == []

@@ -212,7 +212,7 @@ def test_a_line_about_what_works_fails_the_run(partial: Partial) -> None:
 
 
 def test_models_train_as_on_the_cpu(partial: Partial) -> None:
-    library = partial.full.project / "build" / "device-testing-partial"
+    library = partial.full.project / "build" / "device-partial"
     done = partial.run("-c", MODEL, LD_LIBRARY_PATH=str(library), FOO_FALLBACK="silent")
     assert done.returncode == 0, done.stderr[-6000:]
     wanted, losses = json.loads(done.stdout.splitlines()[0])

@@ -80,8 +80,8 @@ def test_it_is_one_sentence_and_nothing_is_written(
          "custom; did you mean 'full'?"),
         ("license=MIT", "there is no license 'MIT': choose from apache-2.0, bsd-3-clause, mit, "
          "proprietary; did you mean 'mit'?"),
-        ("device=opncl", "there is no device 'opncl': choose from starter, simulator, opencl; "
-         "did you mean 'opencl'?"),
+        ("device=opncl", "there is no device 'opncl': choose from starter, simulator, opencl, "
+         "vulkan; did you mean 'opencl'?"),
         ("ci_provider=none2", "there is no ci_provider 'none2': choose from github, gitlab, none; "
          "did you mean 'none'?"),
         ("license=it's", "there is no license 'it's': choose from apache-2.0, bsd-3-clause, mit, "

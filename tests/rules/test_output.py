@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from itertools import permutations
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -187,3 +188,19 @@ def test_hostile_answers_arrive_unharmed(render: Renderer) -> None:
     assert metadata["name"] == "torch-" + HOSTILE["backend_name"].replace("_", "-")
     answers = answers_in(project)
     assert {key: answers[key] for key in HOSTILE} == HOSTILE
+
+
+def test_the_requirements_of_the_device_s_tests_are_what_they_import(render: Renderer) -> None:
+    tests = render(preset="full") / "device" / "tests"
+    own = {path.stem for path in tests.rglob("*")} | {"_device", "torch"}
+    imported = set()
+    for path in tests.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom):
+                imported.add((node.module or "").partition(".")[0])
+            elif isinstance(node, ast.Import):
+                imported |= {alias.name.partition(".")[0] for alias in node.names}
+    required = set(re.findall(r"^[\w-]+", (tests / "requirements.txt").read_text(), re.MULTILINE))
+    # What builds the module and runs the tests is not imported.
+    tools = {"cmake", "ninja", "pybind11", "pytest-xdist"}
+    assert imported - own - sys.stdlib_module_names == required - tools

@@ -48,7 +48,7 @@ def test_no_jinja_logic_in_code(template: Path) -> None:
 
 def test_placeholders_in_cxx_stand_in_includes_and_namespaces_only(template: Path) -> None:
     allowed = re.compile(
-        r"#include <\{= backend_name =\}/(device/\w+|extension|aoti)\.h>"
+        r"#include <\{= backend_name =\}/(device/\w+|extension|stable|aoti)\.h>"
         r"|(namespace|using namespace) \{= package =\}(::\w+)*( \{|;)"
         r"|namespace \w+ = \{= package =\}(::\w+)*;"
         r"|\}  // namespace \{= package =\}(::\w+)*"
@@ -62,7 +62,8 @@ LAYERS: dict[str, set[str]] = {
     "runtime": set(),
     "memory": {"runtime"},
     "core": {"runtime", "memory"},
-    "aten": {"runtime", "memory", "core", "random"},
+    "fallback": {"runtime", "memory", "core"},
+    "aten": {"runtime", "memory", "core", "fallback", "random"},
 }
 """What each folder of csrc includes of csrc; bindings include python/binding.h as well."""
 

@@ -48,6 +48,11 @@ def new_device(
     print(
         f"device/{name}: wrote {', '.join(file.removeprefix(f'device/{name}/') for file in files)}"
     )
-    print("It works without changes. Build it, then replace its functions with calls of your SDK:")
-    print(f"  pip install --no-build-isolation -C cmake.define.{prefix}_DEVICE={name} .")
+    print("It works without changes. Test it, then replace its functions with calls of your SDK:")
+    if (found.root / "device" / "tests" / "check.py").exists():
+        print("  pip install -r device/tests/requirements.txt")
+        print(f"  {prefix}_DEVICE={name} pytest device/tests/runtime")
+        print(f"  python device/tests/check.py {name}")
+    else:
+        print(f"  pip install --no-build-isolation -C cmake.define.{prefix}_DEVICE={name} .")
     print("docs/bring-up.md has the order.")

@@ -5,7 +5,7 @@ file(GLOB loader_sources CONFIGURE_DEPENDS
   "${CMAKE_CURRENT_SOURCE_DIR}/layers/*/*.cpp")
 # Objects, not an archive: what only the Python modules call has to be in the library as well.
 add_library(${DEVICE_LOADER} OBJECT ${loader_sources})
-target_include_directories(${DEVICE_LOADER} PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}")
+target_include_directories(${DEVICE_LOADER} PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}/include")
 target_compile_features(${DEVICE_LOADER} PUBLIC cxx_std_20)
 # Calls, hardly a loop: the project's own CMakeLists.txt says what these options save. The address of a table that is not
 # there is null: weak.
@@ -31,4 +31,6 @@ set_target_properties(${DEVICE_LOADER} PROPERTIES
   CXX_EXTENSIONS OFF
   POSITION_INDEPENDENT_CODE ON)
 # The library is linked for its table alone, which is a weak symbol, so the linker must be told to keep it.
-target_link_libraries(${DEVICE_LOADER} PUBLIC -Wl,--push-state,--no-as-needed ${DEVICE_TARGET} -Wl,--pop-state)
+if(TARGET ${DEVICE_TARGET})
+  target_link_libraries(${DEVICE_LOADER} PUBLIC -Wl,--push-state,--no-as-needed ${DEVICE_TARGET} -Wl,--pop-state)
+endif()

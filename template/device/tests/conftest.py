@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import device_library
 from kernels.report import Report
+from simulator_knobs import Knobs
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -45,7 +46,7 @@ def api() -> ModuleType:
     """The module `_device`: every function of the headers in Python. Without it the run ends."""
     try:
         module = device_library.load()
-    except device_library.BuildError as error:
+    except (device_library.BuildError, ImportError) as error:
         pytest.exit(str(error), returncode=pytest.ExitCode.TESTS_FAILED)
     for device in range(module.device_count()):
         # As a project does it: what the device's indices do not reach is divided.
@@ -86,9 +87,12 @@ def faults(api: ModuleType, restored_layers: None) -> Iterator[ModuleType]:
 
 
 @pytest.fixture
-def simulator(api: ModuleType) -> Iterator[ModuleType]:
+def simulator(api: ModuleType) -> Iterator[Knobs]:
     """The simulator's knobs; a device without them skips the tests that need them."""
-    knobs = pytest.importorskip("_simulator", reason="only the simulator has these knobs")
+    try:
+        knobs = Knobs()
+    except AttributeError:
+        pytest.skip("only the simulator has these knobs")
     total = [api.memory_info(device).total for device in range(api.device_count())]
     yield knobs
     for device, memory in enumerate(total):
@@ -234,31 +238,34 @@ class LongWork:
     """Holds streams back for a while, which ends by itself, by filling memory again and again."""
 
     SECONDS = 0.3
+    ONCE = 0.02  # at least, so that a launch takes no time beside it
 
     def __init__(self, api: ModuleType, make_buffer: Callable[..., Any]) -> None:
         self._api = api
-        self._size = min(2**28, api.memory_info(0).free // 4)
-        self._buffer = make_buffer(self._size)
+        self._make_buffer = make_buffer
+        self._most = min(2**28, api.memory_info(0).free // 4)
 
     def hold(self, stream: Any) -> None:
         """Work enqueued on a stream of device 0 from now on waits."""
-        once = min(self._seconds(stream) for _ in range(2))
-        self._fill(stream, math.ceil(self.SECONDS / once))
+        buffer = self._make_buffer(min(2**20, self._most))
+        while (once := self._seconds(stream, buffer)) < self.ONCE and buffer.bytes < self._most:
+            buffer = self._make_buffer(min(2 * buffer.bytes, self._most))
+        self._fill(stream, buffer, math.ceil(self.SECONDS / once))
         if self._api.is_idle(stream):
             pytest.skip("the device has done all work when a call returns")
 
     def open(self) -> None:
         """It ends by itself."""
 
-    def _seconds(self, stream: Any) -> float:
+    def _seconds(self, stream: Any, buffer: Any) -> float:
         start = time.perf_counter()
-        self._fill(stream, 1)
+        self._fill(stream, buffer, 1)
         self._api.synchronize(stream)
         return time.perf_counter() - start
 
-    def _fill(self, stream: Any, times: int) -> None:
+    def _fill(self, stream: Any, buffer: Any, times: int) -> None:
         for value in range(times):
-            self._api.fill_bytes(stream, self._buffer.address, value % 256, self._size)
+            self._api.fill_bytes(stream, buffer.address, value % 256, buffer.bytes)
 
 
 @pytest.fixture
@@ -274,14 +281,14 @@ def any_gate(
 
 @pytest.fixture
 def run_child(api: ModuleType) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Runs Python code in a process of its own, in which `import _device` works."""
+    """Runs Python code in a process of its own, which finds `_device` and the modules of the tests."""
     module_folder = str(Path(api.__file__ or "").parent)
 
     def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        path = os.pathsep.join([module_folder, os.environ.get("PYTHONPATH", "")])
+        folders = [module_folder, str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
         return subprocess.run(
             [sys.executable, "-c", code],
-            env={**os.environ, "PYTHONPATH": path, **environment},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(folders), **environment},
             capture_output=True,
             text=True,
             timeout=120,

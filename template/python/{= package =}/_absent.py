@@ -31,7 +31,7 @@ INSTEAD: dict[str, str] = {
     "AcceleratorError": "failures of work are RuntimeError, and last_failure() reads them",
     "CUDAGraph": f"its name is torch.{NAME}.Graph",
     "CudaError": "errors of devices are RuntimeError, and torch.OutOfMemoryError",
-    "DeferredCudaCallError": "no call is put off until the device is initialised",
+    "DeferredCudaCallError": "calls are not delayed until the device is initialised",
     "GreenContext": "a device that is divided appears as several devices",
     "caching_allocator_alloc": "make a tensor of torch.uint8 and take its data_ptr()",
     "caching_allocator_delete": "free the tensor that holds the memory",
@@ -59,7 +59,7 @@ INSTEAD: dict[str, str] = {
     "reset_max_memory_cached": "reset_peak_memory_stats does it",
     "reset_peak_host_memory_stats": "reset_peak_memory_stats is of device memory",
     "set_sync_debug_mode": f"torch.{NAME} has no such mode; fallback_stats() counts what ran on the CPU",
-    "sparse": f"PyTorch gives typed sparse tensors up; use torch.sparse_coo_tensor(..., device={NAME!r})",
+    "sparse": f"PyTorch has deprecated typed sparse tensors; use torch.sparse_coo_tensor(..., device={NAME!r})",
     "tunable": "the device library chooses its kernels by itself, and keeps what it has chosen (plans)",
 }
 """Names of ``torch.cuda`` that stay absent, and what serves."""

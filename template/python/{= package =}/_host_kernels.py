@@ -80,7 +80,7 @@ def compile_source(
         source: with the function.
         name: of the function.
         options: for the compiler.
-        cache: a private folder where objects are kept and looked for; processes may share it.
+        cache: a private folder for compiled objects; processes may share it.
 
     Raises:
         RuntimeError: it does not compile, with what the compiler says; or there is no compiler.

@@ -10,7 +10,7 @@ from ._build import DEVICE_PACKAGES, NAME
 def load() -> None:
     """Import the packages, which load their shared libraries as they are imported.
 
-    The loader then finds a library by its name when the device library asks for it. The device
+    The loader then finds a library by its name when the device library needs it. The device
     library names folders beside its own only, and in an environment on top of another the packages
     lie elsewhere.
 

@@ -44,7 +44,7 @@ def repair_dlpack_device() -> None:
     original = torch.Tensor.__dlpack_device__
 
     def __dlpack_device__(self: torch.Tensor) -> tuple[enum.IntEnum, int]:
-        # A subclass that overrides functions is asked first, which the original does.
+        # A subclass that overrides functions is called first, as in the original.
         if has_torch_function_unary(self) or self.device.type != NAME:
             return original(self)
         from torch.utils.dlpack import DLDeviceType
@@ -58,7 +58,7 @@ def repair_dlpack_import() -> None:
     """Look at what comes through DLPack before PyTorch believes it.
 
     PyTorch takes the device's index, the dtype and the strides of a capsule for this device as
-    they are, and aborts the process where the strides are negative. This can go once it asks the
+    they are, and aborts the process where the strides are negative. This can go once it queries the
     backend.
     """
     module: Any = torch._C

@@ -23,8 +23,8 @@ def private_folder(path: Path) -> Path:
         each.mkdir(0o700, exist_ok=True)
     if not _is_private(path.stat()):
         raise PermissionError(
-            f"{path} is another user's, or others may write there, and what is kept there is run: "
-            "make it yours alone (chown, chmod 700), or name another folder"
+            f"{path} belongs to another user, or others can write to it, but its files are executed: "
+            "make it private (chown, chmod 700), or name another folder"
         )
     return path
 
@@ -59,7 +59,7 @@ def _is_private(status: os.stat_result) -> bool:
 
 @functools.cache
 def _temporary(problem: str) -> Path:
-    warnings.warn(f"compiled kernels are kept for this process only: {problem}", stacklevel=4)
+    warnings.warn(f"compiled kernels are cached for this process only: {problem}", stacklevel=4)
     folder = tempfile.mkdtemp()
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Path(folder)

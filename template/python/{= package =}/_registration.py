@@ -27,7 +27,7 @@ def register(package: ModuleType, extensions: Sequence[Extension]) -> None:
     Runs once per process. No device is touched.
 
     Raises:
-        RuntimeError: another backend has taken PyTorch's one place for such devices.
+        RuntimeError: another backend has registered PyTorch's single device type for backends.
     """
     rename_privateuse1_backend(NAME)
     register_device_module: Any = torch._register_device_module

@@ -1,6 +1,6 @@
 """Automatic mixed precision: ``torch.autocast`` and ``torch.amp.GradScaler`` on this device.
 
-PyTorch asks :func:`get_amp_supported_dtype` whenever it makes an autocast context. The other
+PyTorch calls :func:`get_amp_supported_dtype` whenever it creates an autocast context. The other
 functions are what ``torch.is_autocast_enabled("<name>")`` and its relatives say; PyTorch 2.1 looked
 them up on the device module, and code of that time still does. The state belongs to a thread.
 """
@@ -48,16 +48,16 @@ def _repair_grad_scaler() -> None:
     def _lazy_init_scale_growth_tracker(self: Any, dev: torch.device) -> None:
         original(self, dev)
         scale = self._scale
-        if scale.device.type == NAME and dtype_support(torch.float64, scale.device) != "computed":
+        if scale.device.type == NAME and dtype_support(torch.float64, scale.device) != "supported":
             scale.double = lambda: scale
 
     scaler_class._lazy_init_scale_growth_tracker = _lazy_init_scale_growth_tracker
 
 
 def get_amp_supported_dtype() -> list[torch.dtype]:
-    """Return the dtypes that autocast can cast to: those of 16 bits that are computed."""
+    """Return the dtypes that autocast can cast to: the supported ones of 16 bits."""
     lower = (torch.float16, torch.bfloat16)
-    return [dtype for dtype in lower if dtype_support(dtype) == "computed"]
+    return [dtype for dtype in lower if dtype_support(dtype) == "supported"]
 
 
 def is_autocast_enabled() -> bool:

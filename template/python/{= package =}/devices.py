@@ -185,15 +185,17 @@ def supported_dtypes() -> tuple[torch.dtype, ...]:
     return tuple(cast("torch.dtype", getattr(torch, name)) for name in _C.supported_dtypes())
 
 
-DTypeSupport: TypeAlias = Literal["computed", "held", "absent"]
+DTypeSupport: TypeAlias = Literal["supported", "storage-only", "unsupported"]
 
 
 def dtype_support(dtype: torch.dtype, device: DeviceLike = None) -> DTypeSupport:
-    """Return the support of ``device`` for ``dtype``: "computed", "held" or "absent".
+    """Return the support of ``device`` for ``dtype``.
 
-    Kernels compute with a "computed" dtype. A "held" dtype is storage-only: its tensors can be
-    created, moved, indexed, converted, printed and saved, and arithmetic on them runs on the CPU,
-    which counts as a fallback. Tensors of an "absent" dtype cannot be created.
+    The value is "supported", "storage-only" or "unsupported".
+
+    Kernels compute with a "supported" dtype. Tensors of a "storage-only" dtype can be created,
+    moved, indexed, converted, printed and saved. Arithmetic on them runs on the CPU, which counts
+    as a fallback. Tensors of an "unsupported" dtype cannot be created.
 
     Operators for narrow formats, such as scaled matrix products, can support float8 and packed
     4-bit dtypes that are otherwise storage-only.
@@ -202,8 +204,8 @@ def dtype_support(dtype: torch.dtype, device: DeviceLike = None) -> DTypeSupport
     index = device_index(device) if is_available() else 0
     name = str(dtype).removeprefix("torch.")
     if name in _computed(index):
-        return "computed"
-    return "held" if name in _C.held_dtypes() else "absent"
+        return "supported"
+    return "storage-only" if name in _C.storage_only_dtypes() else "unsupported"
 
 
 @functools.cache
@@ -215,9 +217,9 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
     """Return whether the current device calculates with ``torch.bfloat16``.
 
     Args:
-        including_emulation: taken for the sake of ``torch.cuda``; nothing is emulated.
+        including_emulation: ignored, for compatibility with ``torch.cuda``.
     """
-    return dtype_support(torch.bfloat16) == "computed"
+    return dtype_support(torch.bfloat16) == "supported"
 
 
 def is_tf32_supported() -> bool:
@@ -242,7 +244,7 @@ def init() -> None:
 def _is_in_bad_fork() -> bool:
     """Return whether this process was forked from one that had started the runtime.
 
-    PyTorch asks before it seeds the devices.
+    PyTorch calls this before it seeds the devices.
     """
     return _C.is_in_bad_fork()
 

@@ -31,15 +31,15 @@ class Fallback(NamedTuple):
     bytes: int
     """Copied between the device and the host."""
     seconds: float
-    """On the CPU: copying and the operator itself. What was waited for the device is no part."""
+    """On the CPU: copies and the operator itself, without waits for the device."""
     reason: str
-    """``no kernel``, or why the kernel declined: all that was answered, the most frequent first."""
+    """``no kernel``, or why the kernel does not support the calls, most frequent first."""
     reasons: Mapping[str, int] = MappingProxyType({})
-    """The same, with the number of calls in which each was answered."""
+    """All reasons, with the number of calls for each."""
     copying: float = 0.0
-    """The part of ``seconds`` that copies took."""
+    """The part of ``seconds`` for copies."""
     waiting: float = 0.0
-    """Seconds that the calls waited for what the device had to do first, beside ``seconds``."""
+    """Seconds that the calls waited for earlier work of the device, not part of ``seconds``."""
 
 
 class _Record(NamedTuple):

@@ -23,7 +23,7 @@ BACKEND = f"{NAME}ccl"
 
 
 def collective_record() -> list[dict[str, Any]]:
-    """Return the last 1000 operations that this process asked of its groups, oldest first.
+    """Return the last 1000 operations that this process started on its groups, oldest first.
 
     Each has ``group``, ``rank``, ``size``, ``number`` (equal for what belongs together on all
     ranks), ``name``, ``what`` (dtype, elements, the other rank), ``state`` (enqueued, running, done

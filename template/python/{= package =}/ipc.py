@@ -1,12 +1,12 @@
-"""Tensors and events that go to other processes without a copy.
+"""Tensors and events that are sent to other processes without a copy.
 
-What goes through a queue or a pipe of ``torch.multiprocessing`` says where the memory is, and the
-other process uses the same memory. It stays while anybody uses it: the process that made it keeps
-it for the others when its own tensors are gone, and notices when they end, however they do.
+A queue or a pipe of ``torch.multiprocessing`` sends the address of the memory, and the other
+process uses the same memory. The memory stays valid while a process uses it: the process that
+allocated it keeps it after its own tensors are freed, and notices when other processes end.
 Processes must be started by ``spawn`` or ``forkserver``.
 
-The devices that can do that have ``sharing.h`` in their library. On others, and for memory that
-the device library does not know, tensors go as copies, as they do without this module.
+This needs a device with ``sharing.h``. On other devices, and for memory that the device library
+did not allocate, tensors are copied, as without this module.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _events: dict[int, torch.Event] = {}
 
 
 def ipc_collect(*, take_back: bool = False) -> None:
-    """Give memory back to the allocator that was kept for other processes which are done with it.
+    """Free memory that was kept for other processes and that they no longer use.
 
     That happens by itself whenever a tensor is sent, the last tensor of memory that was sent is
     deleted, and the allocator is about to ask the device for more.

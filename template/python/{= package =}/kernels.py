@@ -56,7 +56,7 @@ class CompiledKernel:
         Args:
             grid: how many groups of work items.
             block: how many work items a group has.
-            args: one for each parameter, in order. A tensor of the kernel's device stands for the
+            args: one for each parameter, in order. A tensor of the kernel's device is passed as the
                 address of its first element: sizes and strides are not seen. An int is a C ``int``
                 and a float a C ``double``; a number of another type is one of :mod:`ctypes`, such as
                 ``ctypes.c_float(0.5)``.

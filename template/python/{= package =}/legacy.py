@@ -27,7 +27,7 @@ DTYPES = {
 
 
 class LegacyTensorType(type):
-    """The class of these types: a call makes a tensor, ``isinstance`` asks for device and dtype."""
+    """The class of these types: a call makes a tensor, ``isinstance`` checks device and dtype."""
 
     dtype: torch.dtype
 

@@ -75,7 +75,7 @@ def max_memory_allocated(device: DeviceLike = None) -> int:
 
 
 def memory_reserved(device: DeviceLike = None) -> int:
-    """Return the bytes that the allocator has from the device: in tensors or kept for reuse."""
+    """Return the bytes that the allocator has reserved on the device: in tensors or for reuse."""
     return _bytes(device)[2]
 
 
@@ -103,8 +103,8 @@ def device_memory_used(device: DeviceLike = None) -> int:
 def set_per_process_memory_fraction(fraction: float, device: DeviceLike = None) -> None:
     """Let this process take at most a share of the device's memory.
 
-    An allocation beyond it raises :class:`torch.OutOfMemoryError`, after what is kept for reuse was
-    given back. Memory that the process has already is not taken away.
+    An allocation beyond it raises :class:`torch.OutOfMemoryError`, after unused memory was
+    freed. Memory that the process already has stays reserved.
 
     Args:
         fraction: of ``get_device_properties(device).total_memory``, from 0 to 1.
@@ -148,12 +148,12 @@ def empty_cache() -> None:
 
 
 def empty_host_cache() -> None:
-    """Give page-locked host memory that is kept for reuse back to the system."""
+    """Free the page-locked host memory that is kept for reuse."""
     _C.empty_host_cache()
 
 
 def reset_peak_memory_stats(device: DeviceLike = None) -> None:
-    """Let the peaks start again from what is held now."""
+    """Reset the peaks to the current values."""
     torch.accelerator.reset_peak_memory_stats(device_index(device))
 
 
@@ -216,7 +216,7 @@ def _size(count: int) -> str:
 
 
 class MemPool:
-    """Memory of the current device that is kept apart from other memory.
+    """A private pool of memory of the current device.
 
     What is allocated within :func:`use_mem_pool` comes from it. When neither this object nor
     :func:`use_mem_pool` holds the pool, its memory goes back to the device once it is free.

@@ -41,7 +41,7 @@ def memory_snapshot(
 
     Args:
         mempool_id: only those of a private pool, :attr:`MemPool.id`; (0, 0) is all of them.
-        include_traces: taken for the sake of ``torch.cuda``; segments hold no traces.
+        include_traces: ignored, for compatibility with ``torch.cuda``; segments have no traces.
     """
     segments: list[dict[str, Any]] = _C.memory_snapshot(False)["segments"]
     if mempool_id in (None, (0, 0)):
@@ -70,8 +70,8 @@ def _record_memory_history(
             nothing (``None``).
         stacks: ``"python"`` for frames of Python and TorchScript, ``"all"`` for those of C++ too,
             whose names take long to find when a snapshot is taken.
-        max_entries: how many events of each device are kept, the last ones.
-        device: taken for the sake of ``torch.cuda``; all devices are recorded.
+        max_entries: the number of recorded events of each device; older ones are dropped.
+        device: ignored, for compatibility with ``torch.cuda``; all devices are recorded.
         clear_history: forget what was recorded before.
         compile_context: not supported, only ``False``.
         global_record_annotations: not supported, only ``False``.
@@ -79,7 +79,7 @@ def _record_memory_history(
 
     Raises:
         ValueError: an argument is none of its choices.
-        NotImplementedError: an argument asks for what is not supported.
+        NotImplementedError: an argument is not supported.
     """
     _check_choice("enabled", enabled, (None, "state", "all"))
     _check_choice("context", context, _CONTEXTS)
@@ -113,7 +113,7 @@ def _snapshot(device: DeviceLike = None) -> dict[str, Any]:
     The tools of ``torch.cuda._memory_viz`` and pytorch.org/memory_viz read it.
 
     Args:
-        device: taken for the sake of ``torch.cuda``; a snapshot is of all devices.
+        device: ignored, for compatibility with ``torch.cuda``; a snapshot has all devices.
     """
     snapshot: dict[str, Any] = _C.memory_snapshot(True)
     return snapshot

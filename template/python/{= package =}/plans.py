@@ -28,7 +28,7 @@ def plan_stats(device: DeviceLike = None) -> dict[str, int]:
     - ``waiting``: plans that are known no more, and that work on the device may still use;
     - ``hits``: launches of a kind that was known, and ``misses``: launches of another;
     - ``evictions`` of kinds that were not used for long, and ``releases`` of their plans;
-    - ``answers``: questions whether the device would do something that the device was not asked.
+    - ``answers``: probes that were answered without a call of the device.
 
     The last five are counted since the start or :func:`reset_plan_stats`.
     """
@@ -42,7 +42,7 @@ def reset_plan_stats(device: DeviceLike = None) -> None:
 
 
 def clear_plans(device: DeviceLike = None) -> None:
-    """Forget all plans of the device. Those that work or a graph may still use are kept for it."""
+    """Drop all plans of the device. Plans that running work or a graph uses are released later."""
     _C.clear_plans(device_index(device))
 
 

@@ -125,7 +125,7 @@ def set_rng_state_all(new_states: Iterable[torch.Tensor]) -> None:
 def _get_generator(device: DeviceLike = None) -> torch.Generator:
     """Return the generator that a device's random operators draw from.
 
-    PyTorch asks for it when a compiled graph saves and restores random states.
+    PyTorch calls it when a compiled graph saves and restores random states.
     """
     return _generator(device_index(device))
 

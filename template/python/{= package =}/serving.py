@@ -1,7 +1,7 @@
 """Functions for engines that serve language models: caches of keys and values, and more.
 
 Each function is a thin one over an operator, ``torch.ops.<backend>.<name>``, whose names and tensors
-are those of vLLM's. The device's kernels do the work; what a device declines runs on the CPU, as do
+are those of vLLM's. The device's kernels do the work. Unsupported calls run on the CPU, as do
 tensors that are there. No operator has gradients.
 
 Caches are ``(blocks, block size, kv heads, head size)``. Sequences of queries lie one after the
@@ -115,7 +115,7 @@ def attention_with_cache(
     """Attention of sequences of queries over paged keys and values.
 
     Sequence ``b`` has the queries from ``cu_seqlens_q[b]`` to ``cu_seqlens_q[b + 1]`` and
-    ``seqused_k[b]`` keys, in the blocks of ``block_table[b]``; its last query stands at its last
+    ``seqused_k[b]`` keys, in the blocks of ``block_table[b]``; its last query is at its last
     key. All three are int32. Beside the result it returns the logarithms of softmax's sums,
     ``(heads, tokens)``, with which partial results can be merged.
     """

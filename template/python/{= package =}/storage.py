@@ -29,8 +29,8 @@ __all__ = ["StorageLayout", "pack_weights", "set_storage_layout", "storage_layou
 
 def _unsupported_dtypes() -> list[torch.dtype]:
     known = dict.fromkeys(item for item in vars(torch).values() if isinstance(item, torch.dtype))
-    held = _C.held_dtypes()
-    return [dtype for dtype in known if str(dtype).removeprefix("torch.") not in held]
+    storage_only = _C.storage_only_dtypes()
+    return [dtype for dtype in known if str(dtype).removeprefix("torch.") not in storage_only]
 
 
 PATCHES = ("storage_layouts", "dlpack_export")

@@ -257,7 +257,7 @@ class WithoutFloat64(TorchDispatchMode):
 
 def test_a_device_without_float64_scales_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
     """PyTorch divides by the scale in float64, which such a device does not have."""
-    monkeypatch.setattr(backend.amp, "dtype_support", lambda dtype, device=None: "absent")
+    monkeypatch.setattr(backend.amp, "dtype_support", lambda dtype, device=None: "unsupported")
     with WithoutFloat64():
         training = Training(DEVICE)
         assert training.step(2, 0, -2) == [0, 2, 4]

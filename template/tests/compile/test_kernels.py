@@ -108,7 +108,7 @@ def test_values(function: Function, size: tuple[int, int]) -> None:
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
 @pytest.mark.parametrize("function", [elementwise, norms, softmaxes])
 def test_other_types(function: Function, dtype: torch.dtype) -> None:
-    if backend.dtype_support(dtype) != "computed":
+    if backend.dtype_support(dtype) != "supported":
         pytest.skip(f"the device does not compute {dtype}")
     generator = torch.Generator().manual_seed(0)
     x, y = (torch.rand(9, 33, generator=generator, dtype=torch.float64) + 0.2 for _ in range(2))
@@ -118,7 +118,7 @@ def test_other_types(function: Function, dtype: torch.dtype) -> None:
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64])
 def test_integers(dtype: torch.dtype) -> None:
-    if backend.dtype_support(dtype) != "computed":
+    if backend.dtype_support(dtype) != "supported":
         pytest.skip(f"the device does not compute {dtype}")
 
     def function(x: Tensor, y: Tensor) -> Any:
@@ -173,7 +173,7 @@ def test_numbers_that_depend_on_places_and_sizes(dynamic: bool) -> None:
             x + (place - size // 2) // 2,
         )
 
-    dtype = torch.float64 if backend.dtype_support(torch.float64) == "computed" else torch.float32
+    dtype = torch.float64 if backend.dtype_support(torch.float64) == "supported" else torch.float32
     x = torch.arange(11).to(dtype)
     assert_compiled(
         function, x, dynamic=dynamic, tolerance=1e-12 if dtype is torch.float64 else 1e-6
@@ -183,7 +183,7 @@ def test_numbers_that_depend_on_places_and_sizes(dynamic: bool) -> None:
 def test_all_values_of_small_types() -> None:
     bits = torch.arange(-(2**15), 2**15).to(torch.int16)
     for dtype in (torch.float16, torch.bfloat16):
-        if backend.dtype_support(dtype) == "computed":
+        if backend.dtype_support(dtype) == "supported":
             x = bits.view(dtype)
             assert_compiled(lambda x: (x.float() * 1, x * 1), x, tolerance=0)
             near = x.float().nan_to_num() * (1 + 2**-10)

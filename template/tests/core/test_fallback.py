@@ -179,6 +179,18 @@ def test_custom_operator_runs_and_mutates(library: torch.library.Library) -> Non
     assert fallbacks("fallback_test::double") == 1
 
 
+def test_an_operator_without_a_kernel_takes_numbers_of_the_cpu_and_no_other_tensor_of_it(
+    library: torch.library.Library,
+) -> None:
+    library.define("sum(Tensor x, Tensor y) -> Tensor")
+    library.impl("sum", lambda x, y: x + y, "CPU")
+    there, here = torch.ones(2, device=DEVICE), torch.ones(2)
+    assert_same(torch.ops.fallback_test.sum(there, torch.tensor(2.0)), torch.full((2,), 3.0))
+    for pair in ((there, here), (here, there)):
+        with pytest.raises(RuntimeError, match="two devices"):
+            torch.ops.fallback_test.sum(*pair)
+
+
 def test_results_without_elements_have_their_shape() -> None:
     """Reported for other backends as pytorch#165549: a result of shape [0]."""
     for shape in ((3, 4), (), (0,), (2, 0, 3)):

@@ -137,7 +137,7 @@ def test_what_no_accelerator_takes_is_refused_as_before() -> None:
 
 
 def test_what_is_said_of_operators_fits_their_schemas() -> None:
-    """The table of csrc/core/fallback_operators.h."""
+    """The table of csrc/fallback/traits.h."""
     result = run_python(
         f"""
         import torch

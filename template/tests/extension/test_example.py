@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from backend import ENV_PREFIX, backend
+from backend import ENV_PREFIX, PACKAGE, backend
 from support import EXAMPLES, needs
 
 pytestmark = needs(torch.float32)
@@ -64,6 +65,18 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run("cmake", "--build", "build", cwd=folder)
     run("cmake", "--install", "build", "--prefix", ".", cwd=folder)
     return folder
+
+
+def test_it_needs_nothing_of_one_pytorch_alone(project: Path) -> None:
+    """What PyTorch's C++ API has is mangled with its namespaces, and differs between versions."""
+    if shutil.which("nm") is None:
+        pytest.skip("there is no nm, which lists the symbols of a library")
+    (library,) = (project / "gated").glob("*.so")
+    needed = run("nm", "--dynamic", "--undefined-only", "--demangle", library, cwd=project)
+    assert (
+        f"{PACKAGE}::stable::library::launch_host" in needed and "torch_call_dispatcher" in needed
+    )
+    assert not re.findall(r"^.*\b(?:at|c10|torch)::.*$", needed, re.MULTILINE)
 
 
 def test_it_equals_the_cpu_in_stream_order(project: Path) -> None:

@@ -18,10 +18,10 @@ from smoke.helpers import (
 )
 
 DTYPES = backend.supported_dtypes()
-HELD = [
+STORAGE_ONLY = [
     dtype
     for dtype in (torch.float8_e4m3fn, torch.uint16, torch.complex128, torch.float64)
-    if backend.dtype_support(dtype) != "computed"
+    if backend.dtype_support(dtype) != "supported"
 ]
 LAYOUTS = ["contiguous", "transposed", "strided", "offset", "expanded"]
 
@@ -62,7 +62,7 @@ def bits(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.contiguous().view(torch.uint8)
 
 
-@pytest.mark.parametrize("dtype", [*DTYPES, *HELD], ids=str)
+@pytest.mark.parametrize("dtype", [*DTYPES, *STORAGE_ONLY], ids=str)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_values_survive_the_way_to_the_device_and_back(dtype: torch.dtype, layout: str) -> None:
     values = layouts(3, 4)[layout].to(dtype)
@@ -72,7 +72,7 @@ def test_values_survive_the_way_to_the_device_and_back(dtype: torch.dtype, layou
         assert torch.equal(bits(tensor.cpu()), bits(values))
 
 
-@pytest.mark.parametrize("dtype", HELD, ids=str)
+@pytest.mark.parametrize("dtype", STORAGE_ONLY, ids=str)
 def test_types_that_are_only_stored_move_and_convert(dtype: torch.dtype) -> None:
     values = torch.arange(6, dtype=torch.float32).to(dtype)
     there = values.to(DEVICE)

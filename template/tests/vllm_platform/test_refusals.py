@@ -47,7 +47,7 @@ def test_attention_that_the_device_declines(
 def test_weights_of_a_type_that_the_device_has_not(kernel: str, dtype: str) -> None:
     code = f"""
         from {PACKAGE}.vllm import linear
-        linear.backend.dtype_support = lambda dtype: "absent"
+        linear.backend.dtype_support = lambda dtype: "unsupported"
         print(linear.{kernel}.is_supported())
     """
     answer = f"(False, 'needs torch.{dtype}, which {DEVICE} has not')"

@@ -16,6 +16,7 @@ from groups.shared_numbers import read, write
 from host_memory import at
 from making import Make
 from numpy.typing import NDArray
+from simulator_knobs import Knobs
 
 GROUP = "collectives"
 TIMEOUT = 60_000
@@ -275,7 +276,7 @@ def test_two_devices_of_one_process(api: ModuleType, second_device: int, make: M
 
 
 def test_messages_need_no_rank_but_their_own(
-    api: ModuleType, simulator: ModuleType, other: Other, stream: Any, numbers: int
+    api: ModuleType, simulator: Knobs, other: Other, stream: Any, numbers: int
 ) -> None:
     identity = api.make_communicator_id()
     communicator = api.create_communicator(0, identity, 0, 3, TIMEOUT)
@@ -292,9 +293,7 @@ def test_messages_need_no_rank_but_their_own(
     api.destroy_communicator(communicator)
 
 
-def test_calls_that_differ_fail_on_both_and_the_next_goes_on(
-    pair: Pair, simulator: ModuleType
-) -> None:
+def test_calls_that_differ_fail_on_both_and_the_next_goes_on(pair: Pair, simulator: Knobs) -> None:
     pair.write(NUMBERS, NUMBERS)
     pair.other.run("api.all_reduce(call, memory, memory, 900, api.Combine.sum)")
     pair.api.all_reduce(pair.call(), pair.memory, pair.memory, 1000, pair.api.Combine.sum)
@@ -316,7 +315,7 @@ def test_an_abort_ends_what_waits_and_all_that_comes(pair: Pair) -> None:
         api.all_reduce(pair.call(), pair.memory, pair.memory, 10, api.Combine.sum)
 
 
-def test_an_aborted_rank_is_heard_of(pair: Pair, simulator: ModuleType) -> None:
+def test_an_aborted_rank_is_heard_of(pair: Pair, simulator: Knobs) -> None:
     pair.both("barrier(call)")
     pair.read(1)
     pair.other.run("api.all_reduce(call, memory, memory, 10, api.Combine.sum)")
@@ -325,7 +324,7 @@ def test_an_aborted_rank_is_heard_of(pair: Pair, simulator: ModuleType) -> None:
         pair.other.run("api.synchronize(stream)")
 
 
-def test_a_process_that_ends_is_a_failure_of_the_others(pair: Pair, simulator: ModuleType) -> None:
+def test_a_process_that_ends_is_a_failure_of_the_others(pair: Pair, simulator: Knobs) -> None:
     pair.both("all_reduce(call, memory, memory, 10, api.Combine.sum)")
     pair.read(1)
     pair.api.all_reduce(pair.call(), pair.memory, pair.memory, 10, pair.api.Combine.sum)
@@ -337,7 +336,7 @@ def test_a_process_that_ends_is_a_failure_of_the_others(pair: Pair, simulator: M
     pair.api.acknowledge_device(0)
 
 
-def test_an_id_of_nobody(api: ModuleType, simulator: ModuleType) -> None:
+def test_an_id_of_nobody(api: ModuleType, simulator: Knobs) -> None:
     assert "several machines" in api.can_communicate([0] * 4608)
 
 

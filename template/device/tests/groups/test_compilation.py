@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from simulator_knobs import Knobs
 
 GROUP = "plans"
 
@@ -16,21 +17,22 @@ Make = Callable[..., Any]
 # Launches of two kinds, twice each; prints how long each round took and what was compiled.
 CODE = """
 import time
-import _device, _simulator
+import _device
+from simulator_knobs import Knobs
 stream, buffer = _device.default_stream(0), _device.Buffer(0, 64)
 for _ in range(2):
     start = time.perf_counter()
     for dtype, size in (("float32", 16), ("int32", 16)):
         view = buffer.view(0, _device.DType[dtype], [size], [1])
         assert _device.fill(stream, view, 1) is None
-    print(time.perf_counter() - start, _simulator.compilations())
+    print(time.perf_counter() - start, Knobs().compilations())
 _device.synchronize(stream)
 """
 
 
 @pytest.fixture
 def run_slowly(
-    api: ModuleType, simulator: ModuleType, run_child: Make
+    api: ModuleType, simulator: Knobs, run_child: Make
 ) -> Callable[..., list[tuple[float, int]]]:
     """Runs CODE with kernels of 25 ms; gives the seconds and the compiled kernels so far."""
 

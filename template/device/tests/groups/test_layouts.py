@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from kernels.element_types import STORED
 from numpy.typing import NDArray
+from simulator_knobs import Knobs
 
 GROUP = "layouts"
 STRIDED = [0]
@@ -114,7 +115,7 @@ def test_there_and_back(
 
 
 def test_the_simulator_s_tiles(
-    api: ModuleType, simulator: ModuleType, stream: Any, arrays: Arrays
+    api: ModuleType, simulator: Knobs, stream: Any, arrays: Arrays
 ) -> None:
     values = values_of("int32", 5, 7)
     packed, _ = arrays.pack(values, "int32", [1, 2, 4])
@@ -170,7 +171,7 @@ def test_what_there_is_no_layout_for_takes_no_bytes(api: ModuleType) -> None:
     assert api.preferred_layout(0, api.WeightUse.matmul, api.DType.bool, [256, 256]) == STRIDED
 
 
-def test_layouts_that_are_none(api: ModuleType, simulator: ModuleType) -> None:
+def test_layouts_that_are_none(api: ModuleType, simulator: Knobs) -> None:
     for layout in ([1], [1, 4], [1, 0, 4], [1, -4, 4], [1, 4, 4, 1], [1, 2**40, 2**40], [2, 4, 4]):
         assert api.layout_bytes(0, api.DType.float32, [8, 8], layout) == 0
     assert api.layout_bytes(0, api.DType.float32, [8], [1, 4, 4]) == 0
@@ -178,7 +179,7 @@ def test_layouts_that_are_none(api: ModuleType, simulator: ModuleType) -> None:
 
 
 def test_products_with_what_follows_them_take_a_layout(
-    api: ModuleType, stream: Any, simulator: ModuleType, arrays: Arrays
+    api: ModuleType, stream: Any, simulator: Knobs, arrays: Arrays
 ) -> None:
     left, right = values_of("float32", 3, 8), values_of("float32", 8, 8)
     packed, _ = arrays.pack(right, "float32", [1, 4, 4])
@@ -202,7 +203,7 @@ def test_products_with_what_follows_them_take_a_layout(
 
 
 def test_grouped_products_and_layouts_of_convolutions_are_declined(
-    api: ModuleType, stream: Any, simulator: ModuleType, arrays: Arrays
+    api: ModuleType, stream: Any, simulator: Knobs, arrays: Arrays
 ) -> None:
     layout = [1, 4, 4]
     packed, _ = arrays.pack(values_of("float32", 8, 8), "float32", layout)

@@ -12,6 +12,7 @@ import pytest
 from groups.other_process import Other, RemoteError, refused
 from groups.shared_numbers import COUNT, SIZE, add, read, write
 from making import Make
+from simulator_knobs import Knobs
 
 GROUP = "sharing"
 
@@ -143,7 +144,7 @@ def test_exporting_changes_no_figure(api: ModuleType, numbers: int) -> None:
 
 
 def test_the_host_may_not_touch_opened_memory(
-    api: ModuleType, simulator: ModuleType, other: Other, numbers: int
+    api: ModuleType, simulator: Knobs, other: Other, numbers: int
 ) -> None:
     other.run("address = api.open_memory(0, handle)", handle=api.export_memory(0, numbers))
     assert other.ask("api.host_address(0, address)") is None
@@ -153,7 +154,7 @@ def test_the_host_may_not_touch_opened_memory(
 
 
 def test_memory_that_the_owner_gave_back_stays_readable_and_is_not_its_next_allocation(
-    api: ModuleType, simulator: ModuleType, other: Other
+    api: ModuleType, simulator: Knobs, other: Other
 ) -> None:
     address = api.allocate(0, SIZE)
     write(api, address, COUNT)
@@ -172,7 +173,7 @@ def test_memory_that_the_owner_gave_back_stays_readable_and_is_not_its_next_allo
 
 
 def test_memory_outlives_its_owner_where_it_is_open(
-    api: ModuleType, simulator: ModuleType, start_other: Callable[..., Other], other: Other
+    api: ModuleType, simulator: Knobs, start_other: Callable[..., Other], other: Other
 ) -> None:
     owner = start_other()
     owner.run("address = api.allocate(0, 4000); write(address, range(1000))")

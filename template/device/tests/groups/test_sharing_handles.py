@@ -14,6 +14,7 @@ import pytest
 from groups.other_process import Other, RemoteError, refused
 from groups.shared_numbers import SIZE
 from making import Make
+from simulator_knobs import Knobs
 
 GROUP = "sharing"
 
@@ -68,7 +69,7 @@ def test_garbage_is_refused_with_a_sentence(
 
 @pytest.mark.parametrize("function", ["open_memory", "open_event"])
 def test_a_damaged_handle_is_refused(
-    api: ModuleType, simulator: ModuleType, other: Other, numbers: int, make: Make, function: str
+    api: ModuleType, simulator: Knobs, other: Other, numbers: int, make: Make, function: str
 ) -> None:
     kept = make.event()
     memory = function == "open_memory"
@@ -84,7 +85,7 @@ def test_a_damaged_handle_is_refused(
 
 
 def test_a_thread_is_not_taken_for_its_process(
-    api: ModuleType, simulator: ModuleType, other: Other, numbers: int
+    api: ModuleType, simulator: Knobs, other: Other, numbers: int
 ) -> None:
     handle = bytes(api.export_memory(0, numbers))
     end = threading.Event()

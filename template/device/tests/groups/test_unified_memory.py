@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from host_memory import address_of, at, pattern
+from simulator_knobs import Knobs
 
 GROUP = "unified_memory"
 SIZE = 3 << 12
@@ -55,7 +56,7 @@ def test_hints_change_no_value(api: ModuleType, stream: Any, memory: int) -> Non
 
 
 def test_hints_arrive_in_the_order_of_the_stream(
-    api: ModuleType, simulator: ModuleType, stream: Any, memory: int
+    api: ModuleType, simulator: Knobs, stream: Any, memory: int
 ) -> None:
     assert simulator.unified_state(memory) == (0, 0)
     api.prefetch(stream, memory, SIZE, 0)

@@ -110,8 +110,12 @@ def test_packed_numbers_are_moved_but_not_converted(device: Device) -> None:
     for dtype in PACKED:
         packed, plain = array(device, dtype, (8,)), device.array("float32", (8,))
         for out, given in ((packed, plain), (plain, packed)):
-            assert device.api.copy(device.stream, out.view, given.view, probe=True)
-        assert device.api.fill(device.stream, packed.view, 1.0, probe=True)
+            answer = device.api.copy(device.stream, out.view, given.view, probe=True)
+            assert answer, (
+                f"copy converts {out.view.dtype.name} from {given.view.dtype.name}: kernels.h has it declined"
+            )
+        answer = device.api.fill(device.stream, packed.view, 1.0, probe=True)
+        assert answer, f"fill takes {dtype}: kernels.h has packed types declined"
 
 
 # --- Conversions ---

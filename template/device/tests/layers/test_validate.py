@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from making import Make
+from simulator_knobs import Knobs
 
 Function = Callable[..., Any]
 
@@ -129,7 +130,7 @@ def test_a_broken_promise_is_refused(
 
 
 def test_scratch_memory_calls_the_library_in_the_middle_of_a_launch(
-    api: ModuleType, simulator: ModuleType, run_child: Function
+    api: ModuleType, simulator: Knobs, run_child: Function
 ) -> None:
     code = """
 import _device as api

@@ -149,7 +149,7 @@ void destroy_kernel(Kernel kernel) { delete kernel; }
 
 uint64_t compilations() { return npu().compilations; }
 
-List begin_list() { return new ListObject; }
+List begin_list(int) { return new ListObject; }
 
 void add_kernel(List list, Kernel kernel, std::vector<Place> arrays, std::shared_ptr<const void> parameters) {
   list->commands.push_back([kernel, arrays = std::move(arrays), parameters = std::move(parameters)] {
@@ -165,6 +165,13 @@ void add_copy(List list, Place to, Place from, size_t bytes) {
 
 void add_move(List list, Place to, Place from, const Move& move) {
   list->commands.push_back([=] { move_dimension(move, 0, at(to), at(from)); });
+}
+
+void add_time(List list, std::shared_ptr<uint64_t> time) {
+  list->commands.push_back([time = std::move(time)] {
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    *time = static_cast<uint64_t>(std::chrono::nanoseconds(now).count());
+  });
 }
 
 Fence submit(int queue, List list, const std::vector<Fence>& behind) {
@@ -186,5 +193,13 @@ void wait(Fence fence) {
 }
 
 void destroy_fence(Fence fence) { delete fence; }
+
+Fence create_fence() { return new FenceObject; }
+
+void signal(Fence fence) {
+  const std::lock_guard lock(npu().mutex);
+  fence->signalled = true;
+  npu().changed.notify_all();
+}
 
 }  // namespace tiny

@@ -15,7 +15,7 @@ namespace tiny {
 inline constexpr size_t kMemory = size_t{256} << 20;
 // Copies between the host and the device are of whole lines that begin at a line, on both sides.
 inline constexpr size_t kLine = 64;
-inline constexpr int kQueues = 4;
+inline constexpr int kQueues = 16;
 inline constexpr int kMaxRank = 16;
 
 using Buffer = struct BufferObject*;
@@ -52,7 +52,7 @@ uint64_t compilations();
 
 // --- Commands ---
 
-List begin_list();
+List begin_list(int queue);
 void add_kernel(List list, Kernel kernel, std::vector<Place> arrays, std::shared_ptr<const void> parameters);
 void add_copy(List list, Place to, Place from, size_t bytes);
 
@@ -65,6 +65,8 @@ struct Move {
   int64_t from_strides[kMaxRank];
 };
 void add_move(List list, Place to, Place from, const Move& move);
+// The time at which the commands before it are done, in nanoseconds of the device's clock.
+void add_time(List list, std::shared_ptr<uint64_t> time);
 
 // --- Queues: a list runs behind those of its queue and behind the fences' ---
 
@@ -73,5 +75,8 @@ Fence submit(int queue, List list, const std::vector<Fence>& behind);
 bool is_signalled(Fence fence);
 void wait(Fence fence);
 void destroy_fence(Fence fence);
+// A fence that no list signals, but the host.
+Fence create_fence();
+void signal(Fence fence);
 
 }  // namespace tiny

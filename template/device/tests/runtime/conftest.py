@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import making
 import pytest
+
+import making
 from making import Make
 
 make = making.make

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from host_memory import address_of, at, pattern
 from making import Make
 
@@ -169,14 +170,3 @@ def test_memory_goes_back_when_a_query_says_that_its_use_has_ended(
             api.deallocate(0, address)
         assert api.describe(place[1], address).kind is api.MemoryKind.UNKNOWN
     api.synchronize(stream)
-
-
-def test_an_address_of_another_device_is_refused(
-    api: ModuleType, simulator: ModuleType, bare_device: None, second_device: int, stream: Any
-) -> None:
-    buffer = api.Buffer(0, 64)
-    host = pattern(64)
-    with pytest.raises(api.DeviceError, match="is an address of device 0, not of device 1"):
-        api.copy_bytes(stream, (buffer.address, 1), (address_of(host), api.HOST), 64)
-    with pytest.raises(api.DeviceError, match="is an address of the host, not of device 0"):
-        api.copy_bytes(stream, (buffer.address, 0), (address_of(host), 0), 64)

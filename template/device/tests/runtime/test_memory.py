@@ -5,11 +5,10 @@ from __future__ import annotations
 import gc
 import itertools
 import random
-from collections.abc import Callable
 from types import ModuleType
-from typing import Any
 
 import pytest
+
 from host_memory import at, pattern
 from making import Make
 
@@ -126,132 +125,8 @@ def test_pinned_memory_is_ordinary_memory_to_the_host(make: Make) -> None:
     assert (memory == expected).all()
 
 
-def test_running_out_of_memory_is_a_memory_error_with_figures(
-    api: ModuleType, simulator: ModuleType
-) -> None:
-    used = api.memory_info(0).total - api.memory_info(0).free
-    simulator.set_memory_limit(0, used + 4 * MIB)
-    first = api.allocate(0, 3 * MIB)
-    with pytest.raises(MemoryError, match=r"device 0 cannot allocate 2\.00 MiB: .* of .* in use"):
-        api.allocate(0, 2 * MIB)
-    second = api.allocate(0, MIB)
-    assert api.memory_info(0).free == 0
-    api.deallocate(0, first)
-    api.deallocate(0, second)
-    assert api.memory_info(0).free == 4 * MIB
-
-
 def test_more_memory_than_there_is_is_refused(api: ModuleType) -> None:
     total = api.properties(0).total_memory
     for size in (total + 1, 1 << 60, (1 << 64) - 1):
         with pytest.raises(MemoryError):
             api.allocate(0, size)
-
-
-def test_a_limit_below_what_is_in_use_leaves_nothing_free(
-    api: ModuleType, simulator: ModuleType
-) -> None:
-    address = api.allocate(0, 2 * MIB)
-    simulator.set_memory_limit(0, MIB)
-    assert api.memory_info(0).free == 0
-    with pytest.raises(MemoryError):
-        api.allocate(0, 1)
-    api.deallocate(0, address)
-
-
-def test_the_environment_limits_the_simulators_memory(
-    api: ModuleType, simulator: ModuleType, run_child: Callable[..., Any]
-) -> None:
-    environment = {f"{api.ENV_PREFIX}_SIMULATOR_MEMORY": str(64 * MIB)}
-    done = run_child("import _device; print(_device.memory_info(1).total)", **environment)
-    assert done.stdout.strip() == str(64 * MIB), done.stderr
-
-
-@pytest.mark.parametrize(
-    "value",
-    ["4 GiB", "0", "-1", "1e9", "0x10", "4611686018427387904", "18446744073709551615", "9" * 30],
-)
-def test_a_limit_that_cannot_be_had_is_refused(
-    api: ModuleType, simulator: ModuleType, run_child: Callable[..., Any], value: str
-) -> None:
-    variable = f"{api.ENV_PREFIX}_SIMULATOR_MEMORY"
-    done = run_child("import _device; _device.memory_info(0)", **{variable: value})
-    last = done.stderr.strip().splitlines()[-1]
-    assert f"{variable}={value} is not a number of bytes from 1 to " in last
-
-
-@pytest.mark.parametrize("devices", [1, 2, 64])
-def test_the_largest_limit_can_be_had(
-    api: ModuleType, simulator: ModuleType, run_child: Callable[..., Any], devices: int
-) -> None:
-    code = """
-import _device
-stream, last = _device.default_stream(0), _device.device_count() - 1
-buffer = _device.Buffer(last, 4)
-buffer.write(b"\\1\\2\\3\\4")
-assert buffer.read() == b"\\1\\2\\3\\4"
-"""
-    environment = {
-        f"{api.ENV_PREFIX}_SIMULATOR_MEMORY": str(2**44 // devices),
-        f"{api.ENV_PREFIX}_SIMULATOR_DEVICES": str(devices),
-    }
-    done = run_child(code, **environment)
-    assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.parametrize("name", ["SIMULATOR_HOST_ADDRESS", "LAUNCH_BLOCKING"])
-@pytest.mark.parametrize("value", ["yes", "2", "-1", "false"])
-def test_a_switch_is_0_or_1(
-    api: ModuleType, simulator: ModuleType, run_child: Callable[..., Any], name: str, value: str
-) -> None:
-    variable = f"{api.ENV_PREFIX}_{name}"
-    done = run_child("import _device; _device.memory_info(0)", **{variable: value})
-    assert done.stderr.strip().endswith(f"{variable}={value} is not 0 or 1")
-
-
-@pytest.mark.parametrize("value", ["yes", "-1", "1.5"])
-def test_a_seed_is_a_whole_number(
-    api: ModuleType, simulator: ModuleType, run_child: Callable[..., Any], value: str
-) -> None:
-    variable = f"{api.ENV_PREFIX}_SIMULATOR_SEED"
-    done = run_child("import _device; _device.memory_info(0)", **{variable: value})
-    assert done.stderr.strip().endswith(f"{variable}={value} is not a whole number from 0 on")
-
-
-def test_an_empty_variable_is_not_set(
-    api: ModuleType, simulator: ModuleType, run_child: Callable[..., Any]
-) -> None:
-    names = ("MEMORY", "DEVICES", "HOST_ADDRESS", "SEED")
-    environment = {f"{api.ENV_PREFIX}_SIMULATOR_{name}": "" for name in names}
-    code = "import _device; print(_device.device_count(), _device.memory_info(1).total)"
-    done = run_child(code, **environment)
-    assert done.stdout.split() == ["2", str(4 << 30)], done.stderr
-
-
-def test_giving_back_what_was_never_allocated_ends_the_process(
-    api: ModuleType, simulator: ModuleType, run_child: Callable[..., Any]
-) -> None:
-    code = "import _device; a = _device.allocate(0, 64); _device.deallocate(0, a + 8)"
-    done = run_child(code, **{f"{api.ENV_PREFIX}_DEVICE_LAYERS": ""})
-    assert done.returncode < 0
-    assert "no allocation begins" in done.stderr
-
-
-def test_memory_given_back_does_not_stay_resident(
-    api: ModuleType, simulator: ModuleType, run_child: Callable[..., Any]
-) -> None:
-    code = """
-import _device
-from pathlib import Path
-def resident():
-    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
-stream = _device.default_stream(0)
-address = _device.allocate(0, 256 << 20)
-_device.fill_bytes(stream, address, 1, 256 << 20)
-_device.synchronize(stream)
-used = resident()
-_device.deallocate(0, address)
-assert used - resident() >= 250 << 20, (used, resident())
-"""
-    done = run_child(code)
-    assert done.returncode == 0, done.stderr

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from host_memory import address_of, pattern
 from making import Make
 

@@ -15,7 +15,8 @@ def program(request: pytest.FixtureRequest, build: Callable[..., Path]) -> Path:
 
 
 @pytest.mark.parametrize(
-    "check", ["submitting", "room", "interrupted", "waiting", "events", "threads"]
+    "check",
+    ["submitting", "room", "interrupted", "waiting", "events", "host_functions", "threads"],
 )
 def test_lists_are_submitted_in_time_and_in_order(
     program: Path, passes: Callable[[Path, str], None], check: str

@@ -45,7 +45,7 @@ def device_options() -> tuple[list[str], ...]:
 
 
 def install() -> None:
-    """Let PyTorch ask for them, in releases before 2.15, which asks the device's interface."""
+    """Let PyTorch find them in releases before 2.15; later ones query the device's interface."""
     if hasattr(DeviceInterface, "get_cpp_device_options"):
         return
     module: Any = importlib.import_module("torch._inductor.cpp_builder")

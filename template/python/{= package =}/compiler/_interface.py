@@ -114,7 +114,7 @@ class Interface(DeviceInterface):
 
     @classmethod
     def is_dtype_supported(cls, dtype: torch.dtype, including_emulation: bool = False) -> bool:
-        return devices.dtype_support(dtype) == "computed"
+        return devices.dtype_support(dtype) == "supported"
 
 
 def register() -> None:

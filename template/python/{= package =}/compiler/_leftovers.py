@@ -37,7 +37,7 @@ class OperatorScheduling(BaseScheduling):
         """Do nothing: the stream has them in order."""
 
     def flush(self) -> None:
-        """Do nothing: nothing is kept back."""
+        """Do nothing: there are no leftovers."""
 
     def codegen_node(self, node: Any) -> None:
         for part in node.get_nodes():

@@ -35,7 +35,7 @@ def find_problem() -> str | None:
 
 
 def identity() -> str:
-    """Return what tells Triton, its backend and its target apart from others."""
+    """Return a key that identifies Triton, its backend and its target."""
     from torch.utils._triton import triton_hash_with_backend
 
     return triton_hash_with_backend()

@@ -29,7 +29,7 @@ def environment() -> dict[str, str]:
         "features": ", ".join(with_them) or "none",
         "device layers": ", ".join(_C.device_layers()) or "none",
         "element types": ", ".join(str(dtype)[6:] for dtype in backend.supported_dtypes()),
-        "held element types": ", ".join(_held_names(backend)),
+        "storage-only element types": ", ".join(_storage_only_names(backend)),
         "torch": f"{torch.__version__}, built against {TORCH_VERSION}",
         "C++ ABI": f"_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}",
         "numpy": version("numpy"),
@@ -38,9 +38,9 @@ def environment() -> dict[str, str]:
     }
 
 
-def _held_names(backend: Any) -> list[str]:
+def _storage_only_names(backend: Any) -> list[str]:
     chosen = [str(dtype)[6:] for dtype in backend.supported_dtypes()]
-    return [name for name in _C.held_dtypes() if name not in chosen]
+    return [name for name in _C.storage_only_dtypes() if name not in chosen]
 
 
 def _kernel_format(backend: Any, index: int) -> str:
@@ -99,7 +99,7 @@ def libraries() -> dict[str, str]:
 
 
 def needed(library: Path) -> list[str]:
-    """Return the names of the libraries that one, a 64-bit ELF file, asks the loader for."""
+    """Return the names of the libraries that a library, a 64-bit ELF file, needs."""
     image = library.read_bytes()
     (table,) = struct.unpack_from("<Q", image, 32)
     size, count = struct.unpack_from("<HH", image, 54)

@@ -45,7 +45,7 @@ class NoProjectError(Exception):
 
 @dataclass(frozen=True)
 class Requirement:
-    """One thing that a level asks for: what there is of it, or what to do."""
+    """A requirement of a level: its state, or what to do."""
 
     level: str
     name: str
@@ -55,7 +55,7 @@ class Requirement:
 
 @dataclass(frozen=True)
 class Readiness:
-    """All requirements, and the pull request that asks for a level."""
+    """All requirements, and the pull request for a level."""
 
     requirements: list[Requirement]
     level: str

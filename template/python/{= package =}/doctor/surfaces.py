@@ -41,7 +41,7 @@ class Declined(Exception):
 
 @dataclass(frozen=True)
 class Surface:
-    """One thing that PyTorch asks of a backend, and how to find out whether it gets it.
+    """One function that PyTorch expects of a backend, and a test of it.
 
     ``attempt`` raises if it does not. If then ``declined`` gives a reason, that was to be expected.
     """
@@ -66,7 +66,7 @@ def surface(
         section: the part of PyTorch.
         name: the attributes, virtual functions or functions that it is about.
         declined: why it is expected not to work.
-        feature: what it comes with, and is declined without.
+        feature: the feature that provides it; without that feature it is reported as declined.
     """
 
     def declare(attempt: Callable[[], None]) -> Callable[[], None]:

@@ -19,6 +19,7 @@ from .. import _C
 __all__ = [
     "BuildExtension",
     "CppExtension",
+    "StableExtension",
     "include_paths",
     "library_paths",
     "load",
@@ -56,6 +57,17 @@ def CppExtension(name: str, sources: Sequence[str], **options: Any) -> Any:
     options["library_dirs"] = [*options.get("library_dirs", ()), *_paths("lib")]
     options["libraries"] = [*options.get("libraries", ()), _LIBRARY]
     return cpp_extension.CppExtension(name, list(sources), **options)
+
+
+def StableExtension(name: str, sources: Sequence[str], **options: Any) -> Any:
+    """Return an extension on PyTorch's stable ABI, which runs with PyTorch 2.10 and newer.
+
+    It has no Python module: load it with ``torch.ops.load_library``. The arguments are those of
+    :func:`CppExtension`.
+    """
+    target = ("TORCH_TARGET_VERSION", "0x020a000000000000")
+    options["define_macros"] = [*options.get("define_macros", ()), target]
+    return CppExtension(name, sources, py_limited_api=True, **options)
 
 
 def load(name: str, sources: str | Sequence[str], **options: Any) -> Any:

@@ -69,7 +69,7 @@ class PagedAttention(AttentionBackend):
         if not super().supports_kv_cache_dtype(kv_cache_dtype):
             return False
         return kv_cache_dtype not in FLOAT8 or (
-            backend.dtype_support(FLOAT8[kv_cache_dtype]) != "absent"
+            backend.dtype_support(FLOAT8[kv_cache_dtype]) != "unsupported"
         )
 
     @classmethod

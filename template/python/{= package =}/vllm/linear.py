@@ -38,7 +38,7 @@ SMALLEST = 1e-10
 
 def holds(dtype: torch.dtype) -> Supported:
     """Return whether there are tensors of ``dtype``, and the reason if there are none."""
-    is_there = backend.dtype_support(dtype) != "absent"
+    is_there = backend.dtype_support(dtype) != "unsupported"
     return is_there, None if is_there else f"needs {dtype}, which {NAME} has not"
 
 

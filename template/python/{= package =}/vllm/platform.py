@@ -27,7 +27,7 @@ HAS_COLLECTIVES = find_spec(f"{PARENT.rpartition('.')[0]}.distributed") is not N
 
 def computes(dtype: torch.dtype) -> bool:
     """Return whether the device calculates with ``dtype``."""
-    return bool(backend.dtype_support(dtype) == "computed")
+    return bool(backend.dtype_support(dtype) == "supported")
 
 
 class DevicePlatform(Platform):

@@ -96,7 +96,7 @@ def _takes_masks(node: Any) -> bool:
 
 
 def _write_numbers(graph: Any, node: Any) -> None:
-    """Give an operator all its numbers, and tensors where it takes tensors and numbers stand for them."""
+    """Give an operator all its numbers, and tensors for numbers where it expects tensors."""
     schema = node.target._schema.arguments
     node.kwargs = {
         each.name: each.default_value

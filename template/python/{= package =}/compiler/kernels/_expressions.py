@@ -99,7 +99,7 @@ class Indices(ExprPrinter):
 
 def _widest() -> str:
     """Return the type in which numbers that depend on sizes are computed, as Python has them."""
-    return "double" if dtype_support(torch.float64) == "computed" else "float"
+    return "double" if dtype_support(torch.float64) == "supported" else "float"
 
 
 def _is_floating(x: Any) -> bool:

@@ -39,7 +39,7 @@ class _Variables(CSE[CSEVariable, str]):
             if _LITERAL.fullmatch(expr):
                 bounds = keywords.get("bounds", ValueRanges.unknown())
                 return kernel.create_cse_var(expr, bounds, dtype, ())
-            # A division of whole numbers can trap where it stands behind a condition here.
+            # An integer division behind a condition can still trap here.
             if dtype.is_floating_point and kernel.is_of_row(expr):
                 with kernel.once_a_row():
                     return super().generate(kernel.prologue, expr, **keywords)
@@ -91,7 +91,7 @@ class Kernel(SIMDKernel[CSEVariable]):
     written: Program
     """The text of the dialect, once it is written."""
     others: Sequence[Program] = ()
-    """The same in other shapes, of which the fastest is taken."""
+    """The same kernel in other shapes; the fastest one is used."""
 
     def __init__(self, tiling: dict[str, sympy.Expr], **keywords: Any) -> None:
         self._row_variables: list[tuple[str, torch.dtype]] = []
@@ -133,7 +133,7 @@ class Kernel(SIMDKernel[CSEVariable]):
         dtype = variable.dtype or torch.float32
         if self.inside_reduction or not self.features.is_reduction():
             return f"const {self.dialect.types[dtype]} "
-        # It is the row's, and may be asked for in a later phase.
+        # It belongs to the row, and a later phase may use it.
         self._row_variables.append((str(variable), dtype))
         self._kept.add(variable)
         return ""
@@ -289,7 +289,7 @@ class Kernel(SIMDKernel[CSEVariable]):
             group_rows,
             lanes,
             self._row_variables,
-            # Which stores are left out, as nobody needs what they write, is known only now.
+            # Only now it is known which stores are unused and left out.
             [phase for each in self._phases if (phase := each.finished(self._is_ordered))],
         )
 

@@ -73,7 +73,7 @@ def leave_operators(graph: torch.fx.GraphModule) -> None:
 
 @functools.cache
 def call_of(operator: torch._ops.OpOverload) -> Any:
-    """Return what stands in a graph for a call of an operator, whatever Inductor has of its own for it."""
+    """Return the graph node for a call of an operator, even if Inductor has its own lowering."""
     call = fallback_handler(operator, add_to_fallback_set=False)
 
     def lower(*arguments: Any, **keywords: Any) -> Any:
@@ -116,4 +116,4 @@ def _tensors(node: torch.fx.Node) -> list[torch.Tensor]:
 
 
 def _computes(dtype: torch.dtype, dialect: Dialect) -> bool:
-    return dtype in dialect.types and dtype_support(dtype) == "computed"
+    return dtype in dialect.types and dtype_support(dtype) == "supported"

@@ -208,7 +208,7 @@ def _is_known(node: torch.fx.Node, first: torch.fx.Node) -> bool:
     if node.target is _aten.native_dropout.default and node.args[2] is False:
         return False
     is_left = node.meta.get("should_fallback", False)
-    return value.dtype in _DIGITS and dtype_support(value.dtype) == "computed" and not is_left
+    return value.dtype in _DIGITS and dtype_support(value.dtype) == "supported" and not is_left
 
 
 def _result(node: torch.fx.Node) -> Any:
@@ -252,7 +252,7 @@ def _tensor_of(
 
 
 def _lowering(operator: Any, first: int, size: list[int], dtype: torch.dtype) -> Any:
-    """Return what stands in a graph for an operator whose numbers kernels draw."""
+    """Return the graph node for an operator whose random numbers are generated in kernels."""
 
     def lower(state: Any, *arguments: Any, **keywords: Any) -> Any:
         draw = _Draw(state, first, size, dtype)

@@ -1,4 +1,4 @@
-"""Where Inductor asks for the kernels of a graph, and where their definitions and calls are written."""
+"""Inductor's scheduling of kernels: writes their definitions and calls."""
 
 # mypy: allow-untyped-calls
 # Inductor has few types.

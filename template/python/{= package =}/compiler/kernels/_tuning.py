@@ -47,7 +47,7 @@ def define_tuned_kernel(
         name: of the function in each source.
         device: what it runs on.
         kinds: of its parameters.
-        shapes: the fields of each :class:`Shape`, that which is taken without measuring first.
+        shapes: the fields of each :class:`Shape`; the first one is the default without measuring.
     """
     return _Tuned(name, device, kinds, [Shape(*each) for each in shapes])
 

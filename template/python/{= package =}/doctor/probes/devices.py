@@ -1,4 +1,4 @@
-"""Devices, streams and events: what the device module, the guard and the hooks are asked for."""
+"""Devices, streams and events: functions of the device module, the guard and the hooks."""
 
 from __future__ import annotations
 
@@ -60,18 +60,18 @@ def module_has_streams() -> None:
 @surface(
     "module",
     "sparse",
-    declined="PyTorch gives typed sparse tensors up: use torch.sparse_coo_tensor",
+    declined="PyTorch has deprecated typed sparse tensors: use torch.sparse_coo_tensor",
 )
 def module_has_sparse() -> None:
     _ = backend.sparse
 
 
-@surface("module", "_sleep", declined="only tests of PyTorch's own ask for it")
+@surface("module", "_sleep", declined="only PyTorch's own tests use it")
 def module_sleeps() -> None:
     _ = backend._sleep
 
 
-@surface("module", "_lazy_call", declined="PyTorch then does at once what it would put off")
+@surface("module", "_lazy_call", declined="without it PyTorch calls the function at once")
 def module_puts_calls_off() -> None:
     _ = backend._lazy_call
 
@@ -94,9 +94,9 @@ def guard_switches() -> None:
 @surface("guard", "getDeviceCapability")
 def guard_knows_types() -> None:
     known = torch._C._accelerator_getDeviceCapability(0)["supported_dtypes"]
-    computed = [dtype for dtype in known if backend.dtype_support(dtype, 0) == "computed"]
+    computed = [dtype for dtype in known if backend.dtype_support(dtype, 0) == "supported"]
     expect(set(known), set(computed))
-    expect(torch.float32 in known, backend.dtype_support(torch.float32, 0) == "computed")
+    expect(torch.float32 in known, backend.dtype_support(torch.float32, 0) == "supported")
 
 
 @surface("guard", "synchronizeDevice")

@@ -1,0 +1,81 @@
+"""Which of a driver's devices there are: the environment chooses, before and after the driver has started."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import device_library
+import pytest
+
+DEVICE = Path(device_library.DEVICE).name
+pytestmark = pytest.mark.skipif(
+    DEVICE not in ("opencl", "vulkan"), reason="only devices that compile text choose so"
+)
+NOT_FOUND = {
+    "opencl": "CL_DEVICE_NOT_FOUND (-1): ",
+    "vulkan": "VK_ERROR_INCOMPATIBLE_DRIVER (-9): ",
+}
+# What shows one device as several.
+SEVERAL = {"opencl": "OPENCL_SUB_DEVICES", "vulkan": "VULKAN_COPIES"}
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+COUNT = "import _device; print(_device.device_count())"
+
+
+def test_a_device_is_chosen_by_parts_of_its_names(api: ModuleType, run_child: Run) -> None:
+    name = api.properties(0).name
+    for wanted in (f":{name}", f":{name.upper()[2:-2]}:0", "::0"):
+        done = run_child(COUNT, **{f"{api.ENV_PREFIX}_{DEVICE.upper()}_DEVICE": wanted})
+        assert int(done.stdout) >= 1, done.stderr
+
+
+@pytest.mark.parametrize("wanted", ["no such vendor", ":no such device", "::99"])
+def test_a_device_that_is_not_there_is_none(api: ModuleType, run_child: Run, wanted: str) -> None:
+    variable = f"{api.ENV_PREFIX}_{DEVICE.upper()}_DEVICE"
+    assert run_child(COUNT, **{variable: wanted}).stdout.strip() == "0"
+    done = run_child("import _device; _device.properties(0)", **{variable: wanted})
+    last = done.stderr.strip().splitlines()[-1]
+    assert NOT_FOUND[DEVICE] in last
+    assert variable in last
+    assert api.properties(0).name in last
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        (f"{DEVICE.upper()}_DEVICE", "::first", "vendor:name:index"),
+        (SEVERAL.get(DEVICE, ""), "0", "a number from 1 to 64"),
+        ("LAUNCH_BLOCKING", "yes", "0 or 1"),
+    ],
+)
+def test_a_value_that_cannot_be_read_is_refused(
+    api: ModuleType, run_child: Run, name: str, value: str, expected: str
+) -> None:
+    variable = f"{api.ENV_PREFIX}_{name}"
+    done = run_child("import _device; _device.properties(0)", **{variable: value})
+    last = done.stderr.strip().splitlines()[-1]
+    assert f"{variable}={value} is not {expected}" in last
+
+
+def test_a_device_is_shown_as_several(api: ModuleType, run_child: Run) -> None:
+    if DEVICE == "opencl" and api.properties(0).compute_units < 2:
+        pytest.skip("needs two compute units")
+    code = """
+import _device
+assert _device.device_count() == 2
+for device in range(2):
+    buffer = _device.Buffer(device, 8)
+    buffer.write(bytes(range(8)))
+    assert buffer.read() == bytes(range(8))
+"""
+    environment = {
+        f"{api.ENV_PREFIX}_{DEVICE.upper()}_DEVICE": "::0",
+        f"{api.ENV_PREFIX}_{SEVERAL[DEVICE]}": "2",
+    }
+    done = run_child(code, **environment)
+    if "the driver does not share out" in done.stderr:
+        pytest.skip("the driver makes no sub-devices")
+    assert done.returncode == 0, done.stderr

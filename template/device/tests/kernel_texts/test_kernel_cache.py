@@ -1,0 +1,98 @@
+"""Compiled kernels as files: kept for the next process, and never in the way."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import device_library
+import pytest
+
+DEVICE = Path(device_library.DEVICE).name
+pytestmark = pytest.mark.skipif(
+    DEVICE not in ("opencl", "vulkan"), reason="only devices that compile text have the cache"
+)
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+# Two programs, and their results.
+CODE = """
+import _device
+stream, buffer = _device.default_stream(0), _device.Buffer(0, 64)
+view = buffer.view(0, _device.DType.float32, [16], [1])
+assert _device.fill(stream, view, 2.0) is None
+assert _device.unary(stream, _device.UnaryOp.neg, view, view, _device.UnaryParams()) is None
+_device.synchronize(stream)
+assert buffer.read() == b"\\0\\0\\0\\xc0" * 16
+"""
+
+
+@pytest.fixture
+def start(api: ModuleType, run_child: Run) -> Callable[[str], None]:
+    """Runs the two programs in a process of its own, with this cache."""
+
+    def run(cache: str) -> None:
+        done = run_child(CODE, **{f"{api.ENV_PREFIX}_{DEVICE.upper()}_CACHE": cache})
+        assert done.returncode == 0, done.stderr
+
+    return run
+
+
+def kept(folder: Path) -> dict[str, tuple[int, int]]:
+    """The size and the inode of each file: one that is written again is another one."""
+    return {path.name: (path.stat().st_size, path.stat().st_ino) for path in folder.iterdir()}
+
+
+def test_a_second_start_compiles_nothing(start: Callable[[str], None], tmp_path: Path) -> None:
+    start(str(tmp_path))
+    first = kept(tmp_path)
+    start(str(tmp_path))
+    assert len(first) == 2
+    assert kept(tmp_path) == first
+
+
+@pytest.mark.parametrize("length", [0, 7, 100])
+def test_a_file_that_is_cut_off_is_made_again(
+    start: Callable[[str], None], tmp_path: Path, length: int
+) -> None:
+    start(str(tmp_path))
+    whole = kept(tmp_path)
+    for path in tmp_path.iterdir():
+        path.write_bytes(path.read_bytes()[:length])
+    start(str(tmp_path))
+    sizes = {name: size for name, (size, _) in whole.items()}
+    assert {name: size for name, (size, _) in kept(tmp_path).items()} == sizes
+
+
+def test_a_file_with_other_bytes_is_made_again(
+    start: Callable[[str], None], tmp_path: Path
+) -> None:
+    start(str(tmp_path))
+    for path in tmp_path.iterdir():
+        path.write_bytes(path.read_bytes()[:-1] + b"?")
+    spoilt = kept(tmp_path)
+    start(str(tmp_path))
+    assert set(kept(tmp_path).values()).isdisjoint(spoilt.values())
+
+
+def test_a_place_that_cannot_be_written_is_no_error(
+    start: Callable[[str], None], tmp_path: Path
+) -> None:
+    file = tmp_path / "file"
+    file.write_text("not a folder")
+    start(str(file / "cache"))
+    assert file.read_text() == "not a folder"
+
+
+def test_nothing_is_kept_where_the_cache_is_off(
+    api: ModuleType, run_child: Run, tmp_path: Path
+) -> None:
+    environment = {
+        f"{api.ENV_PREFIX}_{DEVICE.upper()}_CACHE": "off",
+        "XDG_CACHE_HOME": str(tmp_path),
+    }
+    done = run_child(CODE, **environment)
+    assert done.returncode == 0, done.stderr
+    assert not list(tmp_path.glob(f"*/{DEVICE}"))

@@ -1,0 +1,62 @@
+"""`python device/tests/check.py`: what it says of a device that lacks most kernels, and of none."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import check
+import device_library
+import pytest
+
+PREFIX = device_library.ENV_PREFIX
+
+
+def run(*arguments: str, library: Path | str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(Path(check.__file__)), *arguments],
+        env={**os.environ, f"{PREFIX}_DEVICE_LIBRARY": str(library), "PYTHONPATH": ""},
+        cwd=device_library.DEVICE_ROOT.parent,
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_it_names_what_is_missing_and_what_to_write_next() -> None:
+    done = run("starter")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "families without: " in done.stdout
+    assert re.search(
+        r"^\d+ cases work, \d+ are declined, 0 do not work$", done.stdout, re.MULTILINE
+    )
+    steps = re.findall(r"^\d\. (.*)$", done.stdout, re.MULTILINE)
+    assert len(steps) == 3
+    # The starter has copy and matmul for some arguments, and no softmax.
+    assert steps[0] == "let the family copy take the case that it declines"
+    assert all(re.search("the family (copy|normalize|attention|unary)", step) for step in steps)
+
+
+def test_a_library_that_does_not_load_is_one_sentence(tmp_path: Path) -> None:
+    done = run(library=tmp_path / "no.so")
+    assert done.returncode == 1
+    assert len(done.stdout.splitlines()) == 1
+    assert done.stdout.startswith(f"the device library cannot be loaded: {tmp_path / 'no.so'}")
+    assert done.stderr == ""
+
+
+NAMES = [
+    *(("runtime", name) for name in check.RUNTIME),
+    *(("kernels", name) for names in check.FAMILIES.values() for name in names),
+]
+
+
+@pytest.mark.parametrize(("folder", "name"), NAMES, ids=str)
+def test_each_of_its_cases_is_a_test(folder: str, name: str) -> None:
+    file, _, function = name.partition("::")
+    path = check.HERE / folder / f"test_{file}"
+    if not path.exists():
+        pytest.skip("this project has no such test: its feature is absent")
+    assert f"def {function}(" in path.read_text("utf-8")

@@ -1,0 +1,67 @@
+"""Devices of the simulator: how many, and forks."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import pytest
+from simulator_knobs import Knobs
+
+
+def test_the_simulator_refuses_an_index_out_of_range(api: ModuleType, simulator: Knobs) -> None:
+    for device in (-1, api.device_count()):
+        with pytest.raises(api.DeviceError) as caught:
+            api.properties(device)
+        assert caught.value.code is api.ErrorCode.INVALID_ARGUMENT
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_the_simulator_has_as_many_devices_as_it_is_told(
+    api: ModuleType, simulator: Knobs, run_child: Callable[..., Any], count: int
+) -> None:
+    environment = {f"{api.ENV_PREFIX}_SIMULATOR_DEVICES": str(count)}
+    done = run_child("import _device; print(_device.device_count())", **environment)
+    assert done.stdout.strip() == str(count), done.stderr
+
+
+@pytest.mark.parametrize("value", ["many", "-1", "65", "1.5", "99999999999999999999"])
+def test_the_simulator_names_a_device_count_that_it_cannot_have(
+    api: ModuleType, simulator: Knobs, run_child: Callable[..., Any], value: str
+) -> None:
+    environment = {f"{api.ENV_PREFIX}_SIMULATOR_DEVICES": value}
+    done = run_child("import _device; print(_device.device_count())", **environment)
+    assert done.stdout.strip() == "2"
+    assert f"{api.ENV_PREFIX}_SIMULATOR_DEVICES={value} is not a number" in done.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason=f"no fork on {sys.platform}")
+def test_the_simulator_refuses_work_in_a_fork_of_a_process_that_used_it(
+    simulator: Knobs, run_child: Callable[..., Any]
+) -> None:
+    code = """
+import os, _device
+stream = _device.default_stream(0)
+address = _device.allocate(0, 64)
+child = os.fork()
+if child == 0:
+    refused = 0
+    for call in (
+        lambda: _device.allocate(0, 64),
+        lambda: _device.synchronize(stream),
+        lambda: _device.fill_bytes(stream, address, 0, 64),
+        lambda: _device.create_stream(0, 0),
+    ):
+        try:
+            call()
+        except _device.DeviceError as error:
+            refused += "forked" in str(error)
+    _device.deallocate(0, address)
+    os._exit(refused)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 4
+"""
+    done = run_child(code)
+    assert done.returncode == 0, done.stderr
