@@ -4,7 +4,8 @@ file(GLOB loader_sources CONFIGURE_DEPENDS
   "${CMAKE_CURRENT_SOURCE_DIR}/loader/*.cpp" "${CMAKE_CURRENT_SOURCE_DIR}/layers/*.cpp"
   "${CMAKE_CURRENT_SOURCE_DIR}/layers/*/*.cpp")
 # Objects, not an archive: what only the Python modules call has to be in the library as well.
-add_library(${DEVICE_LOADER} OBJECT ${loader_sources})
+# Built where something is made of it: a device that is built alone needs none of it.
+add_library(${DEVICE_LOADER} OBJECT EXCLUDE_FROM_ALL ${loader_sources})
 target_include_directories(${DEVICE_LOADER} PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}/include")
 target_compile_features(${DEVICE_LOADER} PUBLIC cxx_std_20)
 # Calls, hardly a loop: the project's own CMakeLists.txt says what these options save. The address of a table that is not
