@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from host_memory import address_of, at, pattern
 from making import Make
 

@@ -7,7 +7,6 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-
 from host_memory import at
 from making import Make
 

@@ -7,7 +7,6 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-
 from making import Make
 from runtime.work import fail, fill, wait_for_failure
 

@@ -8,7 +8,6 @@ import random
 from types import ModuleType
 
 import pytest
-
 from host_memory import at, pattern
 from making import Make
 

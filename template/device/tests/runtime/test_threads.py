@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from host_memory import address_of, pattern
 from making import Make
 

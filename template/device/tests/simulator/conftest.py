@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 import making
+import pytest
 from making import Make
 
 make = making.make

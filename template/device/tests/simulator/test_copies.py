@@ -6,9 +6,8 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from simulator_knobs import Knobs
-
 from host_memory import address_of, pattern
+from simulator_knobs import Knobs
 
 
 def test_an_address_of_another_device_is_refused(

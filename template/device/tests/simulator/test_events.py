@@ -5,9 +5,8 @@ from __future__ import annotations
 from types import ModuleType
 
 import pytest
-from simulator_knobs import Knobs
-
 from making import Make
+from simulator_knobs import Knobs
 
 
 @pytest.fixture(params=[False, True], ids=["untimed", "timed"])
