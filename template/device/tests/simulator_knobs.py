@@ -6,7 +6,7 @@ import ctypes
 import os
 from typing import Any
 
-LIBRARY = "lib{= backend_name =}_device.so"
+import device_library
 
 
 class Knobs:
@@ -17,7 +17,8 @@ class Knobs:
     """
 
     def __init__(self) -> None:
-        library = ctypes.CDLL(LIBRARY, mode=os.RTLD_LAZY | os.RTLD_NOLOAD)
+        path = os.environ.get(device_library.VARIABLE) or device_library.NAME
+        library = ctypes.CDLL(path, mode=os.RTLD_LAZY | os.RTLD_NOLOAD)
         self._set_memory_limit: Any = library.simulator_set_memory_limit
         self._set_memory_limit.argtypes = [ctypes.c_int, ctypes.c_size_t]
         self._compilations: Any = library.simulator_compilations
