@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from pathlib import Path
 
 from commanding import Torchsmith, succeed
-from rendering import git
+from rendering import Renderer, git
 
 # Two devices with memory of their own, whose errors have the new name.
 CALLS = """
@@ -49,6 +50,44 @@ def test_the_folder_is_the_starters_under_the_new_name(
         cwd=project,
     )  # fmt: skip
     assert succeed(program).splitlines() == ["2 Acme 1", "1", "1 ACME_ERROR (1): 11"]
+
+
+def test_kernels_as_text_need_two_functions(
+    render: Renderer, torchsmith: Torchsmith, tmp_path: Path
+) -> None:
+    project = tmp_path / "project"
+    shutil.copytree(render(features=["kernel_texts"]), project)
+    texts = project / "device" / "shared" / "text"
+    report = torchsmith("device", "new", "acme", "--text", "glsl", "--json", cwd=project).json
+    assert {file.rpartition("/")[2] for file in report["files"]} == {
+        "device.cmake", "runtime.cpp", "sdk.cpp", "sdk.h", "text.cpp",
+    }  # fmt: skip
+    acme = project / "device" / "acme"
+    assert "set(TEXT_DIALECT glsl)" in (acme / "device.cmake").read_text()
+    assert (acme / "text.cpp").read_text().count("write compile() in device/acme/text.cpp") == 1
+    succeed("clang-format", "--dry-run", "--Werror", "device/acme/text.cpp", cwd=project)
+    succeed(
+        "cmake", f"-DTEXTS={';'.join(map(str, texts.glob('kernels/*.kernel')))}",
+        f"-DDIALECT={texts / 'dialects' / 'glsl.kernel'}", f"-DOUTPUT={tmp_path / 'sources.h'}",
+        "-P", texts / "embed.cmake",
+    )  # fmt: skip
+    succeed(
+        os.environ.get("CXX", "c++"), "-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only",
+        "-Idevice/include", "-Idevice", f"-I{tmp_path}", "device/acme/text.cpp", cwd=project,
+    )  # fmt: skip
+
+
+def test_a_dialect_must_be_there(
+    project: Path, render: Renderer, torchsmith: Torchsmith, tmp_path: Path
+) -> None:
+    torchsmith("device", "new", "acme", "--text", "glsl", cwd=project).refused(
+        "torchsmith add kernel_texts"
+    )
+    with_texts = tmp_path / "project"
+    shutil.copytree(render(features=["kernel_texts"]), with_texts)
+    torchsmith("device", "new", "acme", "--text", "glls", cwd=with_texts).refused("glsl")
+    assert not (project / "device" / "acme").exists()
+    assert not (with_texts / "device" / "acme").exists()
 
 
 def test_every_function_of_the_header_is_written_or_named_as_absent(project: Path) -> None:

@@ -27,6 +27,15 @@ def new_device(
             metavar="NAME", help="Name of the device and of its folder.", show_default=False
         ),
     ],
+    text: Annotated[
+        str,
+        typer.Option(
+            "--text",
+            metavar="DIALECT",
+            help="Compile kernels as text, in this language: opencl or glsl.",
+            show_default=False,
+        ),
+    ] = "",
     project: ProjectFolder = None,
     as_json: Json = False,
 ) -> None:
@@ -34,13 +43,15 @@ def new_device(
 
     Example: torchsmith device new acme
 
-    It works as it is. Each function says what to do on a chip in its place.
+    It works as it is. Each function says what to do on a chip in its place. With --text the
+    kernels are those of device/shared/text, and run when compile() and run() of text.cpp are
+    written.
     """
     from torchsmith.devices import write_device
     from torchsmith.project import find
 
     found = find(project, updatable=False)
-    files = write_device(found, name)
+    files = write_device(found, name, text)
     if as_json:
         print_json({"device": name, "files": files})
         return
@@ -48,7 +59,10 @@ def new_device(
     print(
         f"device/{name}: wrote {', '.join(file.removeprefix(f'device/{name}/') for file in files)}"
     )
-    print("It works without changes. Test it, then replace its functions with calls of your SDK:")
+    if text:
+        print("Write compile() and run() of text.cpp, then replace the functions of runtime.cpp:")
+    else:
+        print("It works without changes. Test it, then replace its functions with your SDK's:")
     if (found.root / "device" / "tests" / "check.py").exists():
         print("  pip install -r device/tests/requirements.txt")
         print(f"  {prefix}_DEVICE={name} pytest device/tests/runtime")
