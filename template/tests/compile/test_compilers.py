@@ -41,7 +41,9 @@ assert "vendor.add_relu" in code[0] and "relu.default(" not in code[0].replace("
 
 
 def test_the_page_names_what_a_dialect_has() -> None:
-    (table,) = re.findall(r"\| of a `Dialect` .*?\n\n", PAGE.read_text("utf-8"), flags=re.DOTALL)
+    (table,) = re.findall(
+        r"\| field of `Dialect` .*?\n\n", PAGE.read_text("utf-8"), flags=re.DOTALL
+    )
     rows = [line.split("|")[1] for line in table.splitlines()[2:] if line]
     named = set(re.findall(r"`(\w+)`", " ".join(rows)))
     dialect = backend.Dialect

@@ -209,7 +209,7 @@ def test_a_cache_folder_is_for_this_user_alone(tmp_path: Path) -> None:
     assert made == tmp_path / "above" / "folder"
     assert made.stat().st_mode & 0o777 == made.parent.stat().st_mode & 0o777 == 0o700
     made.chmod(0o777)
-    with pytest.warns(UserWarning, match="others may write there"):
+    with pytest.warns(UserWarning, match="others can write to it"):
         other = _private.cache_folder(made)
     assert other not in (made, made.parent)
     assert other.stat().st_mode & 0o777 == 0o700

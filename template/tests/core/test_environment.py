@@ -11,7 +11,7 @@ from support import is_simulator, run_python
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = [DOCS / "environment.md", *(DOCS / "features").glob("*.md")]
-OF_THE_TESTS = {"TEST_FALLBACK", "DEVICE"}
+OF_THE_TESTS = {"TEST_FALLBACK", "DEVICE", "DEVICE_LIBRARY"}
 WRONG = {"CACHE_FOLDER": "/dev/null/folder", "FALLBACK": "loudly"}
 """The others are names from a list, or numbers."""
 REPORTED = ("CACHE_FOLDER", "LAUNCH_BLOCKING")

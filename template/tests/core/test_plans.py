@@ -141,7 +141,7 @@ def test_what_is_set_is_checked(tmp_path: Path) -> None:
         backend.set_cache_folder(tmp_path / "file")
     (tmp_path / "shared").mkdir()
     (tmp_path / "shared").chmod(0o777)
-    with pytest.raises(PermissionError, match="others may write there"):
+    with pytest.raises(PermissionError, match="others can write to it"):
         backend.set_cache_folder(tmp_path / "shared")
     if has_function("plans", "set_cache_folder"):
         return
