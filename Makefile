@@ -100,7 +100,7 @@ docs: $(READY)  ## the documentation, into build/site
 recording: $(READY)  ## docs/quickstart.svg, from a run of the first commands
 	$(BIN)/python -m maintenance.recording
 
-screens: $(TOOLS)  ## docs/screens: pictures of new, features and preview, from runs of them
+screens: $(TOOLS)  ## docs/screens: pictures of new, features, preview and the page, from runs of them
 	PYTHONPATH=generator:tests $(BIN)/python -m maintenance.screenshots
 
 bench: $(READY)  ## the figures of docs/figures.md

@@ -151,7 +151,7 @@ def shell(*lines: str) -> str:
 def clone() -> str:
     """How to see a backend work: by the published command, or in a checkout."""
     demo = "make demo    # renders, builds and runs a sample backend: 98 seconds on 2 cores"
-    test = "make test    # tests of the generator and of the backend: about 25 minutes; make check: 5 minutes"
+    test = "make test    # tests of the generator and the backend: 25 minutes; make check: 5"
     if not is_released():
         return shell(demo, test)
     url = address(REPOSITORY).removesuffix(".git")

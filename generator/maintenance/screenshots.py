@@ -1,6 +1,6 @@
-"""`python -m maintenance.screenshots`: draws screens of the command for the documentation.
+"""`python -m maintenance.screenshots`: draws screens of the command and of the page for the docs.
 
-The command runs at the terminal of the tests. The pictures show the screens as they are.
+The command runs at the terminal of the tests, the page in their browser.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
+from choosing import chromium, opened
+from maintenance.site import build
 from rendering import commit, snapshot
 from terminal import Terminal
 from torchsmith.render import Job, render
-from torchsmith.template import TEMPLATE
+from torchsmith.template import REPOSITORY, TEMPLATE
 
 FOLDER = TEMPLATE / "docs" / "screens"
 COLUMNS = 92
@@ -105,6 +107,14 @@ def draw(name: str, command: str, lines: list[Text]) -> str:
     return console.export_svg(title=command, unique_id=name)
 
 
+def draw_page(folder: Path) -> bytes:
+    """Return a picture of the page that renders projects in a browser."""
+    template = snapshot(folder / "template")
+    with chromium() as browser:
+        page = opened(browser, build.data(template, REPOSITORY), folder)
+        return page.get_screenshot_as_png()
+
+
 def main() -> int:
     """Draw all screens."""
     FOLDER.mkdir(exist_ok=True)
@@ -117,6 +127,8 @@ def main() -> int:
         picture = FOLDER / f"{name}.svg"
         picture.write_text(draw(name, command, lines), "utf-8")
         print(f"{picture}: {picture.stat().st_size / 1000:.0f} kB")
+    with tempfile.TemporaryDirectory() as folder:
+        (FOLDER / "page.png").write_bytes(draw_page(Path(folder)))
     return 0
 
 
