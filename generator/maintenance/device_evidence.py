@@ -152,11 +152,14 @@ def judge(name: str, counts: dict[str, int], examples: list[str]) -> str:
 
 def table() -> str:
     """The table of docs/devices.md."""
+    known = json.loads(STORE.read_text("utf-8"))
+    if not known:
+        return "The command has not been run for a release yet.\n"
     rows = [
         "| device | status | passed, failed, skipped | examples | training step | evidence |",
         "|---|---|---|---|---|---|",
     ]
-    for each in (Evidence(**it) for it in json.loads(STORE.read_text("utf-8"))):
+    for each in (Evidence(**it) for it in known):
         step = f"{each.step_ms:.1f} ms" if each.step_ms else ""
         if each.cuda_step_ms and each.step_ms:
             step += f", {each.step_ms / each.cuda_step_ms:.1f} of torch.cuda's"
