@@ -15,7 +15,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from dataclasses import asdict, dataclass
 from datetime import date
@@ -82,11 +81,8 @@ class Run:
         make_environment(folder / "venv", link_packages(folder / "packages"))
         self.device = device
         self.installed = Installed("full", project, folder / "venv" / "bin" / "python")
-        built = subprocess.run(
-            [sys.executable, "-m", "pip", "--python", str(self.installed.python), "install",
-             "--no-build-isolation", "--no-deps", "-C", f"cmake.define.FOO_DEVICE={device}", "."],
-            cwd=project, env=self.installed.environment, capture_output=True, text=True,
-        )  # fmt: skip
+        # The compiler of another machine may warn where ours does not.
+        built = self.installed.build(FOO_DEVICE=device, CMAKE_COMPILE_WARNING_AS_ERROR="OFF")
         if built.returncode:
             raise SystemExit(f"{device} does not compile:\n{built.stdout[-4000:]}")
 

@@ -42,12 +42,17 @@ class Installed:
             text=True,
         )
 
-    def build(self) -> subprocess.CompletedProcess[str]:
-        """Build and install the project as its user does; warnings are errors."""
+    def build(self, **settings: str) -> subprocess.CompletedProcess[str]:
+        """Build and install the project as its user does, with settings of CMake.
+
+        Warnings are errors, unless a setting says otherwise.
+        """
+        settings = {"CMAKE_COMPILE_WARNING_AS_ERROR": "ON", **settings}
+        defines = [f"cmake.define.{name}={value}" for name, value in settings.items()]
         return subprocess.run(
             [sys.executable, "-m", "pip", "--python", str(self.python), "install",
              "--no-build-isolation", "--no-deps",
-             "-C", "cmake.define.CMAKE_COMPILE_WARNING_AS_ERROR=ON", "."],
+             *(word for define in defines for word in ("-C", define)), "."],
             cwd=self.project,
             env=self.environment,
             capture_output=True,
