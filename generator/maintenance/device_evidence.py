@@ -12,9 +12,9 @@ import argparse
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from dataclasses import asdict, dataclass
 from datetime import date
@@ -74,8 +74,7 @@ class Run:
     """A project that is built for one device."""
 
     def __init__(self, folder: Path, device: str) -> None:
-        """Render and build it, or raise with the compiler's output."""
-        shutil.rmtree(folder, ignore_errors=True)
+        """Render and build it in an empty folder, or raise with the compiler's output."""
         project = folder / "torch-foo"
         render(project, Job({"preset": "full"}))
         make_environment(folder / "venv", link_packages(folder / "packages"))
@@ -167,6 +166,34 @@ def table() -> str:
     return "\n".join(rows) + "\n"
 
 
+def gather(folder: Path, name: str, minutes: float) -> Evidence:
+    """Build the project for a device in an empty folder, and run its tests and examples."""
+    began = time.monotonic()
+    run = Run(folder, name)
+    print(f"built after {time.monotonic() - began:.0f} s", flush=True)
+    facts = run.run(
+        "-c", "import torch; print(torch.__version__); print(torch.foo.get_device_name(0))",
+        minutes=1,
+    ).splitlines()  # fmt: skip
+    torch_version, chosen = facts[-2:]
+    device = name if name == "simulator" else f"{name} on {chosen}"
+    counts = run.counts(minutes * 0.6)
+    print(f"{device}: {counts}")
+    examples = run.examples(minutes * 0.3)
+    has_cuda = "True" in run.run("-c", "import torch; print(torch.cuda.is_available())", minutes=1)
+    return Evidence(
+        device=device,
+        status=judge(device, counts, examples),
+        date=date.today().isoformat(),
+        commit=git.git(TEMPLATE, "rev-parse", "--short", "HEAD").strip(),
+        torch=torch_version,
+        examples=examples,
+        step_ms=run.step("foo", minutes * 0.1),
+        cuda_step_ms=run.step("cuda", minutes * 0.1) if has_cuda else None,
+        **counts,
+    )
+
+
 def main() -> None:
     """Run everything, and write the row."""
     summary, _, _ = (__doc__ or "").partition("\n")
@@ -174,36 +201,15 @@ def main() -> None:
     parser.add_argument("device", help="a folder of device/: simulator, opencl, ...")
     parser.add_argument("--minutes", type=float, default=5, help="of tests and examples, at most")
     options = parser.parse_args()
-    began = time.monotonic()
-    run = Run(TEMPLATE / "build" / "evidence" / options.device, options.device)
-    print(f"built after {time.monotonic() - began:.0f} s")
-    facts = run.run(
-        "-c", "import torch; print(torch.__version__); print(torch.foo.get_device_name(0))",
-        minutes=1,
-    ).splitlines()  # fmt: skip
-    torch_version, name = facts[-2:]
-    device = options.device if options.device == "simulator" else f"{options.device} on {name}"
-    counts = run.counts(options.minutes * 0.6)
-    print(f"{device}: {counts}")
-    examples = run.examples(options.minutes * 0.3)
-    has_cuda = "True" in run.run("-c", "import torch; print(torch.cuda.is_available())", minutes=1)
-    row = Evidence(
-        device=device,
-        status=judge(device, counts, examples),
-        date=date.today().isoformat(),
-        commit=git.git(TEMPLATE, "rev-parse", "--short", "HEAD").strip(),
-        torch=torch_version,
-        examples=examples,
-        step_ms=run.step("foo", options.minutes * 0.1),
-        cuda_step_ms=run.step("cuda", options.minutes * 0.1) if has_cuda else None,
-        **counts,
-    )
+    with tempfile.TemporaryDirectory(prefix="evidence-") as folder:
+        row = gather(Path(folder), options.device, options.minutes)
     known = json.loads(STORE.read_text("utf-8")) if STORE.exists() else []
     rows = sorted(
-        [it for it in known if it["device"] != device] + [asdict(row)], key=lambda it: it["device"]
+        [it for it in known if it["device"] != row.device] + [asdict(row)],
+        key=lambda it: it["device"],
     )
     STORE.write_text(json.dumps(rows, indent=2) + "\n", "utf-8")
-    print(f"{device}: {row.status}")
+    print(f"{row.device}: {row.status}")
 
 
 if __name__ == "__main__":
