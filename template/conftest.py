@@ -7,10 +7,15 @@ every two values of them together. It is the same on every machine.
 from __future__ import annotations
 
 import itertools
+import os
 import zlib
 from collections import defaultdict
 
 import pytest
+
+# PyTorch and numpy read this when they are imported. The processes of `-n` share the cores, and
+# threads that wait for each other would take half of them.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:

@@ -18,6 +18,8 @@ def _isolated(tmp_path_factory: pytest.TempPathFactory) -> None:
     settings.write_text("{}\n")
     os.environ["COPIER_SETTINGS_PATH"] = str(settings)
     os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
+    # The processes of these tests share the cores.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     # A job in the background has Ctrl-C ignored, and so would the processes that tests interrupt.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -107,13 +107,7 @@ def losses_of_example(name: str, *arguments: Any) -> tuple[list[float], list[flo
         actual = module.train(DEVICE, *arguments)
     finally:
         backend.set_fallback_policy(policy)
-    threads = torch.get_num_threads()
-    # Threads that wait for each other on a busy machine cost more than these models.
-    torch.set_num_threads(1)
-    try:
-        return actual, module.train("cpu", *arguments)
-    finally:
-        torch.set_num_threads(threads)
+    return actual, module.train("cpu", *arguments)
 
 
 WITHOUT_AUTOLOAD = {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}

@@ -73,7 +73,6 @@ class Ranks:
 
 
 def _serve(connection: Connection, rank: int, size: int, store: str, backends: str | None) -> None:
-    torch.set_num_threads(1)
     dist.init_process_group(
         backends,
         store=dist.FileStore(store, size),

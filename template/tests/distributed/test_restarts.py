@@ -23,11 +23,8 @@ pytestmark = [needs(torch.float32), pytest.mark.full]
 @pytest.fixture(scope="module")
 def expected() -> dict[int, float]:
     """Losses by the number of steps, of one process on the CPU that nothing stops."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
     with redirect_stdout(StringIO()):
         losses = example("gpt").train("cpu", STEPS)
-    torch.set_num_threads(threads)
     return {step: losses[step - 1] for step in range(EVERY, STEPS + 1, EVERY)}
 
 

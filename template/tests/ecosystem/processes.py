@@ -38,7 +38,6 @@ def launch(
         ],
         env={
             **os.environ,
-            "OMP_NUM_THREADS": "1",
             f"{ENV_PREFIX}_FALLBACK": "silent",
             **(environment or {}),
         },

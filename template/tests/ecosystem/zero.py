@@ -158,7 +158,6 @@ def run(way: str, folder: str) -> list[float]:
 def main(file: str, ways: list[str]) -> None:
     import deepspeed
 
-    torch.set_num_threads(1)
     device: Any = torch.get_device_module(DEVICE)
     device.set_device(int(os.environ["LOCAL_RANK"]))
     deepspeed.init_distributed()

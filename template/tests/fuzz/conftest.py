@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import torch
 from support import ignore_unless_asked_for
 
 
@@ -24,11 +23,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 @pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """The tensors are small: more threads would wait for each other."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
+def no_warnings() -> Iterator[None]:
+    """Hide the warnings of operators: programs call them with unusual arguments."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
-    torch.set_num_threads(threads)
