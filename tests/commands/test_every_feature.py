@@ -18,7 +18,7 @@ def test_adding_and_removing_give_fresh_renders(
 ) -> None:
     project = render.project(tmp_path / "torch-foo", preset="minimal")
     torchsmith("add", feature, "--yes", cwd=project).passed()
-    # A fresh render with the simulator builds it by default; a project keeps its own default device.
+    # A fresh render with the simulator builds it by default; a project keeps its default device.
     assert contents(project) == contents(render(features=[feature], device="starter"))
     commit(project, "added")
     torchsmith("remove", feature, "--yes", cwd=project).passed()
