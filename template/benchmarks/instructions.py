@@ -1,8 +1,8 @@
 """Counts the host instructions of an operator, which do not depend on other load of the machine.
 
-``python benchmarks/instructions.py`` needs valgrind, and takes some minutes for each device. It counts
-the calling thread alone: on the CPU device, on this one, and on this one with the layer `null`,
-which accepts launches and does nothing, so that only instructions above the device are counted.
+``python benchmarks/instructions.py`` needs valgrind, and takes some minutes for each device. It
+counts the calling thread alone: on the CPU device, on this one, and on this one with the layer
+`null`, which accepts launches and does nothing, so that it counts the host's part only.
 """
 
 from __future__ import annotations
