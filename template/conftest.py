@@ -1,7 +1,7 @@
 """Chooses the tests: `pytest` runs a sample in minutes, `pytest -m full` runs every test.
 
-The sample has no test that is marked `full`. Of a test with parameters it has the cases that bring
-every two values of them together. It is the same on every machine.
+The sample has no test that is marked `full`. Of a test with parameters, it has cases that cover
+every pair of values of two parameters. It is the same on every machine.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pairwise(items: list[pytest.Item]) -> set[pytest.Item]:
     """Return the tests without parameters, and cases of the others that have every pair of values.
 
-    In the order of a checksum of their names, a case is chosen if it has a pair that is new.
+    In the order of their names' checksums, chooses a case if it has a pair that no earlier one has.
     """
     chosen = set()
     covered = defaultdict(set)

@@ -1,7 +1,7 @@
-"""Keeps one issue on what PyTorch's nightly build has changed for this backend.
+"""Keeps one issue with the differences of PyTorch's nightly build.
 
-`python .github/drift.py compare` asks the doctor, where the backend and a nightly wheel are.
-`python .github/drift.py issue` opens, updates or closes the issue, where issues may be written.
+`python .github/drift.py compare` runs the doctor of the installed backend on a nightly wheel.
+`python .github/drift.py issue` opens, updates or closes the issue, in a job that may write issues.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from typing import Any
 from xml.etree import ElementTree
 
 FOLDER = Path("build/drift")
-"""What goes from one job to the other: ``changes.json``, and ``tests.xml`` if the tests ran."""
+"""Passed from one job to the other: ``changes.json``, and ``tests.xml`` if the tests ran."""
 TITLE = "PyTorch's nightly build differs for this backend"
 LABEL = "pytorch-nightly"
 MOST = 200
-"""Findings that an issue shows: GitHub takes 65536 characters."""
+"""Findings that an issue shows: GitHub allows 65536 characters."""
 WIDEST = 300
 
 
 class DriftError(Exception):
-    """Nothing can be said of the nightly build; the text says why."""
+    """The nightly build cannot be compared; the text has the reason."""
 
 
 @dataclass(frozen=True)
 class Issue:
-    """The issue as GitHub has it; a person may have changed its ``body``."""
+    """The issue on GitHub; a person may have changed its ``body``."""
 
     number: int
     open: bool
@@ -41,10 +41,10 @@ class Issue:
 
 
 def compare() -> None:
-    """Write what the doctor finds other in the wheel under ``FOLDER``.
+    """Write the differences that the doctor finds in the wheel under ``FOLDER``.
 
     Raises:
-        DriftError: The doctor cannot say.
+        DriftError: The doctor fails.
     """
     wheels = list(FOLDER.glob("torch-*.whl"))
     if len(wheels) != 1:
@@ -60,12 +60,12 @@ def compare() -> None:
 
 
 def findings(changes: list[dict[str, Any]], build: str, tests: str) -> Iterator[str]:
-    """Yield a line for each thing that is new, as Markdown.
+    """Yield a line for each finding, as Markdown.
 
     Args:
-        changes: What the doctor has found.
-        build: How the build against the nightly wheel ended, in GitHub's words.
-        tests: The same of the tests.
+        changes: The differences that the doctor has found.
+        build: The outcome of the build against the nightly wheel, as GitHub names it.
+        tests: The outcome of the tests.
     """
     for each in changes:
         signatures = [_code(each[key]) for key in ("before", "after") if each[key]]
@@ -91,7 +91,7 @@ def _code(text: str) -> str:
 
 
 def body(lines: list[str], torch: str, run: str) -> str:
-    """Return the issue's text. Its first line is the same as long as the findings are."""
+    """Return the issue's text. Its first line changes only with the findings."""
     mark = hashlib.sha256("\n".join(lines).encode()).hexdigest()
     more = [f"- and {len(lines) - MOST} more"] if len(lines) > MOST else []
     text = f"Found with PyTorch {torch}, in [this run]({run})." if lines else "Nothing differs."
@@ -102,7 +102,7 @@ def keep() -> None:
     """Open, update or close the issue.
 
     Raises:
-        DriftError: The job before has left nothing that can be read.
+        DriftError: The previous job has left no readable result.
     """
     try:
         found = json.loads((FOLDER / "changes.json").read_text("utf-8"))
@@ -116,7 +116,7 @@ def keep() -> None:
             _gh("label", "create", LABEL, "--force", "--description", TITLE)
             _gh("issue", "create", "--title", TITLE, "--label", LABEL, text=text)
         return
-    # A person may close the issue: it stays closed until something else is found.
+    # If a person closes the issue, it stays closed until the findings change.
     if issue.body.splitlines()[:1] == text.splitlines()[:1]:
         return
     known = set(issue.body.splitlines())
@@ -129,7 +129,7 @@ def keep() -> None:
     if not issue.open:
         _gh("issue", "reopen", number)
     if fresh := [line for line in lines[:MOST] if line not in known]:
-        # An edit tells nobody; a comment does.
+        # GitHub notifies people of a comment, not of an edit.
         _gh("issue", "comment", number, text="\n".join([f"New in {found['torch']}:", "", *fresh]))
 
 
@@ -144,7 +144,7 @@ def _issue() -> Issue | None:
 
 
 def _gh(*arguments: str, text: str | None = None) -> str:
-    """Run GitHub's program, with a text in a file if there is one, and return what it prints."""
+    """Run `gh`, with `text` in a file if given, and return its output."""
     with tempfile.TemporaryDirectory() as folder:
         more = []
         if text is not None:
@@ -161,7 +161,7 @@ def _gh(*arguments: str, text: str | None = None) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Run `compare` or `issue`; status 2 with a sentence where that cannot be done."""
+    """Run `compare` or `issue`. Return 2 and print a sentence if that fails."""
     steps = {"compare": compare, "issue": keep}
     if len(arguments) != 1 or arguments[0] not in steps:
         print("usage: python .github/drift.py compare|issue", file=sys.stderr)

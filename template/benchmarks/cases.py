@@ -1,4 +1,4 @@
-"""What is measured, and the limits that the project has set itself."""
+"""The measured cases and their limits."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def step():
 SIGNALS = "x = torch.randn(1024, 1024, dtype=torch.complex64).to(device); sync()"
 DEFINITE = "x = torch.randn(64, 128, 128); x = (x @ x.mT + torch.eye(128)).to(device); sync()"
 
-# Taking memory and giving it back: numbers of float32.
+# Allocating and freeing memory: numbers of float32 elements.
 EMPTY = {"4 B": 1, "4 KiB": 1 << 10, "1 MiB": 1 << 18, "64 MiB": 1 << 24}
 
 HOST_TIME = [
@@ -73,7 +73,7 @@ HOST_TIME = [
     Case("item", "x.item()", ONE, limit=5),
 ]
 
-# With the wait for the device, of which operators of one element are measured without.
+# Measured with the wait for the device. Operators on one element are measured without it.
 WORK = [
     Case("add, 1M elements", "x + y; sync()", LARGE, 10, 40, limit=1.1),
     Case("add with out=, 1M elements", "torch.add(x, y, out=z); sync()", LARGE, 10, 40, limit=1.1),
@@ -94,13 +94,13 @@ WORK = [
     Case("training step of examples/gpt.py", "step()", GPT, 1, 50, limit=1.4),
 ]
 
-# A copy between the devices takes as long as one within the CPU, or 1 / 0.9 of it.
+# The limit of a copy between the devices is 1 / 0.9 of the time of a copy within the CPU.
 COPIES = [
     Case("host to device, 64 MiB", "there.copy_(host); sync()", COPY, 1, 30, limit=1 / 0.9),
     Case("device to host, 64 MiB", "other.copy_(there); sync()", COPY, 1, 30, limit=1 / 0.9),
 ]
 
-# While the device has 100 ms of work to do, or more. The CPU has done its own by then.
+# Measured while the device has 100 ms of work or more. The CPU has finished its own by then.
 BUSY = MATRIX.format(1024) + "; host = torch.ones(1 << 18); pinned = host.pin_memory()"
 BUSY_BEFORE = (
     "import time; start = time.perf_counter(); x @ y; sync()\n"
@@ -156,14 +156,14 @@ FALLBACK = {
 
 
 def fallback_case() -> Case:
-    """Return the case for the way in which this process reaches the device's memory."""
+    """Return the case for this process's access to the device's memory."""
     return FALLBACK["1" if os.environ.get(f"{ENV_PREFIX}_SIMULATOR_HOST_ADDRESS") == "1" else "0"]
 
 
 def import_time(runs: int = 7) -> Figure:
     """Measure importing PyTorch, and importing the package after it, in new processes.
 
-    The first process only makes sure that the package is compiled to bytecode, as pip does it.
+    The first process only compiles the package to bytecode, as pip does.
     """
     code = (
         "import time; start = time.perf_counter(); import torch; middle = time.perf_counter()\n"

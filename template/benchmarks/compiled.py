@@ -1,7 +1,7 @@
-"""What ``torch.compile`` gains: its time as a part of eager's, on this device and on the CPU.
+"""Measures ``torch.compile``: its time divided by eager's, on this device and on the CPU.
 
-``python benchmarks/compiled.py`` compiles each program for both devices, and calls compiled and eager
-code in turns. ``--mode reduce-overhead`` and the like choose another mode.
+``python benchmarks/compiled.py`` compiles each program for both devices, and alternates between
+compiled and eager code. ``--mode`` chooses another mode, such as ``reduce-overhead``.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 ROUNDS, SECONDS = 15, 0.05
-"""Bursts of each, and how long one is, about."""
+"""Number of bursts of each, and the approximate duration of one."""
 Program = Callable[[], object]
 
 
 def elementwise(x: Tensor) -> Tensor:
-    """Twenty operators that cost little."""
+    """Twenty cheap operators."""
     for _ in range(4):
         x = torch.relu(x * 1.5 + 0.25) - x.abs() * 0.5
     return x
 
 
 def functions(x: Tensor) -> Tensor:
-    """Twenty operators of which some are functions."""
+    """Twenty operators, some of which are transcendental functions."""
     for _ in range(4):
         x = torch.sigmoid(x) * torch.tanh(x) + torch.exp(-x.abs())
     return x
@@ -49,7 +49,7 @@ def softmax(x: Tensor) -> Tensor:
 
 
 def dropout(x: Tensor) -> Tensor:
-    """Random numbers, and what is made of them."""
+    """Random numbers, and arithmetic on them."""
     return functional.dropout(torch.relu(x) + 1, 0.1)
 
 
@@ -64,7 +64,7 @@ class Block(nn.Module):
         self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Attend, then go through two layers."""
+        """Apply attention, then two layers."""
         q, k, v = (
             each.unflatten(-1, (self.heads, -1)).transpose(1, 2)
             for each in self.taken(self.norms[0](x)).chunk(3, -1)
@@ -95,7 +95,7 @@ class Case:
     module: Callable[[], nn.Module] | None = None
 
     def program(self, device: str, mode: str | None) -> Program:
-        """Return what is timed; ``mode`` is None for eager."""
+        """Return the function to time; ``mode`` is None for eager."""
         torch.manual_seed(0)
         x = torch.randn(self.shape, device=device)
         code = self.function or (self.module or nn.Identity)().to(device)
@@ -125,7 +125,7 @@ CASES = (
 
 
 def ratio(case: Case, device: str, mode: str) -> float:
-    """Return how long compiled code takes, as a part of eager's time."""
+    """Return the time of compiled code divided by that of eager code."""
     synchronize = torch.get_device_module(device).synchronize
     programs = [case.program(device, None), case.program(device, mode)]
     for _ in range(4):  # compiles, and captures

@@ -1,4 +1,4 @@
-"""What CUDA's allocator reserves for the same requests: its policy without settings or a device."""
+"""Simulates CUDA's allocator with default settings, to compare the memory that it reserves."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ SMALL_SEGMENT, SHARED_SEGMENT, SEGMENT_STEP = 2 * MIB, 20 * MIB, 2 * MIB
 
 @dataclass
 class Block:
-    """A piece of a segment, and the addresses of its neighbours there."""
+    """A piece of a segment, and the addresses of its neighbours."""
 
     size: int
-    kind: tuple[int, bool]  # its stream, and whether it is one of the small ones
+    kind: tuple[int, bool]  # its stream, and whether it is small
     previous: int | None = None
     next: int | None = None
     free: bool = True
 
 
 class CudaPolicy:
-    """Best fit in segments of one stream and of small or larger blocks, neighbours joined."""
+    """Best fit in segments of one stream, for small or large blocks. Free neighbours are merged."""
 
     def __init__(self) -> None:
         self.reserved = 0

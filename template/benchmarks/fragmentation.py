@@ -1,8 +1,8 @@
-"""How much of the reserved memory no tensor has when a GPT trains.
+"""Measures the fragmentation of memory when a GPT is trained.
 
-``python benchmarks/fragmentation.py`` records what a training with sequences of many lengths
-allocates and gives back, replays it in an allocator that is empty, and prints the fragmentation,
-1 - peak allocated / peak reserved: of this allocator, and of CUDA's policy for the same requests.
+``python benchmarks/fragmentation.py`` records the allocations and frees of a training with
+sequences of many lengths, replays them in an empty allocator, and prints the fragmentation,
+1 - peak allocated / peak reserved, of this allocator and of CUDA's policy for the same requests.
 ``--json FILE`` writes the figures as well.
 """
 
@@ -35,7 +35,7 @@ BATCH, LENGTHS = 4, (32, 256)
 
 @dataclass(frozen=True)
 class Event:
-    """A block that was taken on a stream, or given back."""
+    """An allocation of a block on a stream, or its free."""
 
     taken: bool
     address: int
@@ -45,7 +45,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Peaks:
-    """The most that tensors had, and the most that was reserved, in bytes."""
+    """Peak allocated and peak reserved memory, in bytes."""
 
     allocated: int
     reserved: int
@@ -56,7 +56,7 @@ class Peaks:
 
 
 def train() -> Iterator[None]:
-    """Train a GPT, a step at a time. Its batches arrive on a stream of their own."""
+    """Train a GPT, one step at a time. Batches are copied on a stream of their own."""
     torch.manual_seed(0)
     draws = random.Random(0)
     gpt.TIME = LENGTHS[1]
@@ -79,7 +79,7 @@ def train() -> Iterator[None]:
 
 
 def recorded(allocations: int) -> list[Event]:
-    """Return what a training allocates and gives back, from its model on."""
+    """Return the allocations and frees of a training, including its model."""
     backend.init()
     backend.memory._record_memory_history(context=None, max_entries=10 * allocations)
     before = backend.memory_stats()["allocation.all.allocated"]
@@ -96,7 +96,7 @@ def recorded(allocations: int) -> list[Event]:
 
 
 def replayed(events: list[Event]) -> Peaks:
-    """Let this allocator serve the events."""
+    """Replay the events with this allocator."""
     gc.collect()
     backend.empty_cache()
     backend.reset_peak_memory_stats()
@@ -113,7 +113,7 @@ def replayed(events: list[Event]) -> Peaks:
 
 
 def simulated(events: list[Event]) -> Peaks:
-    """Let CUDA's policy serve the events."""
+    """Replay the events with CUDA's policy."""
     policy, allocated, peak = CudaPolicy(), 0, 0
     blocks: dict[int, tuple[int, int]] = {}
     for event in events:

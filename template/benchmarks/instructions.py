@@ -1,8 +1,8 @@
-"""How many instructions of the host an operator takes, which no other load on the machine changes.
+"""Counts the host instructions of an operator, which do not depend on other load of the machine.
 
-``python benchmarks/instructions.py`` needs valgrind, and takes some minutes for each device. Counted
-is the calling thread alone: on the CPU device, on this one, and on this one with the layer `null`,
-which answers launches and does nothing, so that all that is left is above the device.
+``python benchmarks/instructions.py`` needs valgrind, and takes some minutes for each device. It
+counts the calling thread alone: on the CPU device, on this one, and on this one with the layer
+`null`, which accepts launches and does nothing, so that it counts the host's part only.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ STATEMENTS = {
     "sum": "x.sum()",
 }
 LIMITS = {"null": 1.0, DEVICE: 1.3}
-"""Multiples of what the CPU device takes."""
+"""Multiples of the CPU device's instructions."""
 
 CALLS = 200
 
@@ -44,7 +44,7 @@ for _ in range(calls):
 
 
 def counted(device: str, statement: str, calls: int, layers: str) -> int:
-    """Return the instructions of the main thread of a process that makes so many calls."""
+    """Return the instructions of the main thread of a process that makes ``calls`` calls."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "out")
         command = [
@@ -57,7 +57,7 @@ def counted(device: str, statement: str, calls: int, layers: str) -> int:
         environment = {
             **os.environ,
             f"{ENV_PREFIX}_DEVICE_LAYERS": layers,
-            # Addresses of more of the simulator's devices do not fit into valgrind's.
+            # valgrind's address space is too small for more devices of the simulator.
             f"{ENV_PREFIX}_SIMULATOR_DEVICES": "1",
             "PYTHONHASHSEED": "0",
         }
@@ -69,7 +69,7 @@ def counted(device: str, statement: str, calls: int, layers: str) -> int:
 
 
 def per_call(device: str, statement: str, layers: str = "") -> float:
-    """Return the instructions of one call, once the process has made some."""
+    """Return the instructions of one call, after warm-up calls."""
     few, many = (counted(device, statement, calls, layers) for calls in (CALLS, 2 * CALLS))
     return (many - few) / CALLS
 

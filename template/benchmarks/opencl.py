@@ -1,7 +1,7 @@
-"""What an OpenCL device takes beside PyTorch's CPU device with as many threads.
+"""Compares an OpenCL device with PyTorch's CPU device with the same number of threads.
 
-``python benchmarks/opencl.py`` prints a table, with the limits that the project has set itself for a
-driver that runs on the CPU. The driver's own share of an operator is that of a kernel which does nothing.
+``python benchmarks/opencl.py`` prints a table, with limits for a driver that runs on the CPU. The
+driver's share of an operator's time is the time of a kernel that does nothing.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def checked(status: int) -> None:
 
 
 def empty_kernel() -> float:
-    """Return the microseconds in which Python has the driver enqueue a kernel that does nothing."""
+    """Return the microseconds in which the driver enqueues an empty kernel, called from Python."""
     opencl = ctypes.CDLL("libOpenCL.so.1")
     opencl.clCreateProgramWithSource.restype = ctypes.c_void_p
     opencl.clCreateKernel.restype = ctypes.c_void_p
@@ -68,7 +68,7 @@ def empty_kernel() -> float:
 
 
 def process_time(*arguments: str) -> float:
-    """Return the microseconds of a new Python process, once all that it needs is compiled."""
+    """Return the microseconds of a new Python process, after its modules are compiled."""
     times = []
     for _ in range(3):
         start = time.perf_counter()
@@ -78,7 +78,7 @@ def process_time(*arguments: str) -> float:
 
 
 def main() -> None:
-    # PyTorch's threads look out for more work for a while, on processors that such a driver needs.
+    # By default, PyTorch's idle threads spin for a while, on processors that such a driver needs.
     if os.environ.get("OMP_WAIT_POLICY") != "passive":
         environment = {**os.environ, "OMP_WAIT_POLICY": "passive"}
         os.execve(sys.executable, [sys.executable, *sys.argv], environment)

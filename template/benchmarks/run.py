@@ -1,4 +1,4 @@
-"""What an operator costs the host, compared with the CPU device in the same run.
+"""Measures the host time of operators, compared with the CPU device in the same run.
 
 ``python benchmarks/run.py`` prints a table; ``--json FILE`` writes the figures as well.
 """
@@ -33,7 +33,7 @@ from timing import Case, Figure, measure
 
 
 def fallback_in_a_process(host_address: str, quick: bool) -> Figure:
-    """Measure the fallback where the setting takes effect: in a process of its own."""
+    """Measure the fallback in a process of its own, where the setting takes effect."""
     command = [sys.executable, __file__, "--only-fallback", *["--quick"] * quick]
     environment = {**os.environ, f"{ENV_PREFIX}_SIMULATOR_HOST_ADDRESS": host_address}
     output = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
@@ -58,7 +58,7 @@ def limit_of(figure: Figure) -> str:
 
 
 def table(figures: list[Figure], threads: str = "one thread") -> Table:
-    """Return the figures for people; times are in microseconds."""
+    """Return the figures as a table, in microseconds."""
     result = Table("case", title=f"{DEVICE} and the CPU device, {threads}, median µs per call")
     for column in ("cpu", DEVICE, "ratio", "more", "limit", ""):
         result.add_column(column, justify="right")
@@ -77,7 +77,7 @@ def table(figures: list[Figure], threads: str = "one thread") -> Table:
 
 
 def report(figures: list[Figure]) -> dict[str, Any]:
-    """Return what ``--json`` writes."""
+    """Return the contents of the ``--json`` file."""
     return {
         "device": DEVICE,
         "device_name": torch.get_device_module(DEVICE).get_device_name(0),

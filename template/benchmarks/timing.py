@@ -1,4 +1,4 @@
-"""Times one statement on two devices, in turns, so that both meet the same machine."""
+"""Times one statement on two devices in turns, so that the machine's load is the same for both."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ MICROSECONDS = 1e6
 
 @dataclass(frozen=True)
 class Case:
-    """A statement to time. In it ``device`` is where it runs, ``sync()`` waits for that device.
+    """A statement to time. In it, ``device`` is its device, and ``sync()`` waits for that device.
 
     Args:
-        name: what the table calls it.
-        statement: what is timed.
-        setup: what makes the names that ``statement`` uses.
+        name: its name in the table.
+        statement: the timed code.
+        setup: code that defines the names that ``statement`` uses.
         calls: calls per burst. The device is idle when a burst starts, and bursts are short enough
             for its queue, so host time is not mistaken for waiting.
         rounds: bursts; the figures are medians over them.
-        limit: the most that the device may take, as a multiple of the CPU's time.
-        excess_limit: the most that it may take above the CPU's time, in microseconds.
-        before: what is done before each burst and not timed, such as giving the device work.
+        limit: the maximum time of the device, as a multiple of the CPU's time.
+        excess_limit: the maximum time above the CPU's time, in microseconds.
+        before: untimed code before each burst, such as enqueueing work.
     """
 
     name: str
@@ -67,9 +67,9 @@ class Figure:
 
 
 def measure(case: Case) -> Figure:
-    """Time ``case`` on the CPU and on the device, burst by burst in turns.
+    """Time ``case`` on the CPU and on the device, in alternating bursts.
 
-    A call before each burst wakes the device and brings its own data to the caches.
+    A call before each burst wakes the device and loads its data into the caches.
     """
     synchronize = torch.get_device_module(DEVICE).synchronize
     timers: dict[str, timeit.Timer] = {}

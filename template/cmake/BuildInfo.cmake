@@ -1,4 +1,5 @@
-# Writes down what the build knows of itself: runtime/build_info.h and runtime/supported_dtypes.h for C++, _build.py for Python.
+# Writes the build's settings to runtime/build_info.h and runtime/supported_dtypes.h for C++, and to
+# _build.py for Python.
 separate_arguments(DTYPES)
 list(LENGTH DTYPES DTYPE_COUNT)
 list(JOIN DTYPES "\", \"" DTYPE_NAMES)
@@ -7,7 +8,8 @@ set(DTYPE_NAMES "\"${DTYPE_NAMES}\"")
 file(STRINGS "device/include/${BACKEND_NAME}/device/runtime.h" INTERFACE_VERSION REGEX "kInterfaceVersion = ")
 string(REGEX MATCH "[0-9]+" INTERFACE_VERSION "${INTERFACE_VERSION}")
 
-# Python packages whose import loads shared libraries that the device library needs: a property that a device.cmake sets.
+# Python packages whose import loads shared libraries that the device library needs. A device.cmake
+# sets the property.
 get_target_property(packages ${BACKEND_NAME}_device PYTHON_PACKAGES)
 set(DEVICE_PACKAGES "")
 if(packages)

@@ -1,5 +1,5 @@
-# Uses ccache where it is installed, in a way that works with precompiled headers, and that finds the objects of another
-# copy of the project with the build folder at the same place in it.
+# Uses ccache if it is installed, with settings for precompiled headers, and so that it finds the
+# objects of another copy of the project whose build folder has the same relative path.
 find_program(CCACHE ccache)
 if(CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER

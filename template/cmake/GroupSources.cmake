@@ -1,15 +1,18 @@
-# Compiles a target's sources in groups: reading PyTorch's headers takes longer than most files do.
+# Compiles a target's sources in groups, because parsing PyTorch's headers takes longer than
+# compiling most files.
 #
 #   group_sources(<target> aten=cf core=m)
 #
-# A group holds neighbours by name of one folder. The letters after a folder's name are the initials with which its
-# second group begins, its third and so on. So the group of a file there depends on its name alone: a file that is added
-# recompiles one group, and ccache finds the others again, whichever features a project has. A letter more divides a
-# group that has grown too large. Of the other folders, those of less than five files are one group together, and a
-# larger one is a group of its own.
+# A group has the files of one folder whose names begin with a range of letters. The letters after a
+# folder's name are the first letters of its second group, its third and so on. So the group of a
+# file depends on its name alone: a new file recompiles one group, and ccache finds the others,
+# whichever features a project has. To divide a group that is too large, add a letter. All other
+# folders with less than five files are one group together, and each larger one is a group of its
+# own.
 #
-# Names in anonymous namespaces must differ within a folder, and within the small ones. Groups include their files by relative paths (from CMake
-# 4.0), so that they are the same in every copy of the project. -DCMAKE_UNITY_BUILD=OFF compiles every file by itself.
+# Names in anonymous namespaces must be unique within a folder, and among the small folders. Groups
+# include their files by relative paths (from CMake 4.0), so they are the same in every copy of the
+# project. -DCMAKE_UNITY_BUILD=OFF compiles every file by itself.
 function(group_sources target)
   if(DEFINED CMAKE_UNITY_BUILD AND NOT CMAKE_UNITY_BUILD)
     return()

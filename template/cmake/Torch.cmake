@@ -1,9 +1,11 @@
 # Finds PyTorch's headers and libraries in the installed wheel, as the imported targets torch::cpu and torch::python.
 #
-# find_package(Torch) is not used, as it demands a CUDA toolkit where the wheel was built for CUDA.
+# find_package(Torch) is not used, because it requires a CUDA toolkit if the wheel was built for
+# CUDA.
 find_package(Python REQUIRED COMPONENTS Interpreter Development.Module)
 
-# Looking the package up does not import it, which would cost a second and needs a working install.
+# find_torch.py does not import the package, which would take a second and requires a working
+# installation.
 execute_process(
   COMMAND "${Python_EXECUTABLE}" "${CMAKE_CURRENT_LIST_DIR}/find_torch.py"
   OUTPUT_VARIABLE torch_found OUTPUT_STRIP_TRAILING_WHITESPACE
@@ -31,7 +33,7 @@ target_include_directories(torch::cpu SYSTEM INTERFACE
 if(EXISTS "${TORCH_DIR}/include/kineto")
   target_include_directories(torch::cpu SYSTEM INTERFACE "${TORCH_DIR}/include/kineto")
 endif()
-# PyTorch's own headers then include single operators too, instead of all of them: a third of the compile time.
+# PyTorch's own headers then include the headers of single operators only, which shortens compilation.
 target_compile_definitions(torch::cpu INTERFACE AT_PER_OPERATOR_HEADERS)
 target_link_libraries(torch::cpu INTERFACE
   "${TORCH_DIR}/lib/libc10.so" "${TORCH_DIR}/lib/libtorch_cpu.so" "${TORCH_DIR}/lib/libtorch.so")

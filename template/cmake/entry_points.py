@@ -1,4 +1,4 @@
-"""What the wheel offers to other libraries: the project's own entry points, and those of its features.
+"""The wheel's entry points: the project's own, and those of its features.
 
 A feature that another library finds by itself has a file `entry_points.txt` in its folder of the package, in the form of
 those of installed packages. scikit-build-core calls `dynamic_metadata` while it writes the wheel's metadata.

@@ -1,4 +1,4 @@
-"""Prints `<folder>;<version>` of the installed PyTorch without importing it; fails where there is none."""
+"""Prints `<folder>;<version>` of the installed PyTorch without importing it; fails if there is none."""
 
 import importlib.util
 import re

@@ -18,9 +18,9 @@ def dynamic_metadata(
     requirements = list(settings.get("requires", []))
     found = find_torch()
     if found is None:
-        # CMake explains what is missing; metadata alone can do without.
+        # CMake reports the missing PyTorch; the metadata does not need it.
         return [*requirements, "torch"]
     major, minor = found[1].split(".")[:2]
-    # A nightly build, or one from source, comes before the release whose number it has.
+    # The version of a nightly build, or of one from source, precedes that of its release.
     early = ".dev0" if re.match(r"[\d.]+?(a|b|rc|\.dev)\d", found[1]) else ""
     return [*requirements, f"torch>={major}.{minor}{early},<{major}.{int(minor) + 1}"]

@@ -1,4 +1,4 @@
-// Precompiled: what nearly every file of csrc/ needs, and what takes longest to read.
+// Precompiled: the headers that nearly every file of csrc/ needs, and those that take longest to compile.
 #pragma once
 
 #include <ATen/Context.h>

@@ -1,8 +1,8 @@
-"""The GPT of gpt.py in shards: torchrun --nproc-per-node 2 examples/gpt_sharded.py
+"""Trains the GPT of gpt.py in shards: torchrun --nproc-per-node 2 examples/gpt_sharded.py
 
-Each process holds its part of every weight (FSDP2) and learns from its part of every batch. With
---checkpoints FOLDER what has been learned is kept there, and the next start goes on from it, on
-whatever number of processes that divides the batch.
+Each process has its part of every weight (FSDP2) and trains on its part of every batch. With
+--checkpoints FOLDER, checkpoints are saved there, and the next start resumes from the last one. The
+number of processes may change, but must divide the batch.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from torch.nn import functional
 
 
 class Training(Stateful):
-    """All that the next step depends on. Checkpoints have each weight once, however it is divided."""
+    """The whole state of the training. Checkpoints have each weight once, however it is sharded."""
 
     def __init__(self) -> None:
         torch.manual_seed(0)
@@ -52,7 +52,7 @@ class Training(Stateful):
         self.done = state["done"]
 
     def step(self) -> float:
-        """Learn from one batch, and return its loss, to which all processes add their part."""
+        """Train on one batch, and return its loss, averaged over the processes."""
         rank, size = dist.get_rank(), dist.get_world_size()
         batch = passages(self.draws)[rank * BATCH // size : (rank + 1) * BATCH // size].to(DEVICE)
         self.optimizer.zero_grad()
@@ -68,7 +68,7 @@ class Training(Stateful):
 
 
 def last_checkpoint(folder: Path) -> Path | None:
-    """Return the last one that is whole: its metadata is written when all else is."""
+    """Return the last complete checkpoint: its metadata is written last."""
     whole = [path.parent for path in folder.glob("*/.metadata")]
     return max(whole, key=lambda path: int(path.name), default=None)
 
@@ -91,7 +91,7 @@ def train(steps: int, folder: Path | None, every: int) -> None:
         if folder:
             dcp.save({"training": training}, checkpoint_id=folder / str(training.done))
 
-    written = training.model.write("after nineteen comes")  # by all, as each has a part of it
+    written = training.model.write("after nineteen comes")  # each process has a part
     if first:
         print("It writes:", written)
 
@@ -99,8 +99,8 @@ def train(steps: int, folder: Path | None, every: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=240)
-    parser.add_argument("--checkpoints", type=Path, help="a folder that all processes see")
-    parser.add_argument("--every", type=int, default=20, help="steps from one to the next")
+    parser.add_argument("--checkpoints", type=Path, help="a folder that all processes share")
+    parser.add_argument("--every", type=int, default=20, help="steps between checkpoints")
     options = parser.parse_args()
 
     local = int(os.environ["LOCAL_RANK"])

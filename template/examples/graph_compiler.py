@@ -1,11 +1,11 @@
-"""A compiler of whole graphs behind ``torch.compile``: torch-mlir and IREE, where a vendor's own would be.
+"""Registers a compiler of whole graphs for ``torch.compile``: torch-mlir and IREE, as an example.
 
     pip install torch-mlir iree-base-compiler iree-base-runtime
 
-IREE compiles for the host's processor here, so what it computes with is copied there and back; a
-compiler for the device takes the addresses of the tensors, on the current stream. The rest is what any
-compiler needs: parts of a graph that it takes, the others as operators of the backend, programs by
-their sizes, and a cache on the disk.
+Here IREE compiles for the host's processor, so inputs and results are copied. A compiler for the
+device would use the addresses of the tensors, on the current stream. Any compiler needs the rest:
+partitions of a graph that it supports, operators of the backend for the others, one program for
+each set of sizes, and a cache on disk.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ LEFT = frozenset(
         "unique_dim",
     ]
 )
-"""Operators that this compiler lacks, of those that it has a name for."""
+"""Operators that this compiler names but does not support."""
 OPTIONS: dict[str, Any] = {
     "target_backends": ["llvm-cpu"],
     "extra_args": ["--iree-llvmcpu-target-cpu=generic"],
@@ -56,7 +56,7 @@ OPTIONS: dict[str, Any] = {
 TYPES = frozenset({torch.bool, torch.int32, torch.int64, torch.float32, torch.float64})
 
 counts: collections.Counter[str] = collections.Counter()
-"""What happened: programs compiled, found in the cache and called, and operators that are left."""
+"""Counts of programs compiled, found in the cache and called, and of operators left."""
 
 
 class Compiler:
@@ -72,7 +72,7 @@ class Compiler:
         self._left = left
 
     def __call__(self, graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
-        """Return what runs the graph: its parts as programs, what is left as operators."""
+        """Return a function that runs the graph: parts as programs, the rest as operators."""
         supported = Supported(self._left)
         parts = CapabilityBasedPartitioner(graph, supported, allows_single_node_partition=True)
         whole = parts.partition_and_fuse()
@@ -83,7 +83,7 @@ class Compiler:
             logger.warning("%s is left to the backend's own operator", node.target)
         for node in whole.graph.find_nodes(op="call_module"):
             part = whole.get_submodule(str(node.target))
-            # Weights that Inductor has frozen are compiled in.
+            # Weights that Inductor has frozen are constants of the program.
             weights = {
                 place: getattr(whole, str(each.target))
                 for place, each in enumerate(node.args)
@@ -97,9 +97,9 @@ class Compiler:
     def program(
         self, function: Callable[..., Any], inputs: Sequence[torch.Tensor], weights: int
     ) -> Callable[..., list[torch.Tensor]]:
-        """Return the program of a function of tensors on the CPU, for those of these sizes.
+        """Return the program of a function of tensors on the CPU, for the sizes of ``inputs``.
 
-        The first ones are weights, which it has in it.
+        The first ``weights`` inputs are constants of the program.
         """
         from iree import compiler, runtime
         from torch_mlir import fx
@@ -123,7 +123,7 @@ class Compiler:
         except TorchMlirCompilerError as error:
             raise RuntimeError(
                 "torch-mlir does not lower a part of the graph: the operator that it names on "
-                "standard error belongs into what is left to the backend"
+                "standard error must be added to LEFT"
             ) from error
         kept = self._cache / f"{hashlib.sha256(source.encode()).hexdigest()}.vmfb"
         counts["found" if kept.is_file() else "compiled"] += 1
@@ -136,7 +136,7 @@ class Compiler:
             except compiler.CompilerToolError as error:
                 reason = next(line for line in str(error).splitlines() if "error" in line)
                 raise RuntimeError(f"IREE does not compile {written}: {reason}") from error
-            # Whole or not at all, whoever else writes it.
+            # Written atomically, because other processes may write it too.
             with tempfile.NamedTemporaryFile(dir=self._cache, delete=False) as part:
                 part.write(code)
             Path(part.name).replace(kept)
@@ -149,7 +149,7 @@ class Compiler:
         def call(*tensors: torch.Tensor) -> list[torch.Tensor]:
             found = main(*(each.numpy() for each in tensors))
             several = found if isinstance(found, (tuple, list)) else (found,)
-            # What follows in the graph was traced with these strides.
+            # Later operators of the graph were traced with these strides.
             laid_out = [torch.empty_strided(x.shape, x.stride(), dtype=x.dtype) for x in results]
             for to, each in zip(laid_out, several, strict=True):
                 to.copy_(torch.from_numpy(each.to_host()))
@@ -159,7 +159,7 @@ class Compiler:
 
 
 class Supported(OperatorSupport):
-    """What the compiler takes."""
+    """The nodes that the compiler supports."""
 
     def __init__(self, left: frozenset[str]) -> None:
         super().__init__()
@@ -179,7 +179,7 @@ class Supported(OperatorSupport):
 
 @functools.cache
 def is_known(operator: torch._ops.OpOverload) -> bool:
-    """Return whether torch-mlir has an operator, or makes it of others."""
+    """Return whether torch-mlir has an operator, or decomposes it."""
     from torch_mlir import ir
     from torch_mlir.dialects import torch as dialect
     from torch_mlir.extras.fx_decomp_util import get_decomposition_table
@@ -191,13 +191,13 @@ def is_known(operator: torch._ops.OpOverload) -> bool:
 
 
 def tensors(*nodes: torch.fx.Node) -> list[torch.Tensor]:
-    """Return the tensors that nodes give."""
+    """Return the tensors that nodes return."""
     values = tree_leaves([node.meta.get("val") for node in nodes])
     return [value for value in values if isinstance(value, torch.Tensor)]
 
 
 class Part(torch.nn.Module):
-    """A part of a graph, with a program for each set of sizes that it has met."""
+    """A part of a graph, with a program for each set of input sizes."""
 
     def __init__(self, part: Any, weights: Mapping[int, torch.Tensor], compiler: Compiler) -> None:
         super().__init__()
@@ -213,7 +213,7 @@ class Part(torch.nn.Module):
         self._programs: dict[Any, Any] = {}
 
     def forward(self, *arguments: Any) -> Any:
-        """Run the program for these sizes, which is made where there is none."""
+        """Run the program for these sizes, and compile it first if there is none."""
         held = [each.cpu() if isinstance(each, torch.Tensor) else each for each in arguments]
         tensors = [each for each in held if isinstance(each, torch.Tensor)]
         key = tuple(each.shape if isinstance(each, torch.Tensor) else each for each in held)
@@ -234,7 +234,7 @@ class Part(torch.nn.Module):
 
 
 def register(device: str) -> None:
-    """Make it the first choice of ``torch.compile`` on a device."""
+    """Make this the first compiler of ``torch.compile`` on a device."""
     backend: Any = torch.get_device_module(device)
     known = backend.find_compiler("operators")
     backend.register_compiler(replace(known, name="iree", compile=Compiler()))

@@ -15,7 +15,7 @@ CONCLUSIONS = ("success", "failure", "cancelled")
 
 
 def main(arguments: list[str]) -> int:
-    """Run one step and return its status: 1 for a failed gate, 2 with a sentence for all else."""
+    """Run one step and return its status: 1 for a failed gate, 2 for other errors."""
     steps = {"plan": plan, "start": start, "gate": run, "report": report}
     if len(arguments) != 1 or arguments[0] not in steps:
         print(f"usage: python .github/relay {'|'.join(steps)}", file=sys.stderr)
@@ -28,7 +28,7 @@ def main(arguments: list[str]) -> int:
 
 
 def plan() -> int:
-    """Say what is to be tested, to the reader and to the jobs that follow."""
+    """Print what is to be tested, and pass it to the jobs that follow."""
     event, chosen = _event(), settings.read()
     if chosen.reports and not event.delivery:
         raise payload.InvalidPayloadError(f"there is no delivery_id, which {chosen.level} needs")
@@ -48,7 +48,7 @@ def plan() -> int:
 
 
 def start() -> int:
-    """Tell the relay that the gate begins."""
+    """Report to the relay that the gate begins."""
     _tell(callback.workflow(os.environ))
     return 0
 
@@ -59,7 +59,7 @@ def run() -> int:
 
 
 def report() -> int:
-    """Tell the relay how the gate ended, and write the summary of this run."""
+    """Report the result of the gate to the relay, and write the summary of this run."""
     event, conclusion = _event(), os.environ.get("RESULT", "")
     if conclusion not in CONCLUSIONS:
         raise settings.SettingsError(f"RESULT is {conclusion!r}: the workflow sets it")
@@ -88,7 +88,7 @@ def _event() -> payload.Event:
 
 
 def _append(variable: str, text: str) -> None:
-    """Write to one of the files that GitHub names in a variable, if it does."""
+    """Write to the file that GitHub names in a variable, if it is set."""
     if name := os.environ.get(variable):
         with Path(name).open("a", encoding="utf-8") as file:
             file.write(text)

@@ -1,4 +1,4 @@
-"""Tells the relay how a run stands. GitHub vouches for the repository with a token of its own."""
+"""Reports the state of a run to the relay, with a token that identifies the repository."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ AUDIENCE = "pytorch-cross-repo-ci-relay"
 JOB = "gate"
 ATTEMPTS = 4
 SECONDS = 20
-"""How long an answer may take."""
+"""Timeout of a response, in seconds."""
 
 
 class ReportError(Exception):
-    """The relay did not take a report; the text says why."""
+    """The relay did not accept a report; the text has the reason."""
 
 
 class _Stay(HTTPRedirectHandler):
-    """A token goes to the address that was given, and to no other."""
+    """Follows no redirects, so that the token is sent to the given address only."""
 
     def redirect_request(self, *_: Any) -> None:
         return None
@@ -32,12 +32,12 @@ class _Stay(HTTPRedirectHandler):
 def workflow(
     environment: Mapping[str, str], conclusion: str = "", counts: Mapping[str, int] | None = None
 ) -> dict[str, Any]:
-    """Return what the relay is told of this run, from GitHub's own variables.
+    """Return the report on this run, from GitHub's own variables.
 
     Args:
         environment: Those variables.
-        conclusion: How the gate ended; empty while it runs.
-        counts: How many tests passed, failed and were skipped, if that is known.
+        conclusion: The result of the gate; empty while it runs.
+        counts: The numbers of tests that passed, failed and were skipped, if known.
     """
     server, repository = environment["GITHUB_SERVER_URL"], environment["GITHUB_REPOSITORY"]
     run, attempt = environment["GITHUB_RUN_ID"], environment["GITHUB_RUN_ATTEMPT"]
@@ -51,7 +51,7 @@ def workflow(
         "url": url,
         "run_id": run,
         "run_attempt": attempt,
-        # The relay knows a job by its name: the two reports on it have the same one.
+        # The relay identifies a job by its name, so both reports have the same one.
         "job_name": JOB,
         "check_run_id": f"{run}-{attempt}",
         "started_at": None if conclusion else now,
@@ -63,16 +63,16 @@ def workflow(
 
 
 def send(address: str, echo: Mapping[str, Any], told: Mapping[str, Any], token: str) -> None:
-    """Send a report, again after a pause where the relay is busy or out of order.
+    """Send a report. Tries again after a pause if the relay is busy or fails.
 
     Args:
-        address: The relay's.
-        echo: What the relay has sent, which comes back unchanged.
-        told: What :func:`workflow` returns.
-        token: What :func:`identity` returns.
+        address: The relay's address.
+        echo: The payload that the relay has sent, which is returned unchanged.
+        told: The result of :func:`workflow`.
+        token: The result of :func:`identity`.
 
     Raises:
-        ReportError: It was refused, or nobody answered.
+        ReportError: The relay refused the report or did not respond.
     """
     body = json.dumps({**echo, "workflow": told}).encode()
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
@@ -80,10 +80,10 @@ def send(address: str, echo: Mapping[str, Any], told: Mapping[str, Any], token: 
 
 
 def identity(environment: Mapping[str, str]) -> str:
-    """Return the token with which GitHub says to the relay which repository this is.
+    """Return the token by which GitHub identifies this repository to the relay.
 
     Raises:
-        ReportError: The job may not have one, or GitHub does not answer.
+        ReportError: The job has no permission for a token, or GitHub does not respond.
     """
     address = environment.get("ACTIONS_ID_TOKEN_REQUEST_URL")
     bearer = environment.get("ACTIONS_ID_TOKEN_REQUEST_TOKEN")

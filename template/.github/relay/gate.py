@@ -1,4 +1,4 @@
-"""The gate: what runs against a commit of PyTorch at each level, and what came of it."""
+"""The gate: runs the tests of each level against a commit of PyTorch, and counts the results."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from xml.etree import ElementTree
 
 RESULTS = Path("build/relay/results.json")
 PYTORCH = Path("pytorch-tests.json")
-"""What ``tests/pytorch`` writes."""
+"""The report of ``tests/pytorch``."""
 COUNTS = ("passed", "failed", "skipped")
 LARGEST = 1 << 20
-"""Bytes, of results that are read."""
+"""Maximum size of a results file, in bytes."""
 
 QUICKSTART = ("examples/quickstart.py",)
 CORE = ("-m", "pytest", "-n", "auto", "tests/core")
@@ -27,11 +27,11 @@ STEPS: dict[str, tuple[tuple[str, ...], ...]] = {
     "L3": (QUICKSTART, BACKEND, SUITES),
     "L4": (QUICKSTART, BACKEND, SUITES),
 }
-"""What Python runs at each level, all of it, also when a part fails."""
+"""Arguments of Python for each level. All run, also after a failure."""
 
 
 def run(level: str) -> bool:
-    """Run the gate of a level in the project's root, write ``RESULTS``, say whether it passed."""
+    """Run the gate of a level in the project's root, write ``RESULTS``, return success."""
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
     total, passed = dict.fromkeys(COUNTS, 0), True
     for step in STEPS[level]:
@@ -50,9 +50,9 @@ def run(level: str) -> bool:
 
 
 def results(path: Path = RESULTS) -> dict[str, int] | None:
-    """Return how many tests passed, failed and were skipped, or None if the file does not say.
+    """Return how many tests passed, failed and were skipped, or None for an invalid file.
 
-    The file comes from a job that has run code of a pull request, so it may hold anything.
+    The file is from a job that has run code of a pull request, so it may have any content.
     """
     if not path.is_file() or path.stat().st_size > LARGEST:
         return None
@@ -71,7 +71,7 @@ def _counts(value: Any) -> dict[str, Any] | None:
 
 
 def _tests(path: Path) -> dict[str, int] | None:
-    """Return the same of pytest's report."""
+    """Return the counts of pytest's report."""
     if not path.is_file():
         return None
     try:
@@ -92,7 +92,7 @@ def _tests(path: Path) -> dict[str, int] | None:
 
 
 def _suites(path: Path) -> dict[str, int] | None:
-    """Return the same of what PyTorch's own tests have left."""
+    """Return the counts of the report on PyTorch's own tests."""
     if not path.is_file():
         return None
     totals: dict[str, int] = json.loads(path.read_text("utf-8"))["totals"]

@@ -1,7 +1,7 @@
-"""What PyTorch's relay has sent: a webhook of pytorch/pytorch inside an event of this repository.
+"""Reads the relay's payload: a webhook of pytorch/pytorch inside an event of this repository.
 
-Everybody who opens a pull request writes parts of it. What is returned has been checked; titles,
-descriptions and names of forks are not read at all.
+The authors of pull requests write parts of it. All returned values have been checked; titles,
+descriptions and names of forks are not read.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import Any
 UPSTREAM = "pytorch/pytorch"
 ACTIONS = ("opened", "reopened", "synchronize", "closed")
 TESTED = re.compile(r"refs/heads/(main|release/[\w.]+)")
-"""The branches on which a push is tested; what else is pushed belongs to pull requests."""
+"""The branches on which a push is tested; other branches belong to pull requests."""
 DELETED = "0" * 40
-"""What GitHub gives as the commit of a branch or a tag that is gone."""
+"""The commit that GitHub gives for a deleted branch or tag."""
 LARGEST = 1 << 20
-"""Bytes. GitHub takes 64 KiB from the relay, and adds what it knows of this repository."""
+"""Bytes. GitHub accepts 64 KiB from the relay, and adds data of this repository."""
 
 
 class InvalidPayloadError(Exception):
-    """The event is not one that the relay sends; the text says why."""
+    """The event is not from the relay; the text has the reason."""
 
 
 @dataclass(frozen=True)
@@ -33,12 +33,12 @@ class Event:
     Attributes:
         kind: ``pull_request`` or ``push``.
         sha: The commit, or ``DELETED``.
-        action: One of ``ACTIONS``, or nothing for a push.
-        number: The pull request's, or 0 for a push.
-        labels: The pull request's.
-        ref: What was pushed to, or nothing for a pull request.
-        delivery: The webhook's identity, by which the relay knows an answer; may be empty.
-        echo: All that was sent, which goes back with an answer.
+        action: One of ``ACTIONS``; empty for a push.
+        number: The number of the pull request, or 0 for a push.
+        labels: The labels of the pull request.
+        ref: The branch or tag of a push; empty for a pull request.
+        delivery: The webhook's id, by which the relay identifies a report; may be empty.
+        echo: The whole payload, which is sent back with a report.
     """
 
     kind: str
@@ -52,7 +52,7 @@ class Event:
 
     @property
     def name(self) -> str:
-        """What was changed, for a reader."""
+        """What was changed, for messages."""
         return f"pull request {self.number}" if self.number else "a push"
 
     def idle(self, label: str = "") -> str:
@@ -74,7 +74,7 @@ def read(path: Path) -> Event:
     """Read the event that GitHub has left in a file.
 
     Raises:
-        InvalidPayloadError: It is not one of the relay's.
+        InvalidPayloadError: The event is not from the relay.
     """
     try:
         size = path.stat().st_size
@@ -166,7 +166,7 @@ def _wrong(name: str, value: Any, wanted: str) -> InvalidPayloadError:
 
 
 def _shown(value: Any) -> str:
-    """Return a value on one line, without anything that a terminal or GitHub's log obeys."""
+    """Return a value on one line, without control sequences of a terminal or GitHub's log."""
     if isinstance(value, dict | list):
         return "an object" if isinstance(value, dict) else "a list"
     text = "nothing" if value is None else ascii(value)

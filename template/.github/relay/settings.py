@@ -1,4 +1,4 @@
-"""What this repository's variables of GitHub Actions say of the relay."""
+"""The settings of the relay, from this repository's variables of GitHub Actions."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ LEVELS = ("L1", "L2", "L3", "L4")
 
 
 class SettingsError(Exception):
-    """A variable is wrong or missing; the text says which, and what to do."""
+    """A variable is wrong or missing; the text names it and the fix."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The relay as this repository takes part in it.
+    """The settings of the relay for this repository.
 
     Attributes:
-        level: The one under which PyTorch's allowlist has this repository.
+        level: The level of this repository in PyTorch's allowlist.
         pytorch: ``source`` for the commit itself, ``nightly`` for the wheel of the night before.
         label: Only pull requests with this label are tested; empty for all.
-        callback: Where results go, from L2 on.
+        callback: The address for results, from L2 on.
     """
 
     level: str
@@ -37,10 +37,10 @@ class Settings:
 
 
 def read(environment: Mapping[str, str] = os.environ) -> Settings:
-    """Read the variables, which the workflow passes on. Those that are not set are empty.
+    """Read the variables, which the workflow passes. Unset ones are empty.
 
     Raises:
-        SettingsError: One is wrong, or is missing at this level.
+        SettingsError: A variable is wrong, or is missing at this level.
     """
     level = environment.get("RELAY_LEVEL") or "L1"
     pytorch = environment.get("RELAY_PYTORCH") or "source"

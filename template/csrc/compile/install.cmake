@@ -1,4 +1,5 @@
-# Headers for code that Inductor writes in C++, where it looks for those of a device.
+# Headers for C++ code that Inductor generates, in the folders where Inductor looks for a device's
+# headers.
 install(FILES csrc/compile/shim.h DESTINATION ${PACKAGE}/include/${BACKEND_NAME} RENAME aoti.h)
 install(FILES csrc/compile/aoti_include.h
   DESTINATION ${PACKAGE}/include/torch/csrc/inductor/aoti_include RENAME ${BACKEND_NAME}.h)
