@@ -8,16 +8,15 @@ endif()
 
 find_package(Threads REQUIRED)
 
-# CONFIGURE_DEPENDS: a file that is added is part of the next build.
-# Everything in the folder is compiled: a family is there if somebody has written its function, in whichever file.
+# CONFIGURE_DEPENDS: a file that is added is part of the next build. All files in the folder are compiled: a family
+# exists if one of them defines its function.
 file(GLOB runtime_sources CONFIGURE_DEPENDS "${DEVICE_DIR}/*.cpp")
 file(GLOB_RECURSE device_sources CONFIGURE_DEPENDS "${DEVICE_DIR}/*.cpp")
 list(REMOVE_ITEM runtime_sources "${DEVICE_DIR}/bindings.cpp")
 list(REMOVE_ITEM device_sources "${DEVICE_DIR}/bindings.cpp")
 
-# Your compiler may warn of what ours does not: CMAKE_COMPILE_WARNING_AS_ERROR lets warnings stop the build. Compilers of
-# other languages have other options.
-# C structs of an SDK are often initialized in part.
+# Warnings do not stop the build unless CMAKE_COMPILE_WARNING_AS_ERROR is set, because compilers differ in them.
+# Compilers of other languages have other options. C structs of an SDK are often initialized in part.
 set(DEVICE_WARNINGS "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wno-missing-field-initializers>")
 
 add_library(${DEVICE_TARGET} SHARED glue.cpp ${device_sources})
@@ -32,11 +31,11 @@ target_compile_options(${DEVICE_TARGET} PRIVATE ${DEVICE_WARNINGS})
 target_compile_definitions(${DEVICE_TARGET} PRIVATE DEVICE_ENV_PREFIX="${DEVICE_ENV_PREFIX}")
 set_source_files_properties(glue.cpp PROPERTIES
   COMPILE_DEFINITIONS DEVICE_TABLE=${DEVICE_TARGET}_table
-  # The address of a function that is not there is null: weak.
+  # Functions are weak symbols, whose address is null if they are absent.
   COMPILE_OPTIONS -Wno-address
   SKIP_UNITY_BUILD_INCLUSION ON)
 target_link_libraries(${DEVICE_TARGET} PRIVATE Threads::Threads)
-# What the device's own files lack of the SDK is an error here, by name, not when the library is loaded.
+# A missing function of the SDK is an error of the link, with its name, and not of the import.
 target_link_options(${DEVICE_TARGET} PRIVATE -Wl,-z,defs)
 set_target_properties(${DEVICE_TARGET} PROPERTIES
   CXX_EXTENSIONS OFF

@@ -9,7 +9,7 @@ if(NOT pybind11_FOUND)
 endif()
 
 file(GLOB bindings_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/bindings/*.cpp")
-# The loader's objects alone: linked as a library, it would bring the device that is built beside it.
+# Only the loader's objects: as a linked library, it would add the device that is built beside it.
 pybind11_add_module(_device MODULE NO_EXTRAS ${bindings_sources} $<TARGET_OBJECTS:${DEVICE_LOADER}>)
 target_include_directories(_device PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}/include")
 target_compile_features(_device PRIVATE cxx_std_20)
@@ -22,9 +22,10 @@ target_link_libraries(_device PRIVATE ${CMAKE_DL_LIBS})
 set_target_properties(_device PROPERTIES
   CXX_VISIBILITY_PRESET hidden
   LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}"
-  # Where a library that is built beside it lies.
+  # The folder of a device library that is built beside it.
   BUILD_RPATH "$ORIGIN"
-  # Of the tests, not of the build: --compile-no-warning-as-error lets a newer compiler warn.
+  # The module belongs to the tests, so warnings are errors; --compile-no-warning-as-error permits those of a newer
+  # compiler.
   COMPILE_WARNING_AS_ERROR ON)
 if(NOT DEFINED CMAKE_UNITY_BUILD)
   set_target_properties(_device PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0 UNITY_BUILD_RELOCATABLE ON)

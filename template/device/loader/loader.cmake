@@ -3,26 +3,26 @@ file(GLOB layer_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/layers/*.
 file(GLOB loader_sources CONFIGURE_DEPENDS
   "${CMAKE_CURRENT_SOURCE_DIR}/loader/*.cpp" "${CMAKE_CURRENT_SOURCE_DIR}/layers/*.cpp"
   "${CMAKE_CURRENT_SOURCE_DIR}/layers/*/*.cpp")
-# Objects, not an archive: what only the Python modules call has to be in the library as well.
-# Built where something is made of it: a device that is built alone needs none of it.
+# An object library, because functions that only the Python modules call must be in the library too. It is built only if
+# a target uses it: a device that is built alone does not.
 add_library(${DEVICE_LOADER} OBJECT EXCLUDE_FROM_ALL ${loader_sources})
 target_include_directories(${DEVICE_LOADER} PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}/include")
 target_compile_features(${DEVICE_LOADER} PUBLIC cxx_std_20)
-# Calls, hardly a loop: the project's own CMakeLists.txt says what these options save. The address of a table that is not
-# there is null: weak.
+# The code is calls with hardly a loop: the project's CMakeLists.txt gives the time that these options save. The table
+# is a weak symbol, whose address is null if it is absent.
 target_compile_options(${DEVICE_LOADER} PRIVATE -Wall -Wextra -Wno-address $<$<CONFIG:Release>:-O1>
   $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-ipa-modref -fno-ipa-pure-const -fno-ipa-ra -fno-ipa-reference>)
 # Each launch of a device with plans goes through this file.
 set_source_files_properties("${CMAKE_CURRENT_SOURCE_DIR}/layers/plans.cpp" PROPERTIES
   COMPILE_OPTIONS $<$<CONFIG:Release>:-O2>)
-# A debug build checks what the device may assume from the start.
+# A debug build checks the preconditions of the headers from the start.
 target_compile_definitions(${DEVICE_LOADER} PRIVATE
   DEVICE_ENV_PREFIX="${DEVICE_ENV_PREFIX}"
   BACKEND_NAME="${DEVICE_BACKEND_NAME}"
   DEVICE_TABLE=${DEVICE_TARGET}_table
   DEFAULT_LAYERS="$<$<AND:$<CONFIG:Debug>,$<BOOL:${layer_sources}>>:validate>")
-# Compiled as one, which shares the reading of headers, but for the layers themselves: what is below a layer is known in
-# its file alone (layers/below.h).
+# Compiled as one file, which reads the headers once. The layers are compiled separately, because each file has its own
+# functions below the layer (layers/below.h).
 if(NOT DEFINED CMAKE_UNITY_BUILD)
   set_source_files_properties(${layer_sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   set_target_properties(${DEVICE_LOADER} PROPERTIES
