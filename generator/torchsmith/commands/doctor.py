@@ -49,9 +49,7 @@ def doctor(
     ] = None,
     ignore: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="FILE", help="Only omit a file from later reports; may be repeated."
-        ),
+        typer.Option(metavar="FILE", help="Only omit a file from later reports; may be repeated."),
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -78,7 +78,9 @@ def new(
     build: Annotated[
         bool, typer.Option("--build", help="Build the backend and install it into the environment.")
     ] = False,
-    test: Annotated[bool, typer.Option("--test", help="Build and install the backend, and run its tests.")] = False,
+    test: Annotated[
+        bool, typer.Option("--test", help="Build and install the backend, and run its tests.")
+    ] = False,
     python: BuildPython = None,
     template: Annotated[
         str | None,

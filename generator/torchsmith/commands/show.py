@@ -27,7 +27,7 @@ def features(
         str | None,
         typer.Argument(
             metavar="WORD",
-            help="The name of a feature, to show its details; or a group or word, to limit the list.",
+            help="A feature, to show its details; a group or a word, to limit the list.",
             show_default=False,
         ),
     ] = None,
