@@ -68,7 +68,7 @@ def torchsmith(
         typer.Option("--version", help="Show the version.", is_eager=True, callback=_show_version),
     ] = False,
 ) -> None:
-    """A PyTorch backend for your hardware, rendered, built and kept up to date."""
+    """Render, build and update a PyTorch backend for your hardware."""
 
 
 # In the order in which --help lists them.

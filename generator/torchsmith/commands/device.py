@@ -13,7 +13,7 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 @app.callback()
 def device() -> None:
-    """Begin a device of your own in a project.
+    """Start your own device in a project.
 
     Example: torchsmith device new acme
     """
@@ -32,20 +32,20 @@ def new_device(
         typer.Option(
             "--text",
             metavar="DIALECT",
-            help="Compile kernels as text, in this language: opencl or glsl.",
+            help="Use kernels that the SDK compiles from this language: opencl or glsl.",
             show_default=False,
         ),
     ] = "",
     project: ProjectFolder = None,
     as_json: Json = False,
 ) -> None:
-    """Write the folder of a device: the project's starter device under another name.
+    """Start your own device: copy the project's starter device under another name.
 
     Example: torchsmith device new acme
 
-    It works as it is. Each function says what to do on a chip in its place. With --text the
-    kernels are those of device/shared/text, and run when compile() and run() of text.cpp are
-    written.
+    The copy works without changes. A comment above each function describes it for a chip. With
+    --text, the kernels are those of device/shared/text. They run when you have written compile()
+    and run() in text.cpp.
     """
     from torchsmith.devices import write_device
     from torchsmith.project import find

@@ -44,22 +44,20 @@ def doctor(
         list[str] | None,
         typer.Option(
             metavar="FILE",
-            help="Only write a file again as the template renders it; may be repeated.",
+            help="Only restore a file, as the template renders it; may be repeated.",
         ),
     ] = None,
     ignore: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="FILE", help="Only leave a file out of all later reports; may be repeated."
-        ),
+        typer.Option(metavar="FILE", help="Only omit a file from later reports; may be repeated."),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Check the tools that a build needs, and how a project differs from its template.
+    """Check the build tools, and list the differences between a project and its template.
 
     Example: torchsmith doctor --project torch-foo
 
-    Each finding comes with a fix. The status is 1 if there is a problem; your edits are none.
+    Each problem has a fix, and the status is 1 if there is one. Your edits are not a problem.
     """
     from torchsmith.project import current, find
 

@@ -76,15 +76,17 @@ def new(
         ),
     ] = None,
     build: Annotated[
-        bool, typer.Option("--build", help="Build it and install it into the environment.")
+        bool, typer.Option("--build", help="Build the backend and install it into the environment.")
     ] = False,
-    test: Annotated[bool, typer.Option("--test", help="Build it and run its tests.")] = False,
+    test: Annotated[
+        bool, typer.Option("--test", help="Build and install the backend, and run its tests.")
+    ] = False,
     python: BuildPython = None,
     template: Annotated[
         str | None,
         typer.Option(
             metavar="PLACE",
-            help="Path or URL of the template; by default the one of this command.",
+            help="Path or URL of the template; by default the one that came with this command.",
         ),
     ] = None,
     to: Annotated[
@@ -98,11 +100,11 @@ def new(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Render a backend; in a folder torch-NAME it has that name, unless another is answered.
+    """Render a backend. The folder torch-NAME names it NAME, unless you give backend_name.
 
     Example: torchsmith new torch-acme --defaults -d features=amp,rng
 
-    The status is 1 if it was rendered, but the first commit, the build or a test failed.
+    The status is 1 if the backend was rendered, but its first commit, build or tests failed.
     """
     # The renderer takes a fifth of a second to import, which --help does not need.
     from torchsmith.doctor import default_python

@@ -14,7 +14,7 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 @app.callback()
 def op() -> None:
-    """Write the files of an operator of PyTorch's in a project, to be filled in.
+    """Write the files of a PyTorch operator in a project.
 
     Example: torchsmith op add aten::gelu
     """
@@ -37,8 +37,8 @@ def add_operator(
 
     Example: torchsmith op add aten::special_airy_ai
 
-    Where a kernel family computes it, that is all. Otherwise the file compiles and the test fails,
-    saying where the body is to be written.
+    If a kernel family computes the operator, you write nothing. Otherwise the file compiles, and
+    the test fails with the name of the file in which to write the function's body.
     """
     from torchsmith.operators.schema import operator_named
     from torchsmith.operators.write import write_operator

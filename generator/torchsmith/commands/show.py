@@ -27,14 +27,14 @@ def features(
         str | None,
         typer.Argument(
             metavar="WORD",
-            help="A feature, for all that is known of it; a group, or a word to look for.",
+            help="A feature, to show its details; a group or a word, to limit the list.",
             show_default=False,
         ),
     ] = None,
     project: ProjectFolder = None,
     as_json: Json = False,
 ) -> None:
-    """Show the features that a backend can have and, in a project, which are on.
+    """List the features of a backend and, in a project, which of them are enabled.
 
     Example: torchsmith features serving
     """
@@ -124,7 +124,7 @@ def _print_feature(row: Feature, on: Mapping[str, str] | None) -> None:
 
 
 def dtypes(as_json: Json = False) -> None:
-    """Show the element types that a backend can calculate with; tensors can be of any other.
+    """List the element types that a backend can have kernels for; all others are storage-only.
 
     Example: torchsmith dtypes --json
     """
@@ -155,7 +155,7 @@ def names(
     ],
     as_json: Json = False,
 ) -> None:
-    """Say whether a name will work for a backend; the status is 1 if one will not.
+    """Check names for a backend. The status is 1 if one of them cannot be used.
 
     Example: torchsmith names acme cuda
     """

@@ -45,8 +45,8 @@ To = Annotated[
     typer.Option(
         "--to",
         metavar="VERSION",
-        help="Tag, branch or commit of the template, or 'current'. By default a release goes to "
-        "the last release, anything else to the template's HEAD.",
+        help="Tag, branch or commit of the template, or 'current'. The default is the newest "
+        "release, or HEAD if the project is not from a release.",
         show_default=False,
     ),
 ]
@@ -72,12 +72,12 @@ Features = Annotated[list[str], typer.Argument(metavar="FEATURE...", show_defaul
 def add(
     features: Features, project: ProjectFolder = None, yes: Yes = False, as_json: Json = False
 ) -> None:
-    """Add features to a project, as a merge with your edits.
+    """Add features to a project, and merge them with your edits.
 
     Example: torchsmith add rng,storage
 
-    +NAME adds all features of a preset or of a group: +serving. The plan is shown first. With
-    --json it is all that happens, unless --yes is given.
+    +NAME adds all features of a preset or of a group: +serving. The plan is shown first. --json
+    shows the plan and stops, unless --yes is given.
     """
     from torchsmith.project import find
     from torchsmith.update import CURRENT
@@ -94,7 +94,7 @@ def remove(
     discard_edits: Discard = False,
     with_dependents: Annotated[
         bool,
-        typer.Option("--with-dependents", help="Remove the features that require these, too."),
+        typer.Option("--with-dependents", help="Also remove the features that require these."),
     ] = False,
     yes: Yes = False,
     as_json: Json = False,
@@ -103,8 +103,8 @@ def remove(
 
     Example: torchsmith remove amp
 
-    The plan is shown first. Files with your edits stay as conflicts, and the status is 1,
-    unless --discard-edits is given. With --json nothing more happens, unless --yes is given.
+    The plan is shown first. Files that you edited are kept as conflicts, and the status is 1,
+    unless --discard-edits is given. --json shows the plan and stops, unless --yes is given.
     """
     from torchsmith.project import find
     from torchsmith.update import CURRENT
@@ -126,12 +126,12 @@ def update(
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:
-    """Take a new version of the template, as a merge with your edits.
+    """Merge a new version of the template with your edits.
 
     Example: torchsmith update --to v1.2.0
 
-    The status is 1 where the merge left conflicts. A file that the template no longer has, with
-    edits of yours in it, is one, unless --discard-edits is given.
+    The status is 1 if there are conflicts. A file that you edited and the template no longer has
+    is a conflict, unless --discard-edits is given.
     """
     from torchsmith.project import find
 
@@ -155,16 +155,16 @@ def preview(
         list[str] | None, typer.Option(metavar="FEATURE", help="Feature to preview as removed.")
     ] = None,
     patch: Annotated[
-        bool, typer.Option("--patch", help="Show the text of new and deleted files, too.")
+        bool, typer.Option("--patch", help="Also show the text of new and deleted files.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Show what an update would change, and touch nothing; the status is 1 if it would conflict.
+    """Show the changes of an update, and change nothing. The status is 1 if there are conflicts.
 
     Example: torchsmith preview --add rng
 
-    Only what is committed counts. The text is that of changed files; a terminal shows it with your
-    pager. With --add or --remove the version stays, unless --to is given.
+    The preview uses committed files only. The diff has the changed files; on a terminal, it opens
+    in your pager. With --add or --remove, the version does not change unless --to is given.
     """
     from torchsmith.project import find
 
@@ -197,11 +197,11 @@ def diff(
     project: ProjectFolder = None,
     as_json: Json = False,
 ) -> None:
-    """Show how files differ from what the project's version of the template renders.
+    """Show your edits to the files that the project's version of the template renders.
 
     Example: torchsmith diff README.md
 
-    What is not committed counts too; files of your own, which the template does not have, do not.
+    Uncommitted changes are included. Files that the template does not have are not shown.
     """
     from torchsmith.drift import text_diff
     from torchsmith.project import find
