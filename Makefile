@@ -15,10 +15,10 @@ DIST := build/dist
 TRIAL := build/trial
 JOBS ?= $(shell nproc)
 RELEASES ?= 2.10 2.11 2.12 2.13 2.14 2.15
-# What another device than the simulator asks of a render, of its build, and of the machine.
+# The features, build settings and packages that a device other than the simulator needs.
 FEATURES := $(if $(filter simulator,$(DEVICE)),,--data preset=full)
 CHOSEN := $(if $(filter simulator,$(DEVICE)),,-C cmake.define.FOO_DEVICE=$(DEVICE))
-# OpenCL and Vulkan have neither Fourier transforms nor linear algebra: there the CPU may do its work.
+# OpenCL and Vulkan have neither Fourier transforms nor linear algebra: the CPU fallback is allowed.
 FALLBACK := $(if $(filter opencl vulkan,$(DEVICE)),allow,refuse)
 PACKAGES_opencl := pocl-opencl-icd ocl-icd-opencl-dev opencl-headers
 PACKAGES_vulkan := mesa-vulkan-drivers libvulkan-dev libshaderc-dev glslang-dev spirv-tools
@@ -30,7 +30,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 
 .PHONY: help venv packages demo check test test-all elsewhere faults lint format docs recording screens bench evidence reserved compat site conformance fuzz sanitize oclgrind release-check clean
 
-help:  ## what can be made
+help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*  ## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*  ## (.*)/  make \1\t\2/' | expand -t 22
 
 venv: $(READY)  ## the virtual environment, with the pinned PyTorch and all tools; another with TORCH=2.15.0
@@ -47,12 +47,12 @@ $(READY): $(TOOLS)
 	$(BIN)/python -m pip install --quiet torch==$(TORCH)
 	touch $@
 
-# apt-get where it is there and may; else CMake says what it does not find.
+# Uses apt-get if it is available; otherwise CMake names the missing package.
 packages:
 	@test -z "$(PACKAGES)" || ! command -v dpkg >/dev/null || dpkg -s $(PACKAGES) >/dev/null 2>&1 || \
 	  $(if $(filter 0,$(shell id -u)),,sudo) apt-get -qq install -y --no-install-recommends $(PACKAGES) >/dev/null
 
-demo: $(READY) packages  ## render foo, build it, install it, run its quickstart; DEVICE=opencl or DEVICE=vulkan on that device
+demo: $(READY) packages  ## render, build and install foo, and run its quickstart; DEVICE=opencl or vulkan uses that device
 	rm -rf $(DEMO)
 	$(BIN)/copier copy --quiet --defaults $(FEATURES) --vcs-ref HEAD $(CURDIR) $(DEMO)
 	$(BIN)/python -m pip install --quiet --no-build-isolation $(CHOSEN) $(DEMO)
@@ -61,7 +61,7 @@ demo: $(READY) packages  ## render foo, build it, install it, run its quickstart
 check: $(TOOLS)  ## lint, types, rules and the command, in five minutes: no PyTorch is needed
 	$(BIN)/python -m maintenance.gate check --jobs $(JOBS)
 
-test: $(READY) packages  ## what a change must pass: renders, builds and exercises foo; TORCH=2.15.0, DEVICE=opencl: foo's own with these
+test: $(READY) packages  ## the tests that a change must pass; with TORCH=2.15.0 or DEVICE=opencl, the tests of foo with that PyTorch or device
 ifeq ($(TORCH) $(DEVICE),$(TESTED) simulator)
 	$(BIN)/python -m maintenance.gate test --jobs $(JOBS)
 else
@@ -71,14 +71,14 @@ else
 	cd $(DEMO) && FOO_DEVICE=$(DEVICE) FOO_TEST_FALLBACK=$(FALLBACK) $(BIN)/python -m pytest -n $(JOBS) -q
 endif
 
-test-all: $(READY)  ## every test, as a night and a release run them: other projects are built, too
+test-all: $(READY)  ## all tests, as each night and before a release; also builds other projects
 	$(BIN)/python -m maintenance.gate test-all --jobs $(JOBS)
 
-# One each night: what the tests rely on, they must set themselves.
-elsewhere: $(READY)  ## make test as with an older CPU, in the background, in another language, ...: today's of these, or ENVIRONMENT=sse4
+# One environment each night: tests must set the variables on which they depend.
+elsewhere: $(READY)  ## make test in another environment (older CPU, language, load, ...): today's, or ENVIRONMENT=sse4
 	$(BIN)/python -m maintenance.environments $(ENVIRONMENT) -- $(MAKE) test
 
-faults: $(READY)  ## plant faults one by one, and say which tests catch each: an hour or more; WORDS="autocast" for some of them
+faults: $(READY)  ## plant faults one at a time, and report which tests catch each: an hour or more; WORDS="autocast" selects some
 	PYTHONPATH=generator:tests $(BIN)/python -m faults $(WORDS)
 
 lint: $(TOOLS)  ## formatting and types of our own Python
@@ -109,35 +109,38 @@ bench: $(READY)  ## the figures of docs/figures.md
 reserved: $(READY)  ## the list of names that a backend cannot have, from the pinned PyTorch
 	$(BIN)/python -m maintenance.reserved
 
-evidence: $(READY) packages  ## what a device does on this machine, in ten minutes, for docs/devices.md: DEVICE=opencl
+evidence: $(READY) packages  ## test and time a device on this machine, in ten minutes, for docs/devices.md: DEVICE=opencl
 	$(BIN)/python -m maintenance.device_evidence $(DEVICE)
 	$(BIN)/python -m maintenance.pages
 
 compat: $(READY)  ## a full render against the headers of every PyTorch that it supports (downloads 1 GB once)
 	$(BIN)/python -m maintenance.compat --jobs $(JOBS)
 
-conformance: demo  ## the whole of PyTorch's operator tests on a fresh foo; build/foo/docs/operators.html shows what they saw
+conformance: demo  ## all of PyTorch's operator tests on a new render; the results are in build/foo/docs/operators.html
 	cd $(DEMO) && { $(BIN)/python -m pytest tests/conformance -m conformance_full -n $(JOBS) -q; status=$$?; \
 	  $(BIN)/python tests/conformance/report.py && exit $$status; }
 
-fuzz: demo  ## a million steps of random programs on a fresh foo, against the CPU
+# The preset of the demo does not contain these tests.
+fuzz sanitize: FEATURES := --data preset=full
+
+fuzz: demo  ## a million steps of random programs on a new render, compared with the CPU
 	cd $(DEMO) && $(BIN)/python -m pytest tests/fuzz -m fuzz_full -n $(JOBS) -q
 
-sanitize: demo  ## a fresh foo under AddressSanitizer with UBSan, then under ThreadSanitizer
+sanitize: demo  ## a new render under AddressSanitizer with UBSan, then under ThreadSanitizer
 	cd $(DEMO) && for sanitizer in address thread; do \
 	  $(BIN)/python tests/sanitizers $$sanitizer || status=1; done; exit $${status:-0}
 
-oclgrind: $(READY)  ## the kernels of a fresh foo's OpenCL device under Oclgrind: races, accesses out of bounds
+oclgrind: $(READY)  ## the OpenCL device's kernels under Oclgrind: races, accesses out of bounds
 	$(MAKE) packages PACKAGES="oclgrind ocl-icd-opencl-dev opencl-headers"
 	rm -rf $(DEMO)
 	$(BIN)/copier copy --quiet --defaults --data preset=full --vcs-ref HEAD $(CURDIR) $(DEMO)
 	cd $(DEMO) && $(BIN)/python device/tests/opencl/oclgrind
 
-site: $(READY)  ## the page to choose a backend on, into build/page
+site: $(READY)  ## the page for choosing a backend, into build/page
 	$(BIN)/python -m maintenance.site.build $(if $(SOURCE),--source $(SOURCE))
 
-# RELEASES= leaves the wheels of a project out, which take ten minutes for each PyTorch.
-release-check: $(TOOLS)  ## a rehearsal: the packages, installed in every way, and wheels of foo for each PyTorch; RELEASES=2.13 for one
+# RELEASES= omits the wheels of a project, which take ten minutes for each PyTorch.
+release-check: $(TOOLS)  ## rehearse a release: the packages, their installation, and wheels of foo for each PyTorch; RELEASES=2.13 for one
 	@test -z "$(TAG)" || test "$(TAG)" = "v$$($(BIN)/torchsmith --version | cut -d' ' -f2)" || \
 	  { echo "the tag is $(TAG), but 'torchsmith --version' says otherwise: raise __version__, or name the tag after it"; exit 1; }
 	@test -z "$(TAG)" || grep -q "^## $(TAG:v%=%) (20" CHANGELOG.md || \
@@ -152,5 +155,5 @@ release-check: $(TOOLS)  ## a rehearsal: the packages, installed in every way, a
 	  bin/torchsmith new torch-$$preset --defaults -d backend_name=foo -d preset=$$preset || exit 1; done
 	test -z "$(RELEASES)" || PYTHONPATH=generator $(BIN)/python -m maintenance.release $(RELEASES:%=--torch %) $(DIST)
 
-clean:  ## remove what was made, the environment too
+clean:  ## remove all built files and the environment
 	rm -rf build $(VENV)
