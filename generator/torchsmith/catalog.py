@@ -157,7 +157,7 @@ def sizes() -> dict[str, dict[str, dict[str, int]]]:
 
 
 def covers(owned: PurePosixPath, path: PurePosixPath) -> bool:
-    """Whether a file or folder that somebody owns is ``path``, or a folder above it."""
+    """Whether an owned file or folder is ``path``, or a folder above it."""
     return path == owned or path.is_relative_to(owned)
 
 

@@ -68,7 +68,7 @@ def made(destination: Path) -> Iterator[Path]:
                 raise InputError(f"'{destination}' is not empty: name a new folder") from error
         kept = True
     finally:
-        with suppress(OSError):  # somebody else may have put something there
+        with suppress(OSError):  # another process may have written there
             for folder in () if kept else missing:
                 folder.rmdir()
 

@@ -55,7 +55,7 @@ def git(
         GitError: Git refused; the text is its own.
         InputError: Git is missing.
     """
-    # Who only asks writes nothing: a status that is killed would leave the index locked.
+    # Queries write nothing: a status that is killed would leave the index locked.
     environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
     if index:
         environment["GIT_INDEX_FILE"] = str(index)

@@ -64,7 +64,7 @@ def remember(answers: Mapping[str, Any], known: Mapping[str, Any]) -> str:
     try:
         text = file.read_text("utf-8") if file.exists() else ""
         before = yaml.safe_load(text) or {}
-        if text not in ("", _dump(before)):  # comments, or a layout of somebody's own
+        if text not in ("", _dump(before)):  # comments, or another formatting
             return f"To use this as the default of your next project, add to {file}:\n\n{lines}"
         wanted = {**before, "defaults": {**(before.get("defaults") or {}), **new}}
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
 """Folders to work in that no kill leaves behind.
 
 A process holds a lock on each folder that it uses, which the system releases when the process ends,
-however it ends. What nobody holds may be removed.
+however it ends. Unlocked folders may be removed.
 """
 
 from __future__ import annotations

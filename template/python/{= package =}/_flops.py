@@ -1,4 +1,4 @@
-"""How much fused attention computes, for ``torch.utils.flop_counter``, which knows it on CUDA only."""
+"""Formulas of fused attention for ``torch.utils.flop_counter``, which has them for CUDA only."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def read_private(path: Path) -> bytes | None:
 
 
 def keep(path: Path, contents: bytes) -> None:
-    """Write a file whole or not at all, whoever else writes it."""
+    """Write a file atomically, also if other processes write it."""
     with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as part:
         part.write(contents)
     Path(part.name).replace(path)

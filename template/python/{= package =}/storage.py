@@ -75,7 +75,7 @@ def set_storage_layout(target: HasStorage, layout: StorageLayout) -> None:
 
 
 def to_format(tensor: torch.Tensor, format: int, *numbers: int) -> torch.Tensor:
-    """Return a new tensor of the same values whose bytes are arranged as the device knows it.
+    """Return a new tensor of the same values whose bytes are in a layout of the device.
 
     ``format`` is the device's number, and ``numbers`` what it needs to know. Format 0 is the plain
     layout.

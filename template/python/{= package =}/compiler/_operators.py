@@ -24,7 +24,7 @@ def leave_views(graph: torch.fx.GraphModule) -> None:
         if not isinstance(source, torch.fx.Node):
             continue
         if _name(node.target) in ("t", "transpose"):
-            # Inductor knows these two by another name.
+            # Inductor has another name for these two.
             order = list(range(source.meta["val"].dim()))
             if len(order) > 1:
                 one, other = node.args[1:] or (0, 1)

@@ -235,7 +235,7 @@ class _Capture:
         return {each._cdata: each for each in storages if counts[each._cdata] > 1}
 
     def is_in_use(self) -> bool:
-        """Say whether somebody holds an output that the next replay writes to."""
+        """Return whether an output that the next replay writes to is in use."""
         return any(
             self._count(storage) > holders
             for storage, holders in zip(self._storages, self._holders, strict=True)

@@ -68,7 +68,7 @@ class Phase:
 
 @dataclass
 class Program:
-    """A kernel as Inductor wants it: rows of numbers, each of which may be reduced.
+    """A kernel for Inductor: rows of numbers, each of which may be reduced.
 
     The rows are numbered by ``xindex`` up to ``rows``, what is reduced by ``r0_index`` up to
     ``columns``, which is None for a kernel that reduces nothing. A group does ``group_rows`` rows,

@@ -246,7 +246,7 @@ class Expressions(OpOverrides):
 
     @staticmethod
     def randint64(seed: Any, offset: Any, low: Any, high: Any) -> str:
-        """Return one of the 32-bit numbers of a sequence: _random.py asks for no others."""
+        """Return one of the 32-bit numbers of a sequence: _random.py uses no others."""
         return f"philox_lane({seed}, {offset})"
 
     @staticmethod
