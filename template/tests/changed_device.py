@@ -1,4 +1,4 @@
-"""The device with another table of functions than its own, for processes that tests start."""
+"""A changed table of device functions, for processes that tests start."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HERE = Path(__file__).parent
 
 
 def changed_device(source: Path, folder: Path, **names: str) -> dict[str, str]:
-    """Compile what is loaded before the device library and has its table's function.
+    """Compile a library that is loaded before the device library and replaces its table.
 
     Args:
         source: a C++ file. It finds the name of the function in a macro, as
@@ -24,7 +24,7 @@ def changed_device(source: Path, folder: Path, **names: str) -> dict[str, str]:
         names: more macros.
 
     Returns:
-        The environment of a process that is to have such a device.
+        The environment of a process that uses the changed table.
     """
     compiler = os.environ.get("CXX") or shutil.which("c++")
     if compiler is None:

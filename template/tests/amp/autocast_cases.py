@@ -18,9 +18,9 @@ class Maker:
     """Makes tensors of repeatable values.
 
     Args:
-        device: where to.
+        device: the device of the tensors.
         rounded: the dtype that the values are first rounded to, so that all makers agree on them.
-        dtypes: those of the first, second, … tensor; the last one serves for the rest.
+        dtypes: the dtypes of the first, second, … tensor. The last one is that of the rest.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ LOWER_PRECISION_WITHOUT_CPU_KERNEL: dict[str, Case] = {
     "_thnn_fused_lstm_cell": lambda x: (x(2, 16), x(2, 16), x(2, 4), x(16), x(16)),
     "_thnn_fused_gru_cell": lambda x: (x(2, 12), x(2, 12), x(2, 4), x(12), x(12)),
 }
-"""The same, for operators that the CPU cannot compute: only their arguments can be looked at."""
+"""The same, for operators that the CPU does not support: only their arguments are checked."""
 
 FLOAT32: dict[str, Case] = {
     "acos": lambda x: (x(5),),
@@ -191,7 +191,7 @@ FLOAT32_RESULT: dict[str, Case] = {
     "sum": lambda x: (x(3, 4),),
     "sum.dim_IntList": lambda x: (x(3, 4), [1]),
 }
-"""Told to give a float32 result, unless the caller asks for a dtype."""
+"""Called with ``dtype=torch.float32``, unless the caller passes a dtype."""
 
 FLOAT32_APPENDED: dict[str, Case] = {
     "norm.Scalar": lambda x: (x(3, 4), 2),
@@ -215,4 +215,4 @@ PROMOTE: dict[str, Case] = {
 """Cast to the widest dtype among the arguments."""
 
 BANNED = ("binary_cross_entropy",)
-"""Refused."""
+"""Raises an error."""

@@ -17,6 +17,6 @@ from support import losses_of_example, needs
 )
 def test_gpt_trains_under_autocast_without_falling_back(amp: str) -> None:
     actual, expected = losses_of_example("gpt", 20, amp)
-    # The CPU rounds elsewhere: its lists of operators are others.
+    # The CPU rounds at other operators: its autocast lists differ.
     assert actual == pytest.approx(expected, rel=0.02)
     assert actual[-1] < 0.8 * actual[0]

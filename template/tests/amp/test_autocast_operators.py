@@ -1,4 +1,4 @@
-"""What autocast does to each operator: the dtype and the value of the result."""
+"""The effect of autocast on each operator: the dtype and the value of the result."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def registered(key: str) -> set[str]:
 
 
 LISTED = registered("AutocastXPU")
-"""The running PyTorch's lists, from which its own accelerators are built. They grow."""
+"""The installed PyTorch's lists, which its own accelerators use. They grow."""
 
 
 def cases(table: dict[str, Case]) -> pytest.MarkDecorator:
@@ -114,7 +114,7 @@ class ReachedError(Exception):
 
 
 class Stop(TorchDispatchMode):
-    """Runs casts, and stops at the first other operator, below autocast."""
+    """Runs casts, and raises at the first other operator that is called below autocast."""
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
@@ -147,7 +147,7 @@ def test_every_operator_of_pytorchs_lists_is_covered() -> None:
     )
     covered = {name for table in tables for name in table} | set(BANNED)
     assert registered("AutocastPrivateUse1") == LISTED
-    # Overloads by names of dimensions, which PyTorch dropped in 2.13, do the same as by numbers.
+    # Overloads with names of dimensions, which PyTorch removed in 2.13, equal those with numbers.
     assert covered >= {name for name in LISTED if "imname" not in name and "names" not in name}
 
 

@@ -1,4 +1,4 @@
-"""Which dtypes autocast offers, and the functions that say and set its state."""
+"""The dtypes of autocast, and the functions that get and set its state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``expect_device`` says of autocast regions."""
+"""``expect_device`` and autocast regions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.skipif(not LOWER, reason="generated without a 16-bit fl
 
 
 def test_a_region_of_another_device_inside_is_no_mistake() -> None:
-    """``expect_device`` complains where autocast is on for another device only."""
+    """``expect_device`` raises only if autocast is on for another device alone."""
     model = torch.nn.Linear(2, 2).to(DEVICE)
     with backend.expect_device(), torch.autocast(DEVICE, dtype=LOWER[-1]), torch.autocast("cpu"):
         assert model(torch.ones(1, 2, device=DEVICE)).dtype is LOWER[-1]

@@ -243,7 +243,7 @@ def test_gradients_can_be_clipped_after_unscaling() -> None:
 
 
 class WithoutFloat64(TorchDispatchMode):
-    """What a device is asked for that has no float64."""
+    """Fails if an operator makes a float64 tensor on the device."""
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
@@ -295,7 +295,7 @@ def test_an_infinity_on_one_device_skips_the_step_on_all() -> None:
 def test_optimizers_step_as_on_the_cpu(kind: type[torch.optim.Optimizer], fused: bool) -> None:
     def train(device: str) -> tuple[torch.Tensor, float]:
         parameter = torch.nn.Parameter(sample(4, 3).to(device))
-        # The base class does not know of `fused`.
+        # The base class has no argument `fused`.
         optimizer = kind([parameter], lr=0.1, fused=fused)  # type: ignore[call-arg]
         scaler = torch.amp.GradScaler(device, init_scale=16.0)
         for step in range(4):

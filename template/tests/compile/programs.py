@@ -1,4 +1,4 @@
-"""What is compiled, beside the same run by eager operators."""
+"""Programs to compile, and the comparison of compiled runs with eager ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from backend import DEVICE, backend
 from torch import Tensor, nn
 
 COUNT = 4
-"""How often compiled code is called: at first as it is, then captured, then by replays."""
+"""Calls of compiled code: first without a graph, then capturing one, then replaying it."""
 
 
 class Attention(nn.Module):
@@ -50,7 +50,7 @@ def convolutions() -> tuple[nn.Module, Tensor]:
 
 
 def channels_last() -> tuple[nn.Module, Tensor]:
-    """Convolutions of images whose channels come last, and views of what they give."""
+    """Convolutions of channels-last images, and views of their results."""
     model = nn.Sequential(
         nn.ReflectionPad2d(1),
         nn.Conv2d(3, 4, 3),
@@ -119,6 +119,6 @@ def assert_same(compiled: dict[str, Any], make: Callable[[], tuple[nn.Module, Te
 
 
 def seeded(function: Callable[..., Any], *inputs: Tensor) -> Any:
-    """Call a function with the generator of the device as it is after a seed."""
+    """Seed the device's generator, and call a function."""
     backend.manual_seed(3)
     return function(*inputs)

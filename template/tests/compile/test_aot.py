@@ -21,7 +21,7 @@ pytestmark = [
     needs(torch.float32),
     pytest.mark.skipif(
         not has_function("modules", "load_module") or torch.__version__ < "2.13",
-        reason="the device library takes no kernels, or Inductor is of a time before these",
+        reason="the device library takes no kernels, or Inductor is too old to write them",
     ),
     pytest.mark.filterwarnings("ignore:.*LeafSpec:FutureWarning"),
 ]
@@ -89,7 +89,7 @@ def test_package_with_any_batch(packaged: str) -> None:
 
 
 def test_package_without_a_compiler(packaged: str, tmp_path: Path) -> None:
-    """What was compiled is in the package, wherever that lies."""
+    """A package that was moved contains the compiled code."""
     moved = shutil.copy(packaged, tmp_path / "elsewhere.pt2")
     environment = {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache"), "CXX": "/bin/false"}
     run_python(
@@ -117,7 +117,7 @@ def test_weights_are_the_device_s_and_go_with_the_model(packaged: str) -> None:
     before = backend.memory_allocated()
     model = torch._inductor.aoti_load_package(packaged)
     assert backend.memory_allocated() > before
-    # Inductor writes numbers into the code for weights that are all equal, and forgets their names.
+    # Inductor inlines a weight whose elements are all equal as a number, and drops its name.
     known = model.get_constant_fqns()
     state = network().state_dict()
     state |= {name: state[name] + 1 for name in known}
@@ -142,7 +142,7 @@ def test_streams(packaged: str) -> None:
 
 
 class Operators(nn.Module):
-    """Operators that Inductor calls in ways of their own."""
+    """Operators for which Inductor writes special calls."""
 
     def forward(self, x: Tensor) -> Any:
         heads = x.view(1, 4, 3, 2)
@@ -209,7 +209,7 @@ def test_compiler_without_kernels_says_so() -> None:
 
 @pytest.mark.full
 def test_operators_that_are_compiled_one_by_one(tmp_path: Path) -> None:
-    """As ``Library._impl_with_aoti_compile`` does it, with a cache that the next process finds."""
+    """By ``Library._impl_with_aoti_compile``, whose cache the next process reads."""
     code = f"""
         import torch
         library = torch.library.Library("aten", "IMPL")
@@ -262,7 +262,7 @@ def test_program_without_python(packaged: str, tmp_path: Path) -> None:
 
 
 def test_more_groups_than_a_launch_has_are_refused() -> None:
-    """2^32 groups would be none if their number were cut to 32 bits."""
+    """Truncated to 32 bits, 2^32 groups would be 0."""
     run_python(
         f"""
         import ctypes, torch

@@ -96,7 +96,7 @@ assert len(seen) == 2 and "aten.sin.default" in seen[0], seen
 def test_wrong_choices(name: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if "never" not in backend.compilers():
         backend.register_compiler(backend.Compiler("never", usable=lambda: False))
-    monkeypatch.setitem(sys.modules, "triton", None)  # as if it were not there
+    monkeypatch.setitem(sys.modules, "triton", None)  # as if it were not installed
     monkeypatch.setenv(f"{ENV_PREFIX}_COMPILER", name)
     with pytest.raises(Exception, match=message):
         torch.compile(lambda x: x + 1)(torch.ones(2, device=DEVICE))

@@ -1,4 +1,4 @@
-"""Random numbers that compiled kernels draw, beside those of eager operators with the same seed."""
+"""Random numbers of compiled kernels and of eager operators with the same seed are equal."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ pytestmark = [
     ),
     pytest.mark.skipif(
         not has_function("modules", "load_module") or torch.__version__ < "2.13",
-        reason="the device library takes no kernels, or Inductor is of a time before these",
+        reason="the device library takes no kernels, or Inductor is too old to write them",
     ),
 ]
 Function = Callable[..., Any]
 
 
 def several(x: Tensor) -> Any:
-    """Every operator that kernels draw for."""
+    """Every operator whose random numbers kernels draw."""
     dropped = functional.dropout(x, 0.3)
     chosen = torch.empty_like(x).bernoulli_(0.2)
     noise = torch.rand_like(x), torch.randn_like(x), torch.rand(7, 3, device=x.device)
@@ -40,7 +40,7 @@ def several(x: Tensor) -> Any:
 
 
 def between(x: Tensor) -> Any:
-    """With others, which operators draw: in the same order."""
+    """Random numbers of kernels and of operators, in the same order."""
     first = functional.dropout(x, 0.3)
     whole = torch.randint(0, 99, (5, 3), device=x.device)
     second = torch.rand_like(x)
@@ -50,14 +50,14 @@ def between(x: Tensor) -> Any:
 
 
 def trained(x: Tensor) -> Any:
-    """Gradients take what the forward pass has drawn."""
+    """The backward pass uses the numbers that the forward pass drew."""
     weight = torch.ones(x.shape[-1], 8, device=x.device, dtype=x.dtype, requires_grad=True)
     loss = (functional.dropout(x @ weight, 0.5).tanh() * 3).sum()
     return torch.autograd.grad(loss, weight)
 
 
 def alone(x: Tensor) -> Any:
-    """Without an input that is a tensor of floating type."""
+    """Without a floating-point input."""
     return torch.rand(3, 5, device=x.device) + 1
 
 
@@ -93,7 +93,7 @@ def test_small_types(dtype: torch.dtype) -> None:
     torch.manual_seed(3)
     expected = function(x)
     torch.manual_seed(3)
-    # The normal ones are rounded from what two libraries of mathematics give.
+    # Two math libraries compute the normal ones, which may round differently.
     torch.testing.assert_close(torch.compile(function)(x), expected, rtol=1e-2, atol=1e-3)
 
 

@@ -27,7 +27,7 @@ graph_compiler = example("graph_compiler")
 
 @pytest.fixture
 def counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Use the example's compiler with a cache of its own, and give what it counts."""
+    """Use the example's compiler with an empty cache, and return its counts."""
     name = f"iree-{tmp_path.name}"
     wanted = [name]
     known = backend.find_compiler("operators")
@@ -95,7 +95,7 @@ def test_models(make: Callable[[], nn.Module], inputs: Tensor, counts: Any) -> N
         actual = torch.compile(model.to(DEVICE))(inputs.to(DEVICE))
     assert actual.device.type == DEVICE
     torch.testing.assert_close(actual.cpu(), expected, rtol=1e-4, atol=1e-5)
-    # The backend's own attention is an operator that other compilers do not know.
+    # Other compilers do not support the backend's own attention operator.
     left = sum(count for name, count in counts.items() if "left" in name and "atten" not in name)
     assert counts["called"] > 0 and left == 0, counts
 
@@ -143,7 +143,7 @@ def test_batches_and_the_cache(counts: Any) -> None:
 @torch.no_grad()
 def test_weights_that_are_compiled_in(counts: Any, tmp_path: Path) -> None:
     model, x = mlp().eval().to(DEVICE), torch.randn(3, 8, device=DEVICE)
-    with torch._inductor.config.patch(freezing=True):  # Dynamo looks at it, too
+    with torch._inductor.config.patch(freezing=True):  # Dynamo reads it as well
         result = torch.compile(model)(x)
     torch.testing.assert_close(result, model(x), rtol=1e-4, atol=1e-5)
     (program,) = tmp_path.glob("*.mlir")

@@ -1,4 +1,4 @@
-"""Kernels that are written at compilation, beside eager operators of the CPU."""
+"""Generated kernels, compared with eager operators of the CPU."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from torch._inductor.utils import run_and_get_code
 
 pytestmark = pytest.mark.skipif(
     not has_function("modules", "load_module") or torch.__version__ < "2.13",
-    reason="the device library takes no kernels, or Inductor is of a time before these",
+    reason="the device library takes no kernels, or Inductor is too old to write them",
 )
 Function = Callable[..., Any]
 
@@ -42,12 +42,12 @@ def norms(x: Tensor, y: Tensor) -> Any:
 
 
 def softmaxes(x: Tensor, y: Tensor) -> Any:
-    """Several reductions of a row, one after the other."""
+    """Several reductions of a row in sequence."""
     return x.softmax(-1), (x + y).log_softmax(0), torch.logsumexp(x.flatten(), 0)
 
 
 def reductions(x: Tensor, y: Tensor) -> Any:
-    """Each kind."""
+    """Each kind of reduction."""
     small = (x * 2).round()
     return (
         x.sum(),
@@ -65,7 +65,7 @@ def reductions(x: Tensor, y: Tensor) -> Any:
 
 
 def places(x: Tensor, y: Tensor) -> Any:
-    """Joins, pads, flips and takes."""
+    """Concatenation, padding, flips and indexing."""
     chosen = torch.arange(x.shape[0], device=x.device).flip(0)
     padded = torch.nn.functional.pad(x, (1, 2, 3, 0), value=0.5)
     return (
@@ -85,7 +85,7 @@ FUNCTIONS: list[Function] = [elementwise, norms, softmaxes, reductions, places]
 def assert_compiled(
     function: Function, *inputs: Any, tolerance: float = 2e-5, **options: Any
 ) -> list[str]:
-    """Compare a compiled function with what eager operators of the CPU give; return its code."""
+    """Compare a compiled function with eager operators of the CPU. Return its code."""
     torch._dynamo.reset()
     held = [each.to(DEVICE) if isinstance(each, Tensor) else each for each in inputs]
     result, code = run_and_get_code(torch.compile(function, **options), *held)
@@ -160,7 +160,7 @@ def test_shifts_by_more_than_there_is() -> None:
 
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_numbers_that_depend_on_places_and_sizes(dynamic: bool) -> None:
-    """Quotients round down, whatever the sign; what is computed of sizes is as exact as in Python."""
+    """Quotients of either sign round down. Numbers made of sizes are as exact as in Python."""
 
     def function(x: Tensor) -> Any:
         size = x.shape[0]
@@ -223,7 +223,7 @@ def test_gradients() -> None:
 
 
 def test_operators_fuse() -> None:
-    """One kernel for all, and one for a norm with what stands round it."""
+    """One kernel for all of them, and one for a norm with the operators around it."""
     x, y = torch.randn(64, 256), torch.randn(64, 256)
     for function in (elementwise, lambda x, y: torch.relu(x.softmax(-1) + y) * 2):
         code = assert_compiled(function, x, y)
@@ -231,7 +231,7 @@ def test_operators_fuse() -> None:
 
 
 def test_many_operators_in_one() -> None:
-    """The name of such a kernel is longer than that of a file can be."""
+    """The full name of the kernel is too long for a file name."""
 
     def function(x: Tensor, y: Tensor) -> Tensor:
         for name in (
@@ -292,7 +292,7 @@ torch.testing.assert_close(torch.compile(lambda x: x.sin() * 2.5 + x)(x), x.sin(
     environment = {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
     run_python(code, environment)
     kept = sorted(tmp_path.rglob("*.so"))
-    # A compiler of the same name that says its version, and compiles nothing.
+    # A compiler of the same name that prints its version, and fails on each source.
     compiler = tmp_path / "c++"
     compiler.write_text(
         f'#!/bin/sh\n[ "$1" = --version ] && exec {shutil.which("c++")} "$@"\nexit 1\n'
@@ -319,7 +319,7 @@ assert ("define_kernel(" in code[0]) == (torch.{DEVICE}.kernel_format() != "elf-
 
 @pytest.mark.parametrize("order", ["first", "last"])
 def test_inductor_is_imported(order: str) -> None:
-    """What PyTorch knows of devices it may look up once, at its import."""
+    """PyTorch may read its registry of devices once, at its import."""
     imports = ["import torch._inductor.utils, torch._inductor.compile_fx", f"import {PACKAGE}"]
     text = "\n".join(imports if order == "first" else reversed(imports))
     run_python(
@@ -362,7 +362,7 @@ def test_autocast() -> None:
 )
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_work_items(function: Function, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A GPU's kernels are right on a CPU too, where loops are faster."""
+    """Kernels for a GPU give correct results on a CPU too, although loops are faster there."""
     dialect = importlib.import_module(f"{backend.__name__}.compiler.kernels._opencl")
     monkeypatch.setattr(dialect, "_is_cpu", lambda: False)
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))

@@ -1,4 +1,4 @@
-"""``mode="max-autotune"``: what is chosen by measuring computes what eager operators do."""
+"""``mode="max-autotune"``: the kernels that it chooses give the results of eager operators."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from torch.nn import functional
 
 pytestmark = pytest.mark.skipif(
     not has_function("modules", "load_module") or torch.__version__ < "2.13",
-    reason="the device library takes no kernels, or Inductor is of a time before these",
+    reason="the device library takes no kernels, or Inductor is too old to write them",
 )
 MODE = "max-autotune-no-cudagraphs"
 _TUNE = f"""
@@ -52,7 +52,7 @@ def test_shapes_are_measured_once(tmp_path: Path) -> None:
     assert first >= 2
     assert len(choices) == first
     assert measured_by(environment) == 0
-    # What another process has left half written, or for another list of shapes.
+    # A file that another process wrote in part, or for another list of shapes.
     choices[0].write_text("[")
     choices[1].write_text("99")
     assert measured_by(environment) == 2
@@ -69,7 +69,7 @@ def test_every_shape_computes_the_same(tmp_path: Path) -> None:
 
 
 class Block(nn.Module):
-    """Products with each kind of what may follow."""
+    """Products, each followed by another kind of epilogue."""
 
     def __init__(self, activation: Callable[[Tensor], Tensor], dtype: torch.dtype) -> None:
         super().__init__()
@@ -105,12 +105,12 @@ def test_epilogues(
     with torch.no_grad():
         expected = block(x)
         block.to(DEVICE)
-        # Inductor makes the second a bias itself, where there is no view between.
+        # Inductor itself makes the second a bias, if there is no view between.
         for is_faster, count in ((True, len(size) - 1), (False, 0)):
             monkeypatch.setattr(epilogues, "is_faster", lambda _, answer=is_faster: answer)
             torch._dynamo.reset()
             compiled = torch.compile(block, mode=MODE)
-            with config.patch(force_disable_caches=True):  # they do not know of the answer
+            with config.patch(force_disable_caches=True):  # their keys lack the choice
                 result, codes = run_and_get_code(compiled, x.to(DEVICE))
             assert sum(code.count("matmul_epilogue.default(") for code in codes) == count
             tolerance = 1e-5 if dtype is torch.float32 else 3e-2

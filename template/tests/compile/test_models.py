@@ -1,4 +1,4 @@
-"""Compiled models do what eager ones do, backward passes, dropout and running statistics included."""
+"""Compiled and eager models are equal: results, gradients, dropout and running statistics."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_other_ways(make: Callable[[], tuple[nn.Module, Tensor]], how: dict[str,
     assert_same(how, make)
 
 
-# With sizes that change, attention is made of products and a softmax, which draw by themselves.
+# Without attention: with dynamic sizes it is composed of operators that draw other numbers.
 @pytest.mark.full
 @pytest.mark.parametrize("make", MODELS[:3])
 def test_sizes_that_change(make: Callable[[], tuple[nn.Module, Tensor]]) -> None:
@@ -50,7 +50,7 @@ def test_sizes_that_change(make: Callable[[], tuple[nn.Module, Tensor]]) -> None
 def test_example(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     module = example(name.lower())
     expected = module.train(DEVICE, STEPS)
-    monkeypatch.setitem(sys.modules, module.__name__, module)  # Dynamo looks it up.
+    monkeypatch.setitem(sys.modules, module.__name__, module)  # Dynamo looks it up by name.
     make = getattr(module, name)
     monkeypatch.setattr(module, name, lambda: torch.compile(make()))
     torch.testing.assert_close(module.train(DEVICE, STEPS), expected, rtol=1e-3, atol=1e-3)
@@ -65,5 +65,5 @@ def test_training_by_operators(
     make: Callable[[], tuple[nn.Module, Tensor]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(f"{ENV_PREFIX}_COMPILER", "operators")
-    torch._dynamo.reset()  # what was compiled before is not by this compiler
+    torch._dynamo.reset()  # drops the code of another compiler
     assert_same({}, make)

@@ -1,4 +1,4 @@
-"""Every operator of PyTorch's table, compiled, does what it does otherwise."""
+"""Every operator of PyTorch's table gives the same result compiled and eager."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OPERATORS = [
     if torch.float32 in each.dtypes
     and not any(word in each.name for word in ("empty", "sparse", "jiterator"))
 ]
-"""Those of float32, but for uninitialised memory, layouts that are not compiled, and CUDA's own."""
+"""Those of float32, except uninitialised memory, layouts that are not compiled, and CUDA's own."""
 
 
 STATISTICS = ("native_batch_norm", "_native_batch_norm_legit")
@@ -26,7 +26,7 @@ STATISTICS = ("native_batch_norm", "_native_batch_norm_legit")
 
 
 def _lie(results: Any) -> bool:
-    """Whether all tensors have elements, so that it matters how these lie."""
+    """Return whether all tensors have elements: only then strides are compared."""
     return all(x.numel() for x in _pytree.tree_leaves(results) if isinstance(x, torch.Tensor))
 
 

@@ -1,4 +1,4 @@
-"""Compiled functions: what they write, how they are shaped, where they draw and on which device."""
+"""Compiled functions: writes to inputs, shapes, random numbers and devices."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Function = Callable[..., Any]
 
 
 def mutation(x: Tensor, cache: Tensor) -> Any:
-    """Writes to its inputs, by views of them too."""
+    """Writes to its inputs, also through views of them."""
     x.add_(1)
     cache[:, torch.tensor([1, 3], device=x.device)] = x[:2, :2]
     x[0].mul_(2)
@@ -40,7 +40,7 @@ def shapes(x: Tensor, _: Tensor) -> Any:
 
 
 def strides(x: Tensor, _: Tensor) -> Any:
-    """Views results whose strides tracing gets wrong."""
+    """Takes views of results whose traced strides are wrong."""
     return (
         torch.copysign(x.t(), 2).reshape(-1),
         torch.floor_divide(x.t(), 0.5).reshape(-1),
@@ -57,12 +57,12 @@ def breaks(x: Tensor, _: Tensor) -> Any:
 
 
 def two_devices(x: Tensor, _: Tensor) -> Any:
-    """Works on the CPU between."""
+    """Computes a part on the CPU."""
     return (x.cpu() + 1).to(x.device) @ x.t()
 
 
 def draws(x: Tensor, _: Tensor) -> Any:
-    """Draws in all the usual ways."""
+    """Draws random numbers in all the usual ways."""
     return torch.rand_like(x), torch.bernoulli(x.sigmoid()), torch.dropout(x, 0.5, train=True)
 
 
@@ -82,7 +82,7 @@ def views(x: Tensor, cache: Tensor) -> Any:
 
 
 def host_numbers(x: Tensor, cache: Tensor) -> Any:
-    """Mixes tensors with numbers that are tensors of the CPU, in any place, and with masks of the CPU."""
+    """Mixes tensors with 0-dim tensors of the CPU, as any argument, and with masks of the CPU."""
     half, chosen = torch.tensor(0.5), torch.tensor([True, False, True, False])
     cache[:, torch.tensor([True, False, False, True, True])] = 4
     return (
@@ -96,7 +96,7 @@ def host_numbers(x: Tensor, cache: Tensor) -> Any:
 
 
 def checks(x: Tensor, _: Tensor) -> Any:
-    """Says what is true of sizes that depend on values."""
+    """Calls ``torch._check`` on sizes that depend on values."""
     chosen = x[x > 0]
     torch._check(chosen.shape[0] <= x.numel())
     return chosen * 2, x.flatten()[: chosen.shape[0]]
@@ -116,7 +116,7 @@ PROGRAMS: list[Function] = [
 
 
 def inputs() -> tuple[Tensor, Tensor]:
-    """Return what the programs take, the same each time."""
+    """Return the arguments of the programs, the same each time."""
     generator = torch.Generator().manual_seed(0)
     return torch.randn(4, 6, generator=generator).to(DEVICE), torch.zeros(2, 5, device=DEVICE)
 
@@ -177,7 +177,7 @@ def test_operator_of_others_that_is_traced_with_wrong_strides() -> None:
 
 
 def test_results_that_are_held() -> None:
-    """Results and gradients of earlier calls stay as they are, whatever replays write."""
+    """Replays do not change results and gradients of earlier calls."""
     model = torch.nn.Linear(8, 8, device=DEVICE)
     compiled = torch.compile(model, mode="reduce-overhead")
     x = torch.randn(4, 8, device=DEVICE)
@@ -244,7 +244,7 @@ def test_gradients_that_add_up() -> None:
     not has_function("graphs", "begin_capture"), reason="the device library has no graphs"
 )
 def test_input_that_is_written_to_and_moves(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(f"{ENV_PREFIX}_COMPILER", "operators")  # code of the host is not captured
+    monkeypatch.setenv(f"{ENV_PREFIX}_COMPILER", "operators")  # host code is not captured
 
     def program(x: Tensor) -> Tensor:
         return x.add_(1) * 2

@@ -1,4 +1,4 @@
-"""Kernels that Inductor writes in Triton, as far as TTIR and Triton's interpreter take them."""
+"""Kernels that Inductor writes in Triton, compiled to TTIR or run by Triton's interpreter."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_kernels_become_ttir(vendor: dict[str, str], tmp_path: Path) -> None:
         except Exception as error:
             assert "this backend of Triton ends at TTIR" in str(error), error
         else:
-            raise AssertionError("what was it compiled to?")
+            raise AssertionError("compiled without an error")
         """,
         vendor,
     )
@@ -90,7 +90,7 @@ PROGRAMS = f"""
 
 
 def test_values_are_the_cpu_s(vendor: dict[str, str]) -> None:
-    """With the calls that Inductor writes, and Triton's interpreter for the kernels."""
+    """Inductor's code calls the kernels, and Triton's interpreter runs them."""
     run_python(PROGRAMS, vendor | {"TRITON_INTERPRET": "1"})
 
 
@@ -133,7 +133,7 @@ def test_it_is_never_the_first_choice(vendor: dict[str, str]) -> None:
 
 
 def test_without_the_vendor_s_backend() -> None:
-    """Triton's own are for other devices."""
+    """Triton's own backends are for other devices."""
     run_python(
         f"""
         import torch
@@ -144,7 +144,7 @@ def test_without_the_vendor_s_backend() -> None:
             assert "{ENV_PREFIX}_COMPILER=triton: Triton chooses no backend" in str(error), error
             assert "add, one for {DEVICE}; unset the variable" in str(error), error
         else:
-            raise AssertionError("what compiled it?")
+            raise AssertionError("compiled without an error")
         interface = get_interface_for_device("{DEVICE}")
         assert not interface.is_triton_capable()
         try:
@@ -152,7 +152,7 @@ def test_without_the_vendor_s_backend() -> None:
         except RuntimeError as error:
             assert "add, one for {DEVICE}" in str(error)
         else:
-            raise AssertionError("what would it run?")
+            raise AssertionError("Triton is reported as available")
         """,
         {f"{ENV_PREFIX}_COMPILER": "triton"},
     )

@@ -1,4 +1,4 @@
-"""A chip of a graph compiler, in the small: a device that fills and copies, and IREE for the rest."""
+"""A device that has kernels for fills and copies alone, and IREE as its graph compiler."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HERE = Path(__file__).parent
 
 @pytest.fixture(scope="module")
 def chip(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The environment in which no family but two has a kernel, and nothing runs on the CPU."""
+    """The environment in which two families alone have kernels, and the CPU fallback is off."""
     source = HERE.parent / "core" / "declining_device.cpp"
     functions = backend._C.device_functions()
     families = {function for group, function, _ in functions if group == "families"}
@@ -51,7 +51,7 @@ def test_models(chip: dict[str, str]) -> None:
 
 
 def test_operator_that_the_compiler_lacks(chip: dict[str, str]) -> None:
-    """It is an operator of the device, which has none, unless the CPU may do it."""
+    """It runs as an eager operator, which fails without a kernel unless the CPU fallback is on."""
     run_python(
         f"""
         import runpy, torch

@@ -1,4 +1,4 @@
-"""What Triton compiles by."""
+"""Triton's interface to the compiler of the backend."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .driver import name
 
 @dataclass(frozen=True)
 class Options:
-    """Those that Triton and Inductor read."""
+    """The options that Triton and Inductor read."""
 
     num_warps: int = 1
     num_stages: int = 1
@@ -53,14 +53,14 @@ class Backend(BaseBackend):
         stages["binary"] = end
 
     def load_dialects(self, context: Any) -> None:
-        """Load none: a vendor's own would come here."""
+        """Load no dialects. A vendor would load its own here."""
 
     def get_codegen_implementation(self, options: Options) -> dict[str, Callable[..., Any]]:
         return {}
 
     def get_module_map(self) -> dict[str, ModuleType]:
-        """Say where functions such as ``exp`` come from."""
-        from triton.language import math  # which imports the backends
+        """Return the modules of functions such as ``exp``."""
+        from triton.language import math  # here, as it imports the backends
 
         return {"triton.language.extra.libdevice": math}
 

@@ -1,4 +1,4 @@
-"""What Triton asks about the device."""
+"""Triton's interface to the device."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from triton.backends.driver import DriverBase
 
 
 def name() -> str:
-    """Return PyTorch's name for the device, which it lacks still when it imports Triton."""
+    """Return PyTorch's name for the device, which is not yet set when PyTorch imports Triton."""
     return torch._C._get_privateuse1_backend_name()
 
 
