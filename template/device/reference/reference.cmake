@@ -1,4 +1,4 @@
-# The reference kernels, for a device that borrows them: its device.cmake includes this file.
+# The reference kernels, for a device that uses them: its device.cmake includes this file.
 file(GLOB_RECURSE reference_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_LIST_DIR}/*.cpp")
 target_sources(${DEVICE_TARGET} PRIVATE ${reference_sources})
 
