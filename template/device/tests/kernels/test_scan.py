@@ -40,7 +40,7 @@ def run(
 
 
 def last_extremes(name: str, values: NDArray[Any], dim: int) -> NDArray[Any]:
-    """Where each running extreme stands: the last place, and a NaN is reached for ever."""
+    """The index of each running extreme: the last of equal ones. After a NaN, the last NaN."""
     rows = np.moveaxis(values, dim, -1)
     running = OPERATIONS[name](rows, axis=-1)
     reached = (rows == running) | np.isnan(rows)

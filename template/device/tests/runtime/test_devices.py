@@ -1,4 +1,4 @@
-"""Devices: counting, describing, refusing."""
+"""Devices: their number, their properties, and errors."""
 
 from __future__ import annotations
 
