@@ -349,7 +349,7 @@ def test_threads_share_plans_while_others_evict_them(
     assert 0 < releases <= evictions
 
 
-# --- What the caller promises ---
+# --- Wrong calls ---
 
 
 def test_validate_wants_the_plan_of_the_kind(

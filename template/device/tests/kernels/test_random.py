@@ -67,7 +67,7 @@ def philox_device(device: Device) -> Device:
 
 
 def unit(dtype: str, count: int) -> NDArray[Any]:
-    """The uniform numbers in [0, 1) behind `count` elements."""
+    """The uniform numbers in [0, 1) from which `count` elements are made."""
     if dtype == "float64":
         return (lanes64(count) >> np.uint64(11)) * 2.0**-53
     return (lanes32(count) >> np.uint64(8)) * 2.0**-24

@@ -214,8 +214,8 @@ def test_interleaved_views_are_told_apart(
 def test_all_results_of_a_family_are_written(
     api: ModuleType, streams: tuple[Any, Any], make: Make, gate: Any
 ) -> None:
-    # Work that the host knows to be complete is no conflict, and the host checks this when a family
-    # needs scratch memory.
+    # Work whose completion the host has queried is no conflict, and the host checks this when a
+    # family needs scratch memory.
     gate.hold(streams[0])
     source, values = whole(api, make.buffer(256)), whole(api, make.buffer(256))
     indices = make.buffer(512).view(0, api.DType.int64, [64], [1])
