@@ -189,7 +189,7 @@ def test_the_end_of_the_exporter_with_work_pending_fails_and_does_not_hang(
     assert api.query_event(event) is api.Progress.PENDING
     assert not api.is_idle(stream)
     owner.kill()
-    sentence = r"process \d+ ended before the work that its shared event stands for"
+    sentence = r"process \d+ ended before the work of its shared event"
     for waited in (stream, event):
         with refused(api, sentence, "INTERNAL"):
             api.synchronize(waited)

@@ -68,7 +68,7 @@ def test_running_extremes(
 def test_running_sums_and_products(
     device: Device, name: str, dtype: str, shape: tuple[int, ...], dim: int
 ) -> None:
-    # Elements whose results are exact, however long the row.
+    # Elements whose results are exact for a row of any length.
     chosen = [-1, 0, 0, 1] if name == "sum" else [-1, 1, 1]
     if dtype == "uint8":
         chosen = [0, 1] if name == "sum" else [1, 1]

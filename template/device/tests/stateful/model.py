@@ -78,7 +78,7 @@ class Model:
             self.lost.setdefault(failure.device, failure)
 
     def record(self, event: Event, stream: Stream) -> None:
-        """The event stands for the stream's work so far."""
+        """The event covers the stream's work so far."""
         event.mark = Stream(stream.handle, stream.device, list(stream.failures))
 
     def wait(self, stream: Stream, event: Event) -> None:
