@@ -78,8 +78,7 @@ def restored_layers(api: ModuleType) -> Iterator[None]:
 
 @pytest.fixture
 def faults(api: ModuleType, restored_layers: None) -> Iterator[ModuleType]:
-    """Adds the layer `faults` before the test makes streams; returns the functions that control
-    it."""
+    """Adds the layer `faults` before the test makes streams. Returns its controls."""
     if "faults" not in api.known_layers():
         pytest.skip("this project has no layer faults: `torchsmith add device_layers` adds it")
     gc.collect()  # buffers in cycles, such as tracebacks, make a copy when they are freed

@@ -9,8 +9,7 @@ import pytest
 
 
 class Make:
-    """`make.stream()` calls the fixture `make_stream`, and so on. The end of the test frees
-    everything."""
+    """`make.stream()` calls the fixture `make_stream`, and so on."""
 
     def __init__(self, request: pytest.FixtureRequest) -> None:
         self._request = request

@@ -21,8 +21,7 @@ Ints = NDArray[np.int32]
 
 @pytest.fixture(autouse=True)
 def group(request: pytest.FixtureRequest, api: ModuleType) -> str:
-    """The group that the file tests, `GROUP`. Skips the test if the device lacks a function of
-    it."""
+    """The group that the file tests, `GROUP`. Skips the test if it is incomplete."""
     name = str(request.module.GROUP)
     missing = [
         function for group, function, there in api.functions() if group == name and not there

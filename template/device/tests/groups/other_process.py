@@ -79,8 +79,7 @@ class Other:
 
 @contextmanager
 def refused(api: ModuleType, says: str, code: str = "INVALID_ARGUMENT") -> Iterator[None]:
-    """Asserts that the call throws this code, here or there. The text is checked on the simulator
-    only."""
+    """Asserts that the call throws this code, and on the simulator this text."""
     with pytest.raises((api.DeviceError, RemoteError)) as caught:
         yield
     assert getattr(caught.value.code, "name", caught.value.code) == code

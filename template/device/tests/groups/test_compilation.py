@@ -1,5 +1,4 @@
-"""A device whose kernels take long to compile: plans and a cache folder avoid a second
-compilation."""
+"""A device with slow compilation: plans and a cache folder avoid a second one."""
 
 from __future__ import annotations
 
@@ -35,8 +34,7 @@ _device.synchronize(stream)
 def run_slowly(
     api: ModuleType, simulator: Knobs, run_child: Make
 ) -> Callable[..., list[tuple[float, int]]]:
-    """Runs CODE with 25 ms per compilation; returns the times and the numbers of compiled
-    kernels."""
+    """Runs CODE with 25 ms per compilation; returns times and numbers of kernels."""
 
     def run(**environment: str) -> list[tuple[float, int]]:
         variables = {"SIMULATOR_COMPILE_MS": "25", **environment}

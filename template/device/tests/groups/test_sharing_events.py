@@ -24,8 +24,7 @@ def streams_watched(api: ModuleType, restored_layers: None) -> None:
 
 @pytest.fixture
 def shared(api: ModuleType, other: Other, numbers: int, make: Make) -> tuple[Any, int]:
-    """An event and the address of numbers. The other process has opened them as `event` and
-    `address`."""
+    """An event and an address of numbers, opened there as `event` and `address`."""
     event = make.event()
     handle = api.export_event(event)
     assert api.export_event(event) == handle

@@ -29,8 +29,7 @@ def rng(*case: object) -> np.random.Generator:
 
 
 class Array:
-    """A strided array on the device, between guard bands, and the expected content of its
-    storage."""
+    """A strided array on the device, between guard bands, and its expected storage."""
 
     def __init__(
         self,
@@ -209,8 +208,7 @@ class Device:
         return made
 
     def launch(self, case: Case, stream: Any, *arguments: Any) -> None:
-        """Launches on a stream without waiting. A case that support.toml declares unsupported is
-        skipped."""
+        """Launches without waiting. Skips cases that support.toml declares unsupported."""
         case = case.called(arguments)
         family = getattr(self.api, case.family)
         answer = family(stream, *map(_argument, arguments), probe=self.probes_only)
@@ -238,8 +236,7 @@ class Device:
             self.api.synchronize(self.stream)
 
     def _ask(self, case: Case, arguments: Sequence[Any]) -> dict[str, str | None]:
-        """The family's answer to a probe in each mode. Modes in which it is unsupported come
-        first."""
+        """The answer to a probe in each mode, modes with an unsupported case first."""
         promises = {mode: self.call(case, arguments, mode, probe=True) for mode in self.modes}
         return dict(sorted(promises.items(), key=lambda item: item[1] is None))
 

@@ -1,5 +1,4 @@
-"""The parameters of a case for support.toml: a family's other arguments, and properties of its
-arrays."""
+"""The parameters of a case for support.toml: arguments, and properties of arrays."""
 
 from __future__ import annotations
 

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from kernels.harness import Array, Device
 
 SMALLEST, LARGEST = 6, 4096
-"""The number of elements of an array that is tested: large enough to matter, small enough to be
-fast."""
+"""The numbers of elements of arrays that are tested in other layouts."""
 
 MOST = 2
 """The number of cases for each operation and element type, unless every layout is tested."""
@@ -45,8 +44,7 @@ def broadcast(dim: int) -> layouts.Placer:
 
 
 def placers(array: Array) -> Iterator[tuple[str, layouts.Placer]]:
-    """Return the layouts for an input. Indices are not broadcast: equal indices may be
-    undefined."""
+    """Return the layouts for an input. Indices stay distinct: equal ones may be undefined."""
     for place in APART:
         yield place.__name__, place
     if np.issubdtype(array.storage.dtype, np.integer):

@@ -1,5 +1,4 @@
-"""The unsupported calls of the device under test: its support.toml, with a pattern and a reason per
-line."""
+"""The device's support.toml: unsupported calls, a pattern and a reason per line."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Oclgrind: an error in a kernel fails its test, and the reason for an unusable driver is
-reported."""
+"""Oclgrind: an error in a kernel fails its test, and unusable drivers are reported."""
 
 from __future__ import annotations
 

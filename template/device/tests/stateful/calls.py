@@ -123,8 +123,7 @@ class Calls(RuleBasedStateMachine):
         return True
 
     def follow(self, stream: Stream, *blocks: Block) -> bool:
-        """Orders the stream's next work after all uses of the blocks. Returns False if that
-        fails."""
+        """Orders the stream's next work after all uses of the blocks; False on failure."""
         for block in blocks:
             last = block.stream
             if last is None or last is stream or last.handle is None:

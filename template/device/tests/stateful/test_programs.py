@@ -169,8 +169,7 @@ class Programs(Calls):
 
     @rule(index=INDEX)
     def destroy_stream(self, index: int) -> None:
-        """Destroys a stream whose failures are known. test_errors.py has the case of unknown
-        failures."""
+        """Destroys a stream with known failures. test_errors.py has the other case."""
         stream = self.pick(self.streams, index)
         if sum(other.device == stream.device for other in self.streams) < 3:
             return
