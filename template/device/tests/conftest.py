@@ -49,8 +49,7 @@ def api() -> ModuleType:
     except (device_library.BuildError, ImportError) as error:
         pytest.exit(str(error), returncode=pytest.ExitCode.TESTS_FAILED)
     for device in range(module.device_count()):
-        # As a project does: launches of arrays that are too large for the device's indices are
-        # split.
+        # As in a project: launches of arrays beyond the device's index limit are split.
         module.limit_indices(device, module.properties(device).max_index_bits)
     return module
 

@@ -15,8 +15,7 @@ DTYPES: dict[str, np.dtype[Any]] = {
     )
 }
 
-# The numpy type of each element type. If numpy has no such type, it is an unsigned integer of the
-# same size.
+# The numpy type of each element type; an unsigned integer of its size if numpy has none.
 STORED: dict[str, np.dtype[Any]] = DTYPES | {
     name: np.dtype(getattr(ml_dtypes, name, None) or bits)
     for name, bits in (

@@ -71,8 +71,7 @@ def _inputs(
     if op.name in DIVISIONS and dtypes[0] in oracle.INTEGERS:
         b = np.where(b == 0, np.ones_like(b), b)
     if op.name in DIVISIONS and dtypes[0] in ("float16", "bfloat16"):
-        # No quotient of two of these is near an integer, because PyTorch's kernels round quotients
-        # first.
+        # No quotient of two of these is near an integer: PyTorch's kernels round quotients first.
         a = 1.5 * (random.integers(-9, 9, shape) + 0.5)
         b = random.choice([1.5, -1.5, 3.0, -3.0], shape)
     return [np.asarray(a), np.asarray(b)]

@@ -43,8 +43,7 @@ class Array:
         self.dtype = dtype
         self.shape = shape
         self.placement = place(shape)
-        # All bits set: NaN, -1 or an invalid bool, so that an element that was not written is
-        # noticed.
+        # All bits set: NaN, -1 or an invalid bool, to detect elements that are not written.
         self.storage = np.frombuffer(
             bytearray(b"\xff" * (self.placement.extent * STORED[dtype].itemsize)), STORED[dtype]
         )

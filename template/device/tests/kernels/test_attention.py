@@ -209,8 +209,7 @@ def check_backward(device: Device, problem: Problem, with_mask_gradient: bool = 
     columns = np.abs(size).swapaxes(2, 3)
     scale = problem.scale
     in_keys = scale * rounded.swapaxes(2, 3) @ np.abs(q)
-    # The expected result, the magnitude of its terms, and the allowed error from the rounding of
-    # `out`.
+    # The expected result, the magnitude of its terms, and the error from the rounding of `out`.
     results = [
         (scale * of_scores @ k, scale * size @ np.abs(k), scale * rounded @ np.abs(k)),
         (

@@ -33,8 +33,7 @@ def values(source: str, target: str, shape: tuple[int, ...]) -> NDArray[Any]:
     drawn = np.asarray(random.uniform(low, high, shape))
     drawn[random.random(shape) < 0.1] = 0.0
     if DTYPES[source].kind == "c":
-        # Numbers of float32, so that a conversion through float32 to narrower types rounds only
-        # once.
+        # Numbers of float32, so that conversions through float32 round only once.
         return (drawn.astype(np.float32) + 1j * random.uniform(-9, 9, shape)).astype(DTYPES[source])
     if source in tolerances.FLOATING and to.kind in "fVc" and drawn.size > 50:
         places = random.choice(drawn.size, 8, replace=False)

@@ -1,9 +1,9 @@
 """The required accuracy of each operation: one table, four classes.
 
-exact         copies, comparisons, integers, and operations that IEEE 754 rounds correctly ulp
-units in the last place of the element type, from OpenCL's list accumulate    sums: bounded by the
-elements' rounding errors; data with exact sums must be exact statistical   random numbers of a
-device with its own generator
+exact         copies, comparisons, integers, and operations that IEEE 754 rounds correctly
+ulp           units in the last place of the element type, from OpenCL's list
+accumulate    sums: bounded by the elements' rounding errors; data with exact sums must be exact
+statistical   random numbers of a device with its own generator
 """
 
 from __future__ import annotations

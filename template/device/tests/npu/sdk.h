@@ -1,6 +1,5 @@
 // A small example of a vendor's SDK for an NPU: buffers are handles, commands are in lists, fences
-// are used once, and kernels are compiled. It is implemented with threads and host memory, which is
-// not visible in this interface.
+// are used once, and kernels are compiled. Threads and host memory implement it.
 //
 // Calls with invalid handles are undefined. All functions may be called from any thread.
 #pragma once
@@ -42,8 +41,7 @@ size_t memory_in_use();
 
 // --- Kernels ---
 
-// The source of a kernel: a function of row-major arrays and parameters. A real SDK has a language
-// instead.
+// The source of a kernel: a function of row-major arrays and parameters, in place of a language.
 using Source = void (*)(std::span<std::byte* const> arrays, const void* parameters);
 
 // Takes 5 ms. A kernel is for arrays of given types. Their sizes are among its parameters.

@@ -24,9 +24,8 @@ COUNT = 1000
 VALUES = np.arange(COUNT, dtype=np.float32)
 
 # scale(out, in, float factor, int n):  out[i] = in[i] * factor for work items i < n
-# places(out):                          out[i] = 1000 * number of the group + number in the group,
-# in three dimensions reverse(out, in):                     reverses each group's part of a row,
-# through shared memory
+# places(out):                          out[i] = 1000 * number of the group + number in the group
+# reverse(out, in):                     reverses each group's part of a row, by shared memory
 _HOST = """
 #include <cstdint>
 #include <stdexcept>
