@@ -1,4 +1,5 @@
-# OpenCL 3.0: the loader, which finds the drivers at run time, and the kernels' sources, which go into the library as text.
+# OpenCL 3.0: the loader, which finds the drivers at run time, and the kernels' sources, which are
+# embedded in the library as text.
 find_package(OpenCL 3.0 QUIET)
 if(NOT OpenCL_FOUND)
   message(FATAL_ERROR

@@ -1,12 +1,13 @@
-# The reference kernels, for a device that borrows them: its device.cmake includes this file.
+# The reference kernels, for a device that uses them: its device.cmake includes this file.
 file(GLOB_RECURSE reference_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_LIST_DIR}/*.cpp")
 target_sources(${DEVICE_TARGET} PRIVATE ${reference_sources})
 
-# Kernels never read errno or floating-point flags, which lets loops over sqrt and floor use vectors; without contraction
-# results are the same on every processor.
+# Kernels do not read errno or floating-point flags. With these options loops over sqrt and floor
+# use vectors, and without contraction results are the same on every processor.
 target_compile_options(${DEVICE_TARGET} PRIVATE -fno-math-errno -fno-trapping-math -ffp-contract=off)
 
-# Compiled in groups, which share the reading of headers. -DCMAKE_UNITY_BUILD=OFF compiles every file by itself.
+# Compiled in groups of files, so that headers are parsed once per group. -DCMAKE_UNITY_BUILD=OFF
+# compiles every file by itself.
 if(NOT DEFINED CMAKE_UNITY_BUILD)
   set_source_files_properties(${device_sources} PROPERTIES UNITY_GROUP families)
   set_source_files_properties(${runtime_sources} PROPERTIES UNITY_GROUP runtime)

@@ -1,5 +1,6 @@
-# The simulator's kernels are the reference kernels, run by its streams. OpenBLAS is optional and comes from the Python
-# package scipy-openblas32; without it a plain kernel multiplies matrices, and linear algebra is declined.
+# The simulator's kernels are the reference kernels, run by its streams. OpenBLAS is optional and
+# comes from the Python package scipy-openblas32. Without it, a plain kernel multiplies matrices,
+# and linear algebra is unsupported.
 include("${CMAKE_CURRENT_SOURCE_DIR}/reference/reference.cmake")
 
 find_package(Python REQUIRED COMPONENTS Interpreter)
@@ -17,8 +18,9 @@ else()
   target_compile_definitions(${DEVICE_TARGET} PRIVATE HAVE_OPENBLAS)
   target_include_directories(${DEVICE_TARGET} PRIVATE "${openblas_include}")
   target_link_libraries(${DEVICE_TARGET} PRIVATE "${openblas_lib}/libscipy_openblas.so")
-  # In site-packages OpenBLAS is a neighbour of this project's Python package. Where it is not, in an environment on top of
-  # another, Python finds it. No folder of this machine is written down: on another one, it may be anybody's.
+  # In site-packages, OpenBLAS is next to this project's Python package. If it is not, as in nested
+  # environments, Python finds it. No absolute path of this machine is stored: on another machine,
+  # another user could own that folder.
   set_property(TARGET ${DEVICE_TARGET} APPEND PROPERTY INSTALL_RPATH "$ORIGIN/../../scipy_openblas32/lib")
   set_property(TARGET ${DEVICE_TARGET} PROPERTY PYTHON_PACKAGES scipy_openblas32)
 endif()

@@ -1,6 +1,7 @@
-"""`python device/tests/check.py acme`: what a device has, what of it works, and what to write next.
+"""`python device/tests/check.py acme` lists what a device has, what works, and what to write next.
 
-About thirty of the device's tests run, one for each common kernel family and a few of the runtime.
+It runs about thirty of the device's tests: one for each common kernel family, and a few of the
+runtime.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ RUNTIME = (
     "streams.py::test_work_of_a_stream_runs_in_order",
     "events.py::test_a_stream_waits_for_long_work_before_an_event",
 )
-# By the time that three steps of examples/gpt.py spend in their operators on the CPU. Those without
-# which the others cannot be tested come first; those that it does not use, last.
+# In the order of the time that three steps of examples/gpt.py spend in their operators on the CPU.
+# Families that the tests of others need come first; those that the example does not use, last.
 FAMILIES = {
     "fill": ("fill.py::test_fill",),
     "copy": ("copy.py::test_copy",),
@@ -54,27 +55,27 @@ FAMILIES = {
     "convolution": ("convolution.py::test_convolution",),
     "pool": ("pool.py::test_averages",),
 }
-# Functions of runtime.h that need not be written.
+# Optional functions of runtime.h.
 OPTIONAL = ("launch_host", "elapsed_ms", "host_address", "native_handle")
-DECLINED = "but support.toml says nothing"
+DECLINED = "but not declared in support.toml"
 
 
 @dataclass(eq=False)
 class Run:
-    """Chooses one case of each test, and keeps what became of it: a plugin of pytest."""
+    """A plugin for pytest: chooses one case of each test, and stores its outcome."""
 
     passed: set[str] = field(default_factory=set)
-    failed: dict[str, str] = field(default_factory=dict)  # with what was said
+    failed: dict[str, str] = field(default_factory=dict)  # test name to message
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Keeps the first case of each test, of float32 where there is one."""
+        """Keeps the first case of each test, with float32 if there is one."""
         chosen: dict[str, pytest.Item] = {}
         for item in sorted(items, key=lambda item: "float32" not in item.name):
             chosen.setdefault(item.nodeid.partition("[")[0], item)
         items[:] = chosen.values()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Notes the outcome, with the last line of what was said."""
+        """Stores the outcome and the message."""
         name = report.nodeid.partition("[")[0].rpartition("/test_")[2]
         if report.passed:
             if report.when == "call":
@@ -93,24 +94,24 @@ class Run:
 
 
 def find(folder: str, name: str) -> list[str]:
-    """The test of this name; none in a project without its feature."""
+    """Return the test of this name; nothing in a project without its feature."""
     file, _, function = name.partition("::")
     path = HERE / folder / f"test_{file}"
     return [f"{path}::{function}"] if path.exists() else []
 
 
 def first_line(text: str) -> str:
-    """The reason of a failure, in a line."""
+    """The reason for a failure, as one line."""
     return text.strip().partition("\n")[0].removeprefix("AssertionError: ").removeprefix("Failed: ")
 
 
 def wrapped(text: str) -> list[str]:
-    """Text in lines of a terminal."""
+    """The text, wrapped for a terminal."""
     return textwrap.wrap(text, 100, subsequent_indent="  ", break_on_hyphens=False)
 
 
 def missing(functions: list[tuple[str, str, bool]]) -> list[str]:
-    """Lines about the functions that are not there, group by group."""
+    """Lines about the functions that are missing, group by group."""
     groups: dict[str, list[tuple[str, bool]]] = {}
     for group, function, present in functions:
         groups.setdefault(group, []).append((function, present))
@@ -121,19 +122,19 @@ def missing(functions: list[tuple[str, str, bool]]) -> list[str]:
             f"{name}{' (optional)' * (name in OPTIONAL)}" for name, there in entries if not there
         ]
         if not gaps:
-            lines.append(f"{group}: all {len(entries)} functions are there")
+            lines.append(f"{group}: all {len(entries)} functions are present")
         elif len(gaps) == len(entries):
             absent.append(group)
         else:
-            lines += wrapped(f"{group} without: {', '.join(gaps)}")
+            lines += wrapped(f"{group} lacks: {', '.join(gaps)}")
     return [
         *lines,
-        *(wrapped(f"optional groups that are not there: {', '.join(absent)}") if absent else []),
+        *(wrapped(f"missing optional groups: {', '.join(absent)}") if absent else []),
     ]
 
 
 def absent_from_runtime(functions: list[tuple[str, str, bool]]) -> list[str]:
-    """The functions of runtime.h that every device needs and this one lacks."""
+    """The functions of runtime.h that every device needs and this one does not have."""
     return [
         name
         for group, name, present in functions
@@ -142,7 +143,7 @@ def absent_from_runtime(functions: list[tuple[str, str, bool]]) -> list[str]:
 
 
 def main() -> int:
-    """Looks at the device and prints what it found; the status is 1 if something is wrong."""
+    """Checks the device and prints the results; returns 1 if a test fails."""
     parser = argparse.ArgumentParser(prog="python device/tests/check.py", description=__doc__)
     parser.add_argument("device", nargs="?", help="a folder of device/, or a path")
     chosen = parser.parse_args().device
@@ -169,16 +170,16 @@ def main() -> int:
     run.run([test for found in tests.values() for test in found])
     declined = {name: why for name, why in run.failed.items() if DECLINED in why}
     failed = {name: why for name, why in run.failed.items() if name not in declined}
-    print(f"{len(run.passed)} cases work, {len(declined)} are declined, {len(failed)} do not work")
+    print(f"{len(run.passed)} cases work, {len(declined)} are unsupported, {len(failed)} fail")
     for name, why in {**declined, **failed}.items():
         print(*wrapped(f"  {name}: {first_line(why).replace(', ' + DECLINED, '')}"), sep="\n")
     steps = [f"write {name} of runtime.h" for name in absent_from_runtime(functions)]
-    steps += [f"mend what {name} tests" for name in failed]
+    steps += [f"fix the failure of {name}" for name in failed]
     for family, names in FAMILIES.items():
         if family not in there and any(find("kernels", name) for name in names):
             steps.append(f"write the family {family}, which kernels.h describes")
         elif any(name in declined for name in names):
-            steps.append(f"let the family {family} take the case that it declines")
+            steps.append(f"extend the family {family} to its unsupported case")
     for number, step in enumerate(steps[:3], 1):
         print(f"{number}. {step}")
     return int(bool(failed))

@@ -25,19 +25,19 @@ from simulator_knobs import Knobs
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The option for what the device declines."""
+    """Adds the option for support.toml."""
     parser.getgroup("device").addoption(
         "--write-support",
         action="store_true",
-        help="only ask the device what it would do, and write what it declines into support.toml",
+        help="only probe the device, and write the unsupported cases to support.toml",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Collects what the device does."""
+    """Registers the report of the device's results."""
     config.addinivalue_line("markers", "full: not in the sample that a plain pytest runs")
     config.pluginmanager.register(Report(config))
-    # Tests let processes die: each would leave a core of hundreds of MB.
+    # Some tests abort processes: each would leave a core dump of hundreds of MB.
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
 
 
@@ -49,14 +49,14 @@ def api() -> ModuleType:
     except (device_library.BuildError, ImportError) as error:
         pytest.exit(str(error), returncode=pytest.ExitCode.TESTS_FAILED)
     for device in range(module.device_count()):
-        # As a project does it: what the device's indices do not reach is divided.
+        # As in a project: launches of arrays beyond the device's index limit are split.
         module.limit_indices(device, module.properties(device).max_index_bits)
     return module
 
 
 @pytest.fixture(autouse=True)
 def no_failures(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Leaves no failure behind for the next test."""
+    """Acknowledges failures after the test, so that the next test starts without any."""
     if "api" not in request.fixturenames:
         yield
         return
@@ -69,7 +69,7 @@ def no_failures(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture
 def restored_layers(api: ModuleType) -> Iterator[None]:
-    """What stood over the device stands there again after the test."""
+    """Restores the device's layers after the test."""
     before = api.layers()
     yield
     api.set_layers(before)
@@ -77,10 +77,10 @@ def restored_layers(api: ModuleType) -> Iterator[None]:
 
 @pytest.fixture
 def faults(api: ModuleType, restored_layers: None) -> Iterator[ModuleType]:
-    """The layer `faults`, put over the device, and its knobs. Before the test's streams."""
+    """Adds the layer `faults` before the test makes streams. Returns its controls."""
     if "faults" not in api.known_layers():
         pytest.skip("this project has no layer faults: `torchsmith add device_layers` adds it")
-    gc.collect()  # buffers in cycles, such as tracebacks, make a copy when they go
+    gc.collect()  # buffers in cycles, such as tracebacks, make a copy when they are freed
     api.set_layers(["faults", *(layer for layer in api.layers() if layer != "faults")])
     yield api.faults
     api.faults.clear()
@@ -88,7 +88,7 @@ def faults(api: ModuleType, restored_layers: None) -> Iterator[ModuleType]:
 
 @pytest.fixture
 def simulator(api: ModuleType) -> Iterator[Knobs]:
-    """The simulator's knobs; a device without them skips the tests that need them."""
+    """The simulator's test functions. Skips the test on other devices."""
     try:
         knobs = Knobs()
     except AttributeError:
@@ -101,13 +101,13 @@ def simulator(api: ModuleType) -> Iterator[Knobs]:
 
 @pytest.fixture
 def bare_device(api: ModuleType, restored_layers: None) -> None:
-    """No layer over the device: for what it says itself to a caller that breaks a promise."""
+    """Removes all layers, for tests of the device's own errors for a wrong call."""
     api.set_layers([])
 
 
 @pytest.fixture
 def second_device(api: ModuleType) -> int:
-    """The index of another device than 0."""
+    """The index of a second device. Skips the test if there is one device."""
     if api.device_count() < 2:
         pytest.skip("needs two devices")
     return 1
@@ -115,7 +115,7 @@ def second_device(api: ModuleType) -> int:
 
 @pytest.fixture
 def make_pinned(api: ModuleType) -> Iterator[Callable[[int], int]]:
-    """Allocates page-locked host memory that is given back after the test."""
+    """Allocates page-locked host memory that is freed after the test."""
     addresses = []
 
     def make(size: int) -> int:
@@ -129,7 +129,7 @@ def make_pinned(api: ModuleType) -> Iterator[Callable[[int], int]]:
 
 @pytest.fixture
 def make_buffer(api: ModuleType) -> Iterator[Callable[..., Any]]:
-    """Creates buffers that outlive the test's streams, whatever is still pending on those."""
+    """Creates buffers that outlive the test's streams and their pending work."""
     buffers: list[Any] = []
 
     def make(size: int, device: int = 0) -> Any:
@@ -180,7 +180,7 @@ def make_event(api: ModuleType) -> Iterator[Callable[..., Any]]:
 
 
 class Gate:
-    """Holds streams back until it is opened: ordering without sleeping."""
+    """Blocks streams until it is opened, so that tests need no sleeps."""
 
     def __init__(self, api: ModuleType) -> None:
         self._api = api
@@ -188,7 +188,7 @@ class Gate:
         self._reached = threading.Event()
 
     def hold(self, stream: Any) -> None:
-        """Work enqueued on the stream from now on waits for the gate."""
+        """Work that is enqueued on the stream after this call waits for the gate."""
 
         def wait() -> None:
             self._reached.set()
@@ -197,17 +197,17 @@ class Gate:
         self._api.launch_host(stream, wait)
 
     def wait_until_reached(self) -> None:
-        """Returns when a stream stands at the gate."""
+        """Returns when a stream has reached the gate."""
         assert self._reached.wait(timeout=60)
 
     def open(self) -> None:
-        """Lets the streams go on."""
+        """Unblocks the streams."""
         self._opened.set()
 
 
 @pytest.fixture
 def host_functions(api: ModuleType) -> None:
-    """Skips what is to see the host run between pieces of work."""
+    """Skips a test that needs host functions."""
     if not api.properties(0).host_functions:
         pytest.skip("the device runs no host functions")
 
@@ -216,7 +216,7 @@ def host_functions(api: ModuleType) -> None:
 def make_gate(
     host_functions: None, make_stream: object, make_event: object, api: ModuleType
 ) -> Iterator[Callable[[], Gate]]:
-    """Makes gates that the end of the test opens, before its streams are destroyed."""
+    """Makes gates. They are opened at the end of the test, before its streams are destroyed."""
     gates = []
 
     def make() -> Gate:
@@ -235,10 +235,10 @@ def gate(make_gate: Callable[[], Gate]) -> Gate:
 
 
 class LongWork:
-    """Holds streams back for a while, which ends by itself, by filling memory again and again."""
+    """Blocks streams for a limited time, by filling memory many times."""
 
     SECONDS = 0.3
-    ONCE = 0.02  # at least, so that a launch takes no time beside it
+    ONCE = 0.02  # at least, so that the time of a launch is negligible
 
     def __init__(self, api: ModuleType, make_buffer: Callable[..., Any]) -> None:
         self._api = api
@@ -246,16 +246,16 @@ class LongWork:
         self._most = min(2**28, api.memory_info(0).free // 4)
 
     def hold(self, stream: Any) -> None:
-        """Work enqueued on a stream of device 0 from now on waits."""
+        """Work that is enqueued on a stream of device 0 after this call waits."""
         buffer = self._make_buffer(min(2**20, self._most))
         while (once := self._seconds(stream, buffer)) < self.ONCE and buffer.bytes < self._most:
             buffer = self._make_buffer(min(2 * buffer.bytes, self._most))
         self._fill(stream, buffer, math.ceil(self.SECONDS / once))
         if self._api.is_idle(stream):
-            pytest.skip("the device has done all work when a call returns")
+            pytest.skip("the device has finished all work when a call returns")
 
     def open(self) -> None:
-        """It ends by itself."""
+        """Does nothing: the work ends by itself."""
 
     def _seconds(self, stream: Any, buffer: Any) -> float:
         start = time.perf_counter()
@@ -272,7 +272,7 @@ class LongWork:
 def any_gate(
     api: ModuleType, request: pytest.FixtureRequest, make_buffer: Callable[..., Any]
 ) -> Gate | LongWork:
-    """A gate for one stream, or what comes near it where the device runs no host functions."""
+    """A gate for one stream; long work on a device without host functions."""
     if api.properties(0).host_functions:
         gate: Gate = request.getfixturevalue("gate")
         return gate
@@ -281,7 +281,7 @@ def any_gate(
 
 @pytest.fixture
 def run_child(api: ModuleType) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Runs Python code in a process of its own, which finds `_device` and the modules of the tests."""
+    """Runs Python code in a new process that can import `_device` and the tests' modules."""
     module_folder = str(Path(api.__file__ or "").parent)
 
     def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:

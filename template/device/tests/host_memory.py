@@ -11,7 +11,7 @@ Bytes = npt.NDArray[np.uint8]
 
 
 def pattern(size: int, seed: int = 0) -> Bytes:
-    """Bytes in which a shifted or cut copy shows."""
+    """Bytes that make a shifted or truncated copy visible."""
     return np.random.default_rng(seed).integers(0, 256, size, dtype=np.uint8)
 
 
@@ -21,5 +21,5 @@ def at(address: int, size: int) -> Bytes:
 
 
 def address_of(array: Bytes) -> int:
-    """Where an array's bytes are."""
+    """The address of an array's bytes."""
     return int(array.ctypes.data)

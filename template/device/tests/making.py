@@ -1,4 +1,4 @@
-"""What a test makes on the device, by one fixture."""
+"""One fixture for the objects that a test makes on the device."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 
 class Make:
-    """`make.stream()` calls the fixture `make_stream`, and so on: the end of the test gives all back."""
+    """`make.stream()` calls the fixture `make_stream`, and so on."""
 
     def __init__(self, request: pytest.FixtureRequest) -> None:
         self._request = request
@@ -21,5 +21,5 @@ class Make:
 
 @pytest.fixture
 def make(request: pytest.FixtureRequest, make_event: object) -> Make:
-    """Makes streams, events, buffers and others. Events go last."""
+    """Makes streams, events, buffers and others. Events are destroyed last."""
     return Make(request)

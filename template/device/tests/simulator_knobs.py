@@ -1,4 +1,4 @@
-"""What tests may set and ask of the simulator, beyond the functions of a device."""
+"""Functions of the simulator for tests, in addition to the functions of a device."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Knobs:
         return int(self._compilations())
 
     def unified_state(self, address: int) -> tuple[int, int]:
-        """Where the unified memory at an address is, and the advice about it."""
+        """The location of the unified memory at an address, and the advice for it."""
         place, advice = ctypes.c_int(), ctypes.c_int()
         self._library.simulator_unified_state(
             ctypes.c_size_t(address), ctypes.byref(place), ctypes.byref(advice)

@@ -1,5 +1,5 @@
-"""The tests of runtime.h on the starter device, which is unlike the simulator: no host addresses,
-the same addresses on both devices, wide alignment, one queue for all streams.
+"""The tests of runtime.h on the starter device. Unlike the simulator, it has no host addresses, the
+same addresses on both devices, a large alignment, and one queue for all streams.
 """
 
 from __future__ import annotations

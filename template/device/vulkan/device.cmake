@@ -1,8 +1,9 @@
-# Vulkan 1.3: the loader, which finds the drivers at run time, and shaderc, which compiles the kernels then.
+# Vulkan 1.3: the loader, which finds the drivers at run time, and shaderc, which compiles the
+# kernels at run time.
 find_package(Vulkan 1.3 QUIET)
 find_path(SHADERC_INCLUDE_DIR shaderc/shaderc.hpp HINTS ${Vulkan_INCLUDE_DIRS})
 
-# Debian's shared library of shaderc, and its combined one, lack what glslang and SPIRV-Tools have.
+# Debian's shared and combined libraries of shaderc do not contain glslang and SPIRV-Tools.
 include(CheckCXXSourceCompiles)
 set(CMAKE_REQUIRED_INCLUDES ${SHADERC_INCLUDE_DIR})
 foreach(candidate IN ITEMS
@@ -35,10 +36,10 @@ if(NOT Vulkan_FOUND OR NOT SHADERC_LIBRARIES)
 endif()
 target_include_directories(${DEVICE_TARGET} SYSTEM PRIVATE ${SHADERC_INCLUDE_DIR})
 target_link_libraries(${DEVICE_TARGET} PRIVATE Vulkan::Vulkan ${SHADERC_LIBRARIES})
-# A static shaderc stays this library's own: a driver may have another.
+# Hides the symbols of a static shaderc, because a driver may contain another version.
 target_link_options(${DEVICE_TARGET} PRIVATE -Wl,--exclude-libs,ALL)
 target_compile_definitions(${DEVICE_TARGET} PRIVATE DEVICE_BACKEND_NAME="${DEVICE_BACKEND_NAME}")
-# Structs of Vulkan's are given the fields that are not zero.
+# Initializers of Vulkan's structs name only the fields that are not zero.
 target_compile_options(${DEVICE_TARGET} PRIVATE -Wno-missing-field-initializers)
 
 set(TEXT_DIALECT glsl)

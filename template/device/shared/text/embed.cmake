@@ -1,5 +1,5 @@
-# Writes OUTPUT, a C++ header with the text of each file of TEXTS, and that of DIALECT. A string literal may have 65536
-# characters at least.
+# Writes OUTPUT, a C++ header with the text of each file of TEXTS, and that of DIALECT. Compilers
+# support string literals of at least 65536 characters.
 set(header "// Written by embed.cmake.\n#pragma once\n\n#include <string_view>\n\nnamespace sources {\n\n")
 foreach(text IN LISTS TEXTS DIALECT)
   get_filename_component(name "${text}" NAME_WE)

@@ -1,15 +1,17 @@
-# For a device that compiles its kernels as text: include this file in device.cmake, after TEXT_DIALECT is set to the name of
-# a file of dialects/. The device defines the functions of device.h, and has the families of families/.
+# For a device that compiles its kernels from text. Set TEXT_DIALECT to the name of a file of
+# dialects/, then include this file in device.cmake. The device defines the functions of device.h,
+# and gets the families of families/.
 set(text_folder "${CMAKE_CURRENT_LIST_DIR}")
 file(GLOB text_sources CONFIGURE_DEPENDS "${text_folder}/*.cpp" "${text_folder}/families/*.cpp")
 
-# The reference says which operations exist for which types, and turns numbers into elements. Its loops are not called.
+# The reference defines which operations exist for which types, and converts numbers to elements.
+# Its loops are not called.
 file(GLOB_RECURSE reference_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/reference/*.cpp")
 target_sources(${DEVICE_TARGET} PRIVATE ${text_sources} ${reference_sources})
 target_compile_options(${DEVICE_TARGET} PRIVATE -ffp-contract=off)
 
-# kernels/NAME.kernel, here and in the device's folder, becomes the string sources::NAME of sources.h, and is written again
-# when it changes. The dialect is sources::dialect.
+# kernels/NAME.kernel, here and in the device's folder, becomes the string sources::NAME of
+# sources.h, and is generated again when the file changes. The dialect is sources::dialect.
 file(GLOB kernel_texts CONFIGURE_DEPENDS "${text_folder}/kernels/*.kernel" "${DEVICE_DIR}/kernels/*.kernel")
 set(dialect "${text_folder}/dialects/${TEXT_DIALECT}.kernel")
 set(embedded "${CMAKE_CURRENT_BINARY_DIR}/text/sources.h")

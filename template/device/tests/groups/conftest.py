@@ -21,7 +21,7 @@ Ints = NDArray[np.int32]
 
 @pytest.fixture(autouse=True)
 def group(request: pytest.FixtureRequest, api: ModuleType) -> str:
-    """The group that the file is about, its `GROUP`; skips where the device lacks any part of it."""
+    """The group that the file tests, `GROUP`. Skips the test if it is incomplete."""
     name = str(request.module.GROUP)
     missing = [
         function for group, function, there in api.functions() if group == name and not there
@@ -33,14 +33,14 @@ def group(request: pytest.FixtureRequest, api: ModuleType) -> str:
 
 @pytest.fixture
 def validated(api: ModuleType, restored_layers: None) -> None:
-    """The layer `validate` over the device. Before the test's streams."""
+    """Adds the layer `validate` before the test makes streams."""
     if "validate" not in api.known_layers():
         pytest.skip("this project has no layer validate: `torchsmith add device_layers` adds it")
     api.set_layers(["validate", *(layer for layer in api.layers() if layer != "validate")])
 
 
 class Counters:
-    """Whole numbers on the device, which kernels add to."""
+    """Integers on the device, which kernels change."""
 
     def __init__(self, api: ModuleType, values: Ints) -> None:
         self._api = api
@@ -49,7 +49,7 @@ class Counters:
         self.address: int = self._buffer.address
         self.bytes = values.nbytes
         self.write(values)
-        # Here, and not within a capture, which would stay open.
+        # Skips here, because a skip within a capture would leave it open.
         self.add(api.default_stream(0), 1, probe=True)
 
     def add(self, stream: Any, number: Any, **launch: Any) -> None:
@@ -65,7 +65,7 @@ class Counters:
         views = (self.view, self.view, other)
         reason = api.binary(stream, api.BinaryOp[op], *views, api.BinaryParams(), **launch)
         if reason is not None:
-            pytest.skip(f"the device does not {op} whole numbers: {reason}")
+            pytest.skip(f"the device does not support {op} of integers: {reason}")
 
     def write(self, values: Ints) -> None:
         self._buffer.write(values.view(np.uint8))
@@ -76,7 +76,7 @@ class Counters:
 
 @pytest.fixture
 def make_counters(api: ModuleType, make_stream: object) -> Iterator[Callable[[Ints], Counters]]:
-    """Makes counters that outlive what the test enqueues on its streams."""
+    """Makes counters that outlive the work on the test's streams."""
     made: list[Counters] = []
 
     def make(values: Ints) -> Counters:
@@ -84,14 +84,14 @@ def make_counters(api: ModuleType, make_stream: object) -> Iterator[Callable[[In
         return made[-1]
 
     yield make
-    with suppress(api.DeviceError):  # what has failed is the test's concern
+    with suppress(api.DeviceError):  # the test checks failures
         api.synchronize_device(0)
     made.clear()
 
 
 @pytest.fixture
 def start_other(api: ModuleType) -> Iterator[Callable[..., Other]]:
-    """Starts processes with the layer `validate`, which end with the test."""
+    """Starts processes with the layer `validate`. They end with the test."""
     others = []
     layers = f"{api.ENV_PREFIX}_DEVICE_LAYERS"
 
@@ -112,7 +112,7 @@ def other(start_other: Callable[..., Other]) -> Other:
 
 @pytest.fixture
 def make_numbers(api: ModuleType) -> Iterator[Callable[..., int]]:
-    """Allocates the numbers from 0 on, which are given back after the test."""
+    """Allocates memory with the numbers from 0 on, which is freed after the test."""
     made: list[tuple[int, int]] = []
 
     def make(device: int = 0, size: int = SIZE) -> int:

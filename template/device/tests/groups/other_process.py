@@ -29,7 +29,7 @@ class RemoteError(Exception):
 
 
 class Other:
-    """Another process with the device's functions, started afresh."""
+    """A new process with the device's functions."""
 
     def __init__(self, api: ModuleType, **environment: str) -> None:
         module_folder = str(Path(api.__file__ or "").parent)
@@ -43,15 +43,15 @@ class Other:
         )
 
     def run(self, code: str, **values: object) -> None:
-        """Runs statements there; the values are names there from then on."""
+        """Runs statements there. The values are variables there afterwards."""
         self._send(code, values, is_question=False)
 
     def ask(self, expression: str, **values: object) -> Any:
-        """What an expression is there."""
+        """The value of an expression there."""
         return self._send(expression, values, is_question=True)
 
     def kill(self) -> None:
-        """Ends the process, which is not reaped yet."""
+        """Kills the process without waiting for it."""
         self.process.kill()
 
     def close(self) -> None:
@@ -79,7 +79,7 @@ class Other:
 
 @contextmanager
 def refused(api: ModuleType, says: str, code: str = "INVALID_ARGUMENT") -> Iterator[None]:
-    """The call throws an error of this code, here or there; the sentence is the simulator's."""
+    """Asserts that the call throws this code, and on the simulator this text."""
     with pytest.raises((api.DeviceError, RemoteError)) as caught:
         yield
     assert getattr(caught.value.code, "name", caught.value.code) == code

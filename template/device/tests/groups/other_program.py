@@ -1,4 +1,4 @@
-"""What the other process does: it runs the code of each line that it is sent, and answers with one."""
+"""The program of the other process: runs the code in each input line, and prints one line."""
 
 from __future__ import annotations
 

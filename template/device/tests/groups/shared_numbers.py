@@ -1,4 +1,4 @@
-"""Numbers in memory that two processes have: 32 bits each, at an address of the one that asks."""
+"""32-bit numbers in memory that two processes share, by the address in the calling process."""
 
 from __future__ import annotations
 
@@ -29,4 +29,4 @@ def add(api: ModuleType, stream: Any, address: int, number: int, size: int = 100
     view = api.View(address, api.DType.int32, size)
     reason = api.binary(stream, api.BinaryOp.add, view, view, number, api.BinaryParams())
     if reason is not None:
-        pytest.skip(f"the device does not add whole numbers: {reason}")
+        pytest.skip(f"the device does not support add of integers: {reason}")

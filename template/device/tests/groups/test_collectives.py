@@ -1,4 +1,4 @@
-"""Collectives and messages of two processes, and of two devices of one."""
+"""Collectives and messages between two processes, and between two devices of one process."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ MANY = 3_000_017
 
 @dataclass
 class Pair:
-    """Rank 0, which is here, and rank 1, which is the other process: each with its communicator,
-    a stream and room for many numbers.
+    """Rank 0, this process, and rank 1, the other process. Each has its communicator, a stream and
+    memory.
     """
 
     api: ModuleType
@@ -40,7 +40,7 @@ class Pair:
         return (self.communicator, self.stream, self.api.DType[dtype], "my call")
 
     def both(self, code: str) -> list[Any]:
-        """Call a function on both ranks, with ``call`` and ``memory``; return what they answer."""
+        """Call a function on both ranks, with ``call`` and ``memory``; return both results."""
         there = self.other.ask(f"api.{code}")
         names = {"api": self.api, "call": self.call(), "memory": self.memory, "rank": 0}
         return [eval(f"api.{code}", names), there]
@@ -56,7 +56,7 @@ class Pair:
         return [read(self.api, self.memory + offset, size), np.asarray(there, np.int32)]
 
     def failures(self) -> list[str]:
-        """What the streams have failed with, which is acknowledged."""
+        """The failures of the streams, which are acknowledged."""
         with pytest.raises(self.api.DeviceError) as here:
             self.api.synchronize(self.stream)
         with pytest.raises(RemoteError) as there:
@@ -83,7 +83,7 @@ def pair(api: ModuleType, other: Other, stream: Any) -> Iterator[Pair]:
     assert api.can_communicate(identity) is None
     assert other.ask("api.can_communicate(identity)", identity=identity) is None
     memory = api.allocate(0, 40_000_000)
-    # Each may wait for the other.
+    # Each process may wait for the other.
     there = threading.Thread(target=begin, args=(other, identity))
     there.start()
     communicator = api.create_communicator(0, identity, 0, 2, TIMEOUT)
@@ -139,7 +139,7 @@ def test_operations(pair: Pair, op: str, function: Any) -> None:
     answers = pair.both(f"all_reduce(call, memory, memory, 1000, api.Combine['{op}'])")
     if answers != [None, None]:
         assert answers[0] == answers[1]
-        pytest.skip(f"the device declines: {answers[0]}")
+        pytest.skip(f"unsupported: {answers[0]}")
     for result in pair.read(1000):
         assert (result == function(first, second)).all()
 
@@ -203,7 +203,7 @@ def test_a_message_from_any_rank(pair: Pair, make: Make) -> None:
     source = make.pinned(4)
     pair.write(0 * NUMBERS, NUMBERS)
     if pair.api.receive(pair.call(), pair.memory, 1000, -1, 0, source) is not None:
-        pytest.skip("the device receives from ranks that are named only")
+        pytest.skip("the device receives from named ranks only")
     pair.other.run("api.send(call, memory, 1000, 0, 0)")
     assert (pair.read(1000)[0] == NUMBERS).all()
     assert at(source, 4).tolist() == [1, 0, 0, 0]

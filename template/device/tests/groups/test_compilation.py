@@ -1,4 +1,4 @@
-"""A device whose kernels take long to compile: plans and a folder spare it the second time."""
+"""A device with slow compilation: plans and a cache folder avoid a second one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GROUP = "plans"
 
 Make = Callable[..., Any]
 
-# Launches of two kinds, twice each; prints how long each round took and what was compiled.
+# Launches two kinds twice each. Prints the time of each round and the number of compiled kernels.
 CODE = """
 import time
 import _device
@@ -34,7 +34,7 @@ _device.synchronize(stream)
 def run_slowly(
     api: ModuleType, simulator: Knobs, run_child: Make
 ) -> Callable[..., list[tuple[float, int]]]:
-    """Runs CODE with kernels of 25 ms; gives the seconds and the compiled kernels so far."""
+    """Runs CODE with 25 ms per compilation; returns times and numbers of kernels."""
 
     def run(**environment: str) -> list[tuple[float, int]]:
         variables = {"SIMULATOR_COMPILE_MS": "25", **environment}
@@ -65,7 +65,7 @@ def test_another_process_finds_what_was_compiled_in_the_folder(
         file.write_text("cut")
     assert run_slowly(CACHE_FOLDER=str(folder))[-1][1] == 2
     for file in folder.iterdir():
-        file.chmod(0o666)  # so that others may have written it
+        file.chmod(0o666)  # so that other users could have written it
     assert run_slowly(CACHE_FOLDER=str(folder))[-1][1] == 2
     folder.chmod(0o777)
     assert run_slowly(CACHE_FOLDER=str(folder))[-1][1] == 2

@@ -1,4 +1,4 @@
-"""Failures that are acknowledged. runtime/test_errors.py has the rest, with failures on request."""
+"""Acknowledged failures. runtime/test_errors.py has the other tests, with injected failures."""
 
 from __future__ import annotations
 

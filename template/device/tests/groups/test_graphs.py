@@ -1,4 +1,4 @@
-"""Graphs: what is recorded, what cannot be, and what a launch does."""
+"""Graphs: calls that can be recorded, calls that cannot, and launches."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COUNT = np.arange(1000, dtype=np.int32)
 
 @pytest.fixture
 def capture(api: ModuleType) -> Iterator[Callable[..., Any]]:
-    """Captures what the functions enqueue on a stream; graphs are destroyed after the test."""
+    """Captures the work that functions enqueue on a stream. Graphs are destroyed after the test."""
     graphs = []
 
     def make(stream: Any, *enqueue: Callable[[Any], object]) -> Any:
@@ -278,7 +278,7 @@ def test_random_numbers_differ_from_launch_to_launch(
         out = buffer.view(0, api.DType.float32, [1000], [1])
         reason = api.random(stream, api.RandomOp.uniform, out, philox, 0.0, 1.0)
         if reason is not None:
-            pytest.skip(f"the device draws no random numbers: {reason}")
+            pytest.skip(f"the device does not support random numbers: {reason}")
 
     captured = api.PhiloxState(0, 7, state.address)
     graph = capture(stream, lambda s: draw(s, drawn, captured))

@@ -1,4 +1,4 @@
-"""Layouts of the device's own: conversion, products, and what is declined."""
+"""The device's own layouts: conversions, products, and unsupported calls."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from simulator_knobs import Knobs
 GROUP = "layouts"
 STRIDED = [0]
 TYPES = ("float32", "float64", "float16", "bfloat16", "int32")
-# Of matrices: multiples of tiles, ragged ones, and such as are less than one tile.
+# Sizes of matrices: multiples of tiles, other sizes, and sizes below one tile.
 SIZES = ((64, 96), (65, 70), (100, 33), (1, 40), (37, 1), (7, 5))
 
 Matrix = NDArray[Any]
@@ -69,15 +69,15 @@ def arrays(api: ModuleType, stream: Any) -> Arrays:
 
 
 def layout_of(api: ModuleType, dtype: str, *sizes: int) -> list[int]:
-    """What the device keeps such a weight in; skips where that is as it is."""
+    """The device's layout for such a weight. Skips the test if it has none."""
     layout: list[int] = api.preferred_layout(0, api.WeightUse.matmul, api.DType[dtype], list(sizes))
     if layout[0] == 0:
-        pytest.skip(f"the device keeps weights of {dtype} as they are")
+        pytest.skip(f"the device has no layout for weights of {dtype}")
     return layout
 
 
 def layouts_for(api: ModuleType, dtype: str, *sizes: int) -> list[list[int]]:
-    """Those to try: the device's choice for such a type, and the simulator's other tiles."""
+    """The layouts to test: the device's choice for the type, and other tiles of the simulator."""
     wanted = [
         api.preferred_layout(0, api.WeightUse.matmul, api.DType["float32"], [256, 256]),
         [1, 16, 16],
@@ -95,7 +95,7 @@ def layouts_for(api: ModuleType, dtype: str, *sizes: int) -> list[list[int]]:
 
 
 def values_of(dtype: str, *shape: int) -> Matrix:
-    """Small whole numbers, exact in every type."""
+    """Small integers, which are exact in every type."""
     numbers = np.random.default_rng(sum(shape)).integers(-2, 3, shape)
     return numbers.astype(STORED[dtype])
 
@@ -196,7 +196,7 @@ def test_products_with_what_follows_them_take_a_layout(
     plain = api.MatmulParams()
     plain.scale_b, plain.block_b = params.scale_b, params.block_b
     if reason := api.matmul(stream, out_view, a, b, plain, probe=True):
-        pytest.skip(f"without a layout, too, the device declines this product: {reason}")
+        pytest.skip(f"the product is unsupported without a layout as well: {reason}")
     assert api.matmul(stream, out_view, a, b, params) is None
     expected = np.maximum(left @ (right * scales), 0)
     np.testing.assert_allclose(arrays.read(out, "float32", 3, 8), expected, rtol=1e-5, atol=1e-5)

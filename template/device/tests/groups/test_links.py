@@ -1,4 +1,4 @@
-"""What connects devices with each other and with the host."""
+"""The links between devices, and between devices and the host."""
 
 from __future__ import annotations
 

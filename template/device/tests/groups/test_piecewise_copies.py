@@ -14,7 +14,7 @@ GROUP = "copies"
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
-# Rows, their width, and the pitches of both sides.
+# The number of rows, their width, and the pitches of both sides.
 SHAPES = [(1, 1, 1, 1), (5, 3, 7, 3), (4, 64, 64, 96), (33, 1000, 1024, 1001), (2, 7, 4096, 11)]
 
 
@@ -23,7 +23,7 @@ def read(buffer: Any) -> Bytes:
 
 
 def rows(memory: Bytes, pitch: int, width: int, height: int) -> Bytes:
-    """The rows within a side's memory, as a view."""
+    """The rows in the memory of one side, as a view."""
     return np.lib.stride_tricks.as_strided(memory, (height, width), (pitch, 1))
 
 

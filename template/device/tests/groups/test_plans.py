@@ -1,4 +1,4 @@
-"""Plans: which launches share one, how long it lives, and who may use it meanwhile."""
+"""Plans: the launches that share a plan, its lifetime, and its use by several threads."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Function = Callable[..., Any]
 
 @pytest.fixture(autouse=True)
 def planned(api: ModuleType, group: str) -> Iterator[None]:
-    """An empty cache; the simulator is a device whose kernels are compiled, in no time."""
+    """An empty cache. The simulator acts as a device that compiles kernels, in no time."""
     variable = f"{api.ENV_PREFIX}_SIMULATOR_COMPILE_MS"
     before = os.environ.get(variable)
     os.environ[variable] = before or "0"
@@ -45,9 +45,9 @@ def start_anew(api: ModuleType) -> None:
 
 @pytest.fixture
 def counters(api: ModuleType, make: Make) -> Any:
-    """A thousand numbers; skips where adding to them takes no plan."""
+    """A thousand numbers. Skips the test if the addition has no plan."""
     if not api.wants_plan("binary"):
-        pytest.skip("the device wants no plans for what the test launches")
+        pytest.skip("the device has no plans for what the test launches")
     made = make.counters(COUNT)
     api.clear_plans(0)
     api.reset_plan_figures(0)
@@ -86,7 +86,7 @@ def test_operation_sizes_strides_and_types_make_kinds(
     api: ModuleType, stream: Any, make: Make
 ) -> None:
     if not api.wants_plan("copy"):
-        pytest.skip("the device wants no plans for copies")
+        pytest.skip("the device has no plans for copies")
     to, source = make.buffer(1024), make.buffer(1024)
 
     def copy(*sizes: int, strides: list[int], dtype: Any = api.DType.int32, offset: int = 0) -> int:
@@ -106,7 +106,7 @@ def test_operation_sizes_strides_and_types_make_kinds(
 
 def test_each_device_has_kinds_of_its_own(api: ModuleType, second_device: int, make: Make) -> None:
     if not api.wants_plan("fill"):
-        pytest.skip("the device wants no plans for fills")
+        pytest.skip("the device has no plans for fills")
     for device in (0, second_device):
         other, buffer = make.stream(device), make.buffer(64, device)
         for value in (7, 8):
@@ -122,7 +122,7 @@ def test_a_probe_is_answered_once(api: ModuleType, stream: Any, counters: Any) -
     assert figures(api, "answers", "misses", "hits") == [0, 0, 0]
     counters.add(stream, 1, probe=True)
     assert figures(api, "answers", "misses", "hits") == [1, 0, 0]
-    # An answer may depend on numbers that plans do not depend on.
+    # An answer may depend on values that plans do not depend on.
     counters.add(stream, 2, probe=True)
     assert figures(api, "answers", "kinds") == [1, 1]
     counters.add(stream, 2, probe=True)
@@ -131,7 +131,7 @@ def test_a_probe_is_answered_once(api: ModuleType, stream: Any, counters: Any) -
 
 def test_very_many_arrays_have_a_kind_too(api: ModuleType, stream: Any, make: Make) -> None:
     if not api.wants_plan("unscale"):
-        pytest.skip("the device wants no plans for unscale")
+        pytest.skip("the device has no plans for unscale")
     buffer = make.buffer(4096)
     float32 = api.DType.float32
     buffer.write(np.ones(1024, np.float32).view(np.uint8))
@@ -143,7 +143,7 @@ def test_very_many_arrays_have_a_kind_too(api: ModuleType, stream: Any, make: Ma
     assert figures(api, "misses", "hits") == [2, 1]
 
 
-# --- How long a plan lives ---
+# --- The lifetime of a plan ---
 
 
 def test_the_kind_that_was_not_used_for_longest_goes(
@@ -345,11 +345,11 @@ def test_threads_share_plans_while_others_evict_them(
     api.clear_plans(0)
     waiting, evictions, releases = figures(api, "waiting", "evictions", "releases")
     assert waiting == 0
-    # A kind that was only asked for by a probe has no plan.
+    # A kind that has only been probed has no plan.
     assert 0 < releases <= evictions
 
 
-# --- What the caller promises ---
+# --- Wrong calls ---
 
 
 def test_validate_wants_the_plan_of_the_kind(

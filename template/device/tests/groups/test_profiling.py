@@ -1,4 +1,4 @@
-"""Activity records: what has run, when, and for whom."""
+"""Activity records: their work, times and correlation numbers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def take_all(api: ModuleType) -> list[Any]:
 
 @pytest.fixture
 def profile(api: ModuleType) -> Iterator[Callable[..., list[Any]]]:
-    """Calls a function while somebody profiles, and gives the records of what it enqueued on a stream."""
+    """Calls a function while profiling, and returns the records of its work on a stream."""
 
     def run(stream: Any, function: Callable[[], object]) -> list[Any]:
         take_all(api)

@@ -1,4 +1,4 @@
-"""Ranges on the timeline of the vendor's own tool."""
+"""Ranges on the timeline of the vendor's profiling tool."""
 
 from __future__ import annotations
 

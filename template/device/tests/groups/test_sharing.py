@@ -1,4 +1,4 @@
-"""Memory of one process that another one uses."""
+"""Memory of one process that another process uses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events of one process that another one waits for."""
+"""Events of one process for which another process waits."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ GROUP = "sharing"
 
 @pytest.fixture
 def streams_watched(api: ModuleType, restored_layers: None) -> None:
-    """The layer `streams`, alone. Before the test's streams."""
+    """Sets the layer `streams` alone, before the test makes streams."""
     api.set_layers(["streams"])
 
 
 @pytest.fixture
 def shared(api: ModuleType, other: Other, numbers: int, make: Make) -> tuple[Any, int]:
-    """An event and the address of numbers, which the other process has opened as `event` and `address`."""
+    """An event and an address of numbers, opened there as `event` and `address`."""
     event = make.event()
     handle = api.export_event(event)
     assert api.export_event(event) == handle
@@ -157,7 +157,7 @@ def test_a_failure_before_the_event_goes_on_to_whoever_waits(
     view = api.View(numbers, api.DType.int32, 1000)
     divide = api.BinaryOp.div_trunc
     if (reason := api.binary(stream, divide, view, view, 0, api.BinaryParams())) is not None:
-        pytest.skip(f"the device does not divide whole numbers: {reason}")
+        pytest.skip(f"the device does not support division of integers: {reason}")
     api.record(event, stream)
     other.run("api.wait(stream, event)")
     with refused(api, r"work of process \d+ failed before its shared event"):
@@ -188,7 +188,7 @@ def test_the_end_of_the_exporter_with_work_pending_fails_and_does_not_hang(
     assert api.query_event(event) is api.Progress.PENDING
     assert not api.is_idle(stream)
     owner.kill()
-    sentence = r"process \d+ ended before the work that its shared event stands for"
+    sentence = r"process \d+ ended before the work of its shared event"
     for waited in (stream, event):
         with refused(api, sentence, "INTERNAL"):
             api.synchronize(waited)

@@ -1,4 +1,4 @@
-"""Handles that are refused, and why."""
+"""Handles that are rejected, and the messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory that the host and the device use alike."""
+"""Memory that the host and the device share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Addresses that are reserved, and memory that comes and goes there."""
+"""Reserved addresses, and memory that is mapped and unmapped there."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ GROUP = "virtual_memory"
 
 @pytest.fixture
 def granule(api: ModuleType) -> int:
-    """The bytes that are mapped at a time."""
+    """The granularity of mappings in bytes."""
     return int(api.mapping_granularity(0))
 
 
 @pytest.fixture
 def reserved(api: ModuleType, granule: int) -> Iterator[int]:
-    """The first of four granules of addresses, in which the test unmaps all that it maps."""
+    """The first of four granules of addresses. The test unmaps all that it maps."""
     address = api.reserve_addresses(0, 4 * granule)
     yield address
     api.release_addresses(0, address, 4 * granule)

@@ -34,7 +34,7 @@ def test_a_wait_ends_with_the_work_or_with_its_time(
     used = time.thread_time()
     assert api.wait_event(event, 20_000) is api.Progress.DONE
     assert 0.2 < time.monotonic() - start < 10
-    # Asleep, and not asking.
+    # The thread sleeps and does not poll.
     assert time.thread_time() - used < 0.05
 
 

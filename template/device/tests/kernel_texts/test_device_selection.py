@@ -1,4 +1,4 @@
-"""Which of a driver's devices there are: the environment chooses, before and after the driver has started."""
+"""Selection of a driver's devices by the environment, before and after the driver has started."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import pytest
 
 DEVICE = Path(device_library.DEVICE).name
 pytestmark = pytest.mark.skipif(
-    DEVICE not in ("opencl", "vulkan"), reason="only devices that compile text choose so"
+    DEVICE not in ("opencl", "vulkan"), reason="only devices that compile text have this setting"
 )
 NOT_FOUND = {
     "opencl": "CL_DEVICE_NOT_FOUND (-1): ",
     "vulkan": "VK_ERROR_INCOMPATIBLE_DRIVER (-9): ",
 }
-# What shows one device as several.
+# The variable that splits one device into several.
 SEVERAL = {"opencl": "OPENCL_SUB_DEVICES", "vulkan": "VULKAN_COPIES"}
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -77,5 +77,5 @@ for device in range(2):
     }
     done = run_child(code, **environment)
     if "the driver does not share out" in done.stderr:
-        pytest.skip("the driver makes no sub-devices")
+        pytest.skip("the driver does not support sub-devices")
     assert done.returncode == 0, done.stderr

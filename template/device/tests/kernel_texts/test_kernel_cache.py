@@ -1,4 +1,4 @@
-"""Compiled kernels as files: kept for the next process, and never in the way."""
+"""Compiled kernels in files: later processes use them, and damaged files cause no errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
-# Two programs, and their results.
+# Runs two programs, and checks their results.
 CODE = """
 import _device
 stream, buffer = _device.default_stream(0), _device.Buffer(0, 64)
@@ -31,7 +31,7 @@ assert buffer.read() == b"\\0\\0\\0\\xc0" * 16
 
 @pytest.fixture
 def start(api: ModuleType, run_child: Run) -> Callable[[str], None]:
-    """Runs the two programs in a process of its own, with this cache."""
+    """Runs the two programs in a new process with this cache."""
 
     def run(cache: str) -> None:
         done = run_child(CODE, **{f"{api.ENV_PREFIX}_{DEVICE.upper()}_CACHE": cache})
@@ -41,7 +41,7 @@ def start(api: ModuleType, run_child: Run) -> Callable[[str], None]:
 
 
 def kept(folder: Path) -> dict[str, tuple[int, int]]:
-    """The size and the inode of each file: one that is written again is another one."""
+    """The size and the inode of each file. A file that is written again has another inode."""
     return {path.name: (path.stat().st_size, path.stat().st_ino) for path in folder.iterdir()}
 
 

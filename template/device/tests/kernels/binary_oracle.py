@@ -1,4 +1,4 @@
-"""What the binary and ternary operations mean, in numpy and scipy."""
+"""The binary and ternary operations in numpy and scipy."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _power(a: Values, b: Values) -> Values:
 
 def _divide_trunc(a: Values, b: Values) -> Values:
     if a.dtype.kind not in "iu":
-        # Numbers of float32 are divided in float32: a quotient that is rounded to a whole number is one.
+        # float32 numbers are divided in float32, where a quotient may be rounded to an integer.
         with np.errstate(over="ignore"):
             narrow = a.astype(np.float32), b.astype(np.float32)
         if all(map(partial(np.array_equal, equal_nan=True), narrow, (a, b))):
@@ -63,7 +63,7 @@ def _grad_size(a: Values, b: Values, **params: Any) -> Values:
 def _nextafter(dtype: Any) -> Callable[..., Values]:
     def result(a: Values, b: Values) -> Values:
         step = np.nextafter(a.astype(dtype), b.astype(dtype))
-        # Of two zeros IEEE 754 takes the second; numpy's float16 takes the first.
+        # For two zeros, IEEE 754 returns the second; numpy's float16 returns the first.
         return np.asarray(np.where(a == b, b, step), np.float64)
 
     return result
@@ -113,13 +113,13 @@ def _logit_grad(a: Values, b: Values, alpha: float) -> Values:
     return np.where(clamped, 0.0, a / (b * (1 - b))) if alpha >= 0 else a / (b * (1 - b))
 
 
-# --- How draws move with their parameters: integrals, by Gauss and Legendre ---
+# --- Derivatives of draws with respect to their parameters: integrals, by Gauss-Legendre ---
 
-# In float64 the integrals have fewer digits than a kernel; test_draw.py looks at that.
+# In float64 the integrals are less accurate than a kernel; test_draw.py tests that type.
 _NARROW = ("float16", "bfloat16", "float32")
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(300)
-# Powers of nodes lie close together at 0, where integrands have roots and logarithms.
+# Powers of nodes are dense near 0, where integrands have roots and logarithms.
 _POINTS = ((_NODES + 1) / 2) ** 4
 _SHARES = _WEIGHTS * 2 * ((_NODES + 1) / 2) ** 3
 
@@ -173,7 +173,7 @@ _GRAD: dict[str, Any] = {"specials": False, "scale": _grad_size, "signed_zeros":
 BINARY = [
     operation("add", _add, ALL, scale=_size, **_ALPHA, **ANYWHERE),
     operation("sub", _sub, NUMBERS, scale=_size, **_ALPHA, **ANYWHERE),
-    # What nearly all callers want: a device may have these alone.
+    # The most common arguments: a device may support only these.
     operation("add", _add, ALL, scale=_size, **_PLAIN, **ANYWHERE),
     operation("sub", _sub, NUMBERS, scale=_size, **_PLAIN, **ANYWHERE),
     operation("mul", lambda a, b: a * b, ALL),

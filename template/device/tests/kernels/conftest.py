@@ -13,10 +13,10 @@ from kernels.support import Support
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-    """Runs a test again, for the results of the other mode, if those differ.
+    """Runs a test again for the other mode if its results differ.
 
-    With --write-support there are no results. What a test makes of them is not looked at, so that it asks
-    for every case that it has.
+    With --write-support there are no results, so assertions about them are ignored, and the test
+    probes all of its cases.
     """
     device = pyfuncitem.funcargs.get("device")
     if not isinstance(device, Device):
@@ -41,7 +41,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
 
 @pytest.fixture(scope="session")
 def device(api: ModuleType, pytestconfig: pytest.Config) -> Device:
-    """The device under test, with what it declares."""
+    """The device under test, with its support.toml."""
     probes_only = bool(pytestconfig.getoption("--write-support"))
     every_layout = bool(pytestconfig.getoption("-m"))
     return Device(api, Support.load(), probes_only, every_layout)
@@ -51,7 +51,7 @@ def device(api: ModuleType, pytestconfig: pytest.Config) -> Device:
 def report_outcomes(
     device: Device, record_property: Callable[[str, object], None]
 ) -> Iterator[None]:
-    """Attaches what a test has seen to its report, for the matrix at the end."""
+    """Attaches a test's outcomes to its report, for the table at the end."""
     device.outcomes.clear()
     device.differs = False
     yield

@@ -1,4 +1,4 @@
-"""What numpy keeps elements in, by the names of the device's element types."""
+"""The numpy types of elements, by the names of the device's element types."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DTYPES: dict[str, np.dtype[Any]] = {
     )
 }
 
-# What elements of any type are kept in: where numpy has no such type, an unsigned one of its size.
+# The numpy type of each element type; an unsigned integer of its size if numpy has none.
 STORED: dict[str, np.dtype[Any]] = DTYPES | {
     name: np.dtype(getattr(ml_dtypes, name, None) or bits)
     for name, bits in (

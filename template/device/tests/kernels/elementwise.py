@@ -1,4 +1,4 @@
-"""One case of an elementwise family: an operation of its table in one layout, with a number for an array or without."""
+"""One case of an elementwise family: an operation in one layout, with or without a scalar input."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 INPUTS = {"unary": 1, "binary": 2, "ternary": 3}
 DIVISIONS = ("div_trunc", "div_floor", "remainder", "fmod")
 SCALARS: dict[str, Any] = {"b": True, "u": 3, "i": 3, "f": 1.5, "V": 1.5, "c": 1.5 + 0.5j}
-# A result that is real where the numbers are complex.
+# Operations with real results for complex numbers.
 REAL_PARTS = {"complex64": "float32", "complex128": "float64"}
 
 
@@ -25,7 +25,7 @@ def check(
     layout: layouts.Layout = layouts.CONTIGUOUS,
     scalar: int | None = None,
 ) -> None:
-    """Runs one case and compares with the table; input number `scalar` is a host number."""
+    """Runs one case and compares it with the table. Input number `scalar` is a host number."""
     name = layout.name if scalar is None else f"scalar_{'abc'[scalar]}"
     case = Case(family, op.name, dtype, name)
     dtypes = [dtype] * INPUTS[family]
@@ -59,7 +59,7 @@ def check(
 def _inputs(
     op: oracle.Operation, dtypes: list[str], shape: tuple[int, ...], random: np.random.Generator
 ) -> list[NDArray[Any]]:
-    """Inputs in which the operation's every outcome occurs."""
+    """Inputs that give every outcome of the operation."""
     values = [oracle.inputs(op, DTYPES[dtype], shape, random) for dtype in dtypes]
     if len(values) != 2:
         return values
@@ -71,7 +71,7 @@ def _inputs(
     if op.name in DIVISIONS and dtypes[0] in oracle.INTEGERS:
         b = np.where(b == 0, np.ones_like(b), b)
     if op.name in DIVISIONS and dtypes[0] in ("float16", "bfloat16"):
-        # Quotients of any two of these are not near integers: PyTorch's kernels round them first.
+        # No quotient of two of these is near an integer: PyTorch's kernels round quotients first.
         a = 1.5 * (random.integers(-9, 9, shape) + 0.5)
         b = random.choice([1.5, -1.5, 3.0, -3.0], shape)
     return [np.asarray(a), np.asarray(b)]

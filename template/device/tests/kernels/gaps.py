@@ -1,4 +1,4 @@
-"""What `declined` in support.toml should say of a run: few lines, general ones first."""
+"""Computes the lines of `declined` in support.toml from a run: few lines, general ones first."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from collections.abc import Collection, Iterator, Sequence
 
 from kernels.support import Case, Outcome, Support, matches, pattern
 
-# The names of a line, and their values.
+# The names of a line and their values.
 Words = tuple[tuple[str, str], ...]
 
-# As many names as a line has, unless no line of so few will do.
+# The maximum number of names in a line, unless more are needed.
 _MOST = 3
-# What is likelier the reason comes first, and sizes fit little but the very cases that they came from.
+# Likely reasons come first. Sizes come last, because they match few other cases.
 _FIRST = ("dtype", "op", "contiguous", "rank")
 _LAST = ("layout", "mode")
 _TABLE = "[declined]"
 
 
 def declined_lines(outcomes: Collection[Outcome]) -> tuple[dict[str, str], list[Case]]:
-    """Patterns of which one is about each declined case and none about a working one, with reasons.
+    """Return patterns with reasons. They match each unsupported case and no working one.
 
-    Also gives the cases that no pattern can be about: the device declines them at times only.
+    Also return the cases that no pattern can match: those that are unsupported only at times.
     """
     lines: dict[str, str] = {}
     unclear: list[Case] = []
@@ -39,7 +39,7 @@ def declined_lines(outcomes: Collection[Outcome]) -> tuple[dict[str, str], list[
 def _found(
     declined: dict[Case, str], working: Sequence[Case]
 ) -> tuple[list[tuple[Words, str]], list[Case]]:
-    """The words that tell declined cases from working ones, and the cases of which none do."""
+    """Words that separate unsupported cases from working ones, and the cases without such words."""
     found: list[tuple[Words, str]] = []
     left = list(declined)
     for names in _choices({name for case in declined for name in case.words}):
@@ -60,7 +60,7 @@ def _found(
 
 
 def _choices(names: Collection[str]) -> Iterator[tuple[str, ...]]:
-    """Names to tell cases by: few ones first, sizes and then all of them at the end."""
+    """Combinations of names: few names first, then sizes, then all names."""
     order = [*_FIRST, *sorted({*names} - {*_FIRST, *_LAST, "sizes"}), *_LAST]
     order = [name for name in order if name in names]
     for count in range(_MOST + 1):
@@ -76,7 +76,7 @@ def _words(case: Case, names: Sequence[str]) -> Words:
 
 
 def _merged(found: Sequence[tuple[Words, str]]) -> list[tuple[Words, str]]:
-    """One line instead of several that differ in one name's value alone."""
+    """Merges lines that differ only in the value of one name."""
     for name in dict.fromkeys(name for words, _ in found for name, _ in words):
         others = [(words, reason) for words, reason in found if name not in dict(words)]
         values: dict[tuple[Words, str], list[str]] = defaultdict(list)
@@ -92,10 +92,10 @@ def _merged(found: Sequence[tuple[Words, str]]) -> list[tuple[Words, str]]:
 
 
 def rewritten(text: str, support: Support, outcomes: Collection[Outcome]) -> tuple[str, list[Case]]:
-    """The text of a support.toml that declares what this run has found, and the cases that it cannot.
+    """Return the new text of a support.toml after a run, and the cases that it cannot describe.
 
-    What stands before the table stays, and so do lines about families that the run did not ask for.
-    A line that was there before keeps its reason.
+    The text before the table is kept, and so are lines about families that the run did not test. An
+    existing line keeps its reason.
     """
     lines, unclear = declined_lines(outcomes)
     seen = {Case(outcome.case.family) for outcome in outcomes}

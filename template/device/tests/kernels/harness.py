@@ -1,4 +1,4 @@
-"""Runs one case on the device: arrays in any layout, a probe, the launch, and what may not change."""
+"""Runs one case on the device: arrays in any layout, a probe, the launch, and checks of memory."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from kernels.relayouts import Relayouts
 from kernels.support import UPDATE, Case, Outcome, Support
 from numpy.typing import NDArray
 
-# What is answered above the device where max_index_bits says that its kernels cannot be asked.
+# The reason that the splitting layer returns for arrays beyond max_index_bits.
 TOO_LARGE = "an array that is larger than the device's indices reach"
 
-# Whether the same arguments must give the same bits; what support.toml calls it.
+# The modes in support.toml: whether equal arguments must give equal bits.
 FREE, DETERMINISTIC = "free", "deterministic"
 
 
 def rng(*case: object) -> np.random.Generator:
-    """Random numbers that depend on nothing but the case."""
+    """Random numbers that depend only on the case."""
     return np.random.default_rng(zlib.crc32(" ".join(map(str, case)).encode()))
 
 
 class Array:
-    """A strided array on the device, between guard bands, and what its storage should hold."""
+    """A strided array on the device, between guard bands, and its expected storage."""
 
     def __init__(
         self,
@@ -39,11 +39,11 @@ class Array:
         place: layouts.Placer,
         filled: bool = True,
     ) -> None:
-        self.filled = filled  # probes look at no contents
+        self.filled = filled  # probes read no contents
         self.dtype = dtype
         self.shape = shape
         self.placement = place(shape)
-        # All bits set: NaN, -1 or an impossible bool, so that an element nobody wrote is noticed.
+        # All bits set: NaN, -1 or an invalid bool, to detect elements that are not written.
         self.storage = np.frombuffer(
             bytearray(b"\xff" * (self.placement.extent * STORED[dtype].itemsize)), STORED[dtype]
         )
@@ -67,13 +67,13 @@ class Array:
             self.buffer.write(self.storage.view(np.uint8))
 
     def _strided(self, storage: NDArray[Any]) -> NDArray[Any]:
-        size = storage.itemsize  # as_strided knows no types that are not numpy's own
+        size = storage.itemsize  # as_strided supports only numpy's own types
         strides = [stride * size for stride in self.placement.strides]
         memory = storage.view(np.uint8).data
         return np.ndarray(self.shape, storage.dtype, memory, self.placement.offset * size, strides)
 
     def set(self, values: NDArray[Any]) -> Array:
-        """Sets the elements. Where several share their memory, the first one's value counts."""
+        """Sets the elements. If several share memory, the value of the first one counts."""
         first = tuple(
             slice(0, 1) if stride == 0 else slice(None) for stride in self.placement.strides
         )
@@ -102,7 +102,7 @@ class Array:
 
 
 class Device:
-    """The device under test, and the one way to run a case on it."""
+    """The device under test. Runs cases on it."""
 
     def __init__(
         self,
@@ -113,14 +113,15 @@ class Device:
     ) -> None:
         self.api = api
         self.support = support
-        # Whether to ask only, for a support.toml that is about to be written.
+        # Whether to probe only, to write support.toml.
         self.probes_only = probes_only
-        # What the test has seen so far.
+        # The outcomes of the test so far.
         self.outcomes: list[Outcome] = []
-        # The modes to run cases in; whether the test has seen their results differ.
+        # The modes to run cases in, and whether their results have differed in this test.
         self.modes: tuple[str, ...] = (FREE, DETERMINISTIC)
         self.differs = False
-        # What the test's descriptors name, alive until the test ends: a descriptor itself keeps addresses.
+        # The arguments of the test's descriptors, kept alive until the test ends, because a
+        # descriptor stores only addresses.
         self.described: list[dict[str, Any]] = []
         self.relayouts = Relayouts(self, every_layout)
         self.stream = api.default_stream(0)
@@ -161,12 +162,12 @@ class Device:
         *arguments: Any,
         more: Sequence[Any] = (),
     ) -> None:
-        """Asks the case's family with these arguments whether it would, then to do it, and waits:
-        if it may give other bits each time, and if it may not. The results of the latter stay, and
-        `differs` says whether the others are worth a look.
+        """Probes the case's family with these arguments, launches it, and waits, in each mode. The
+        results of the deterministic mode stay in the outputs. `differs` is set if the other mode
+        has other results.
 
-        `more` are further arguments, whose whole numbers are not among the case's sizes. A declared
-        decline skips the test, any other fails it.
+        `more` are further arguments, whose integers are not part of the case's sizes. An
+        unsupported case skips the test if support.toml declares it, else it fails the test.
         """
         arrays = [out for out in outputs if out is not None]
         given = [*arguments, *more]
@@ -188,7 +189,7 @@ class Device:
             self.api.synchronize(self.stream)
             if answer is not None:
                 same = all(out.unchanged() for out in arrays)
-                assert same, f"{case} was declined and yet written"
+                assert same, f"{case} is unsupported, but the output was written"
                 continue
             results.append([out.buffer.read() for out in arrays])
         self.differs |= any(result != results[0] for result in results)
@@ -206,7 +207,7 @@ class Device:
         return made
 
     def launch(self, case: Case, stream: Any, *arguments: Any) -> None:
-        """Launches on a stream, and waits for nothing. A declared decline skips the test."""
+        """Launches without waiting. Skips cases that support.toml declares unsupported."""
         case = case.called(arguments)
         family = getattr(self.api, case.family)
         answer = family(stream, *map(_argument, arguments), probe=self.probes_only)
@@ -215,9 +216,9 @@ class Device:
     def run_invalid(
         self, case: Case, message: str, *arguments: Any, more: Sequence[Any] = ()
     ) -> None:
-        """Runs a case that fails on the device, which synchronisations say until it is acknowledged."""
+        """Runs a case that fails on the device. Synchronisations throw until it is acknowledged."""
         if not self.reports_errors and case.family != "check":
-            pytest.skip("properties: the device does not report what only it sees")
+            pytest.skip("properties: the device does not report errors of kernels")
         given = [*arguments, *more]
         case = case.called(arguments, more)
         promises = self._ask(case, given)
@@ -234,12 +235,12 @@ class Device:
             self.api.synchronize(self.stream)
 
     def _ask(self, case: Case, arguments: Sequence[Any]) -> dict[str, str | None]:
-        """What the family would answer in each mode: those in which it declines come first."""
+        """The answer to a probe in each mode, modes with an unsupported case first."""
         promises = {mode: self.call(case, arguments, mode, probe=True) for mode in self.modes}
         return dict(sorted(promises.items(), key=lambda item: item[1] is None))
 
     def call(self, case: Case, arguments: Sequence[Any], mode: str, probe: bool) -> str | None:
-        """What the case's family answers: None, or the reason why it declines."""
+        """The answer of the case's family: None, or the reason why it is unsupported."""
         family = getattr(self.api, case.family)
         given = map(_argument, arguments)
         answer: str | None = family(
@@ -248,7 +249,7 @@ class Device:
         return answer
 
     def _settle(self, case: Case, answers: dict[str, str | None]) -> None:
-        """Compares answers with what support.toml declares, and notes them."""
+        """Compares answers with support.toml, and stores them."""
         if TOO_LARGE in answers.values():
             pytest.skip(TOO_LARGE)
         if len(set(answers.values())) > 1:
@@ -261,12 +262,12 @@ class Device:
             if line and answer is None:
                 pytest.fail(f"{one} works: remove {line!r} from support.toml, or `{UPDATE}`")
             if answer is not None and not line and not self.probes_only:
-                pytest.fail(f"{one} is declined ({answer}), but support.toml says nothing")
+                pytest.fail(f"{one} is unsupported ({answer}), but not declared in support.toml")
         if None not in cases.values():
             pytest.skip(next(iter(cases.values())) or "")
 
     def assert_exact(self, case: Case, out: Array, expected: NDArray[Any]) -> None:
-        """The output is `expected`, bit for bit; any NaN is a NaN."""
+        """Asserts that the output is `expected`, bit for bit. All NaNs are equal."""
         if self.probes_only:
             return
         got = out.read()
@@ -282,9 +283,10 @@ class Device:
         scale: NDArray[Any] | float = 0.0,
         signed_zeros: bool = True,
     ) -> None:
-        """The output is `expected`, computed in double precision, within the case's tolerance.
+        """Asserts that the output is `expected` within the case's tolerance.
 
-        `scale` is the size of the terms that cancel each other in the result, where some do.
+        `expected` is in double precision. `scale` is the magnitude of terms that cancel in the
+        result.
         """
         if self.probes_only:
             return
@@ -303,7 +305,7 @@ class Device:
         allowed: NDArray[Any] | float,
         signed_zeros: bool = True,
     ) -> None:
-        """Every element is within `allowed` of the expected one; infinities and NaN are themselves."""
+        """Asserts that every element is within `allowed`; infinities and NaN must be equal."""
         wide = np.complex128 if np.iscomplexobj(got) else np.float64
         with np.errstate(all="ignore"):
             rounded = np.asarray(expected).astype(got.dtype).astype(wide)
@@ -311,7 +313,7 @@ class Device:
             error = np.abs(result - expected)
             good = (error <= allowed) | (result == rounded)
             good |= np.isnan(result) & np.isnan(rounded)
-            # At the edge of the range an overflow may come one step early or late.
+            # At the limit of the range, an overflow may occur one step early or late.
             limit = tolerances.largest(got.dtype)
             edge = np.abs(_finite(expected, limit)) + allowed >= limit
             good |= np.isinf(result) & edge & (np.sign(result.real) == np.sign(expected.real))
@@ -331,7 +333,7 @@ class Device:
         inputs: Sequence[NDArray[Any]],
         params: dict[str, Any],
     ) -> None:
-        """The output is what the oracle makes of the inputs."""
+        """Asserts that the output is the oracle's result for the inputs."""
         wide = [oracle.wide(values) for values in inputs]
         with np.errstate(all="ignore"):
             expected = np.asarray(op.compute(*wide, **params))
@@ -343,7 +345,7 @@ class Device:
 
 
 def _argument(value: Any) -> Any:
-    """A family's argument: views instead of arrays, in lists too."""
+    """A family's argument: arrays are replaced by views, in lists too."""
     if isinstance(value, Array):
         return value.view
     return [_argument(item) for item in value] if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""How arrays lie in memory: every layout that a kernel must cope with, by name."""
+"""Layouts of arrays in memory: every layout that a kernel must support, by name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Placement:
-    """Where the elements of one array lie within its storage. All numbers count elements."""
+    """The positions of an array's elements in its storage. All numbers are in elements."""
 
     offset: int
     strides: tuple[int, ...]
@@ -17,7 +17,7 @@ class Placement:
 
     @classmethod
     def of(cls, shape: tuple[int, ...], strides: tuple[int, ...], offset: int = 0) -> Placement:
-        """The placement with these strides, and storage just large enough for it."""
+        """The placement with these strides, in the smallest storage."""
         last = sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
         return cls(offset, strides, offset + max(last, 0) + 1)
 
@@ -30,22 +30,22 @@ def _row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def contiguous(shape: tuple[int, ...]) -> Placement:
-    """Row after row, from the first byte of an allocation on."""
+    """Row-major, from the first byte of an allocation on."""
     return Placement.of(shape, _row_major(shape))
 
 
 def offset(shape: tuple[int, ...]) -> Placement:
-    """Contiguous, but aligned to nothing more than an element."""
+    """Contiguous, but aligned only to an element."""
     return Placement.of(shape, _row_major(shape), offset=3)
 
 
 def transposed(shape: tuple[int, ...]) -> Placement:
-    """Column after column."""
+    """Column-major."""
     return Placement.of(shape, tuple(reversed(_row_major(tuple(reversed(shape))))))
 
 
 def channels_last(shape: tuple[int, ...]) -> Placement:
-    """All channels of a position, then the next position; contiguous where there are no channels."""
+    """All channels of a position, then the next position; contiguous without channels."""
     if len(shape) < 3:
         return contiguous(shape)
     batch, channels, *rest = shape
@@ -54,7 +54,7 @@ def channels_last(shape: tuple[int, ...]) -> Placement:
 
 
 def wide_columns(shape: tuple[int, ...]) -> Placement:
-    """Matrices column after column, each longer than needed; contiguous where these are no batch."""
+    """A batch of column-major matrices with padded columns; contiguous without a batch."""
     if len(shape) != 3:
         return contiguous(shape)
     _, rows, columns = shape
@@ -62,7 +62,7 @@ def wide_columns(shape: tuple[int, ...]) -> Placement:
 
 
 def stepped(shape: tuple[int, ...]) -> Placement:
-    """Every third element of rows that are longer than needed."""
+    """Every third element of padded rows."""
     padded = (*shape[:-1], shape[-1] + 2) if shape else ()
     return Placement.of(shape, tuple(3 * stride for stride in _row_major(padded)), offset=1)
 
@@ -83,7 +83,7 @@ def one_element(shape: tuple[int, ...]) -> Placement:
 
 
 def shuffled(shape: tuple[int, ...]) -> Placement:
-    """Without gaps, in an order of the dimensions that no single stride can follow."""
+    """Without gaps, with the dimensions in an order that no single stride covers."""
     order = sorted(range(len(shape)), key=lambda dim: (dim % 3, -dim))
     strides = [0] * len(shape)
     step = 1
@@ -126,7 +126,7 @@ ELEMENTWISE = [
     Layout("in_place_contiguous", MATRIX, contiguous, (contiguous,), in_place=True),
 ]
 
-# Lines to work along: short and long ones, in the middle too.
+# Shapes with lines: short and long ones, also in the middle dimension.
 ALONG: list[tuple[tuple[int, ...], int]] = [
     ((17, 33), 1),
     ((17, 33), 0),
@@ -139,14 +139,14 @@ ALONG: list[tuple[tuple[int, ...], int]] = [
     (DEEP, 9),
 ]
 
-# The remainders of every plausible vector width and block size.
+# Sizes with remainders for every plausible vector width and block size.
 SHAPES: list[tuple[int, ...]] = [(1,), (31,), (33,), (1023,), (1025,), (3, 5, 7)]
 # More rows than a grid of blocks may have in one dimension.
 LARGE = (65537, 64)
 
 
 def sizes(dtype: str) -> list[tuple[int, ...]]:
-    """The shapes to try with elements of this type: the large one takes the oracle seconds."""
+    """The shapes to test with this type. With the large one, the oracle takes seconds."""
     return [*SHAPES, LARGE] if dtype == "float32" else SHAPES
 
 

@@ -1,7 +1,7 @@
-"""What each operation means, in numpy and scipy: never by the code under test.
+"""The definition of each operation in numpy and scipy, without the code under test.
 
-Functions get float64, complex128, int64 or bool arrays and return the same or bool; the caller
-rounds once, to the element type.
+Functions take float64, complex128, int64 or bool arrays and return the same type or bool. The
+caller rounds once, to the element type.
 """
 
 from __future__ import annotations
@@ -52,17 +52,17 @@ class Operation:
     name: str
     compute: Callable[..., Values]
     dtypes: tuple[str, ...]
-    # Where random inputs come from; special values are added if `specials`.
+    # The range of random inputs. Special values are added if `specials`.
     domain: tuple[float, float] = (-4.0, 4.0)
     specials: bool = True
     to_bool: bool = False
-    # Whether 0 and -0 are told apart in results.
+    # Whether 0 and -0 are different results.
     signed_zeros: bool = True
-    # The size of the terms whose difference the result is, for the tolerance.
+    # The magnitude of the terms whose difference is the result, for the tolerance.
     scale: Callable[..., Any] = _zero
-    # Arguments of the device's function beyond the arrays.
+    # Arguments of the device's function in addition to the arrays.
     params: dict[str, Any] = field(default_factory=dict)
-    # What those are for integers.
+    # The same for integers.
     integer_params: dict[str, Any] = field(default_factory=dict)
 
     def parameters(self, dtype: str) -> dict[str, Any]:
@@ -74,7 +74,7 @@ class Operation:
 
 
 def wide(values: Values) -> Values:
-    """The values in the type that oracles compute in."""
+    """The values in the type of the oracle's calculations."""
     if values.dtype.kind == "b":
         return values
     if np.iscomplexobj(values):
@@ -103,7 +103,7 @@ def _special(op: Operation, dtype: np.dtype[Any]) -> list[Any]:
         info = np.iinfo(dtype)
         return [info.min, info.max, info.max - 1, 0, 1, 2]
     if dtype.kind == "c":
-        # Elsewhere the parts of infinite complex results are nobody's promise.
+        # For other operations, the parts of infinite complex results are not specified.
         return [0, complex(np.nan, 1), complex(1, np.inf), complex(np.inf, np.nan)] * op.to_bool
     tiny = tolerances.smallest_normal(dtype)
     simple = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, 1.5, 2.5, -2.5]
@@ -113,7 +113,7 @@ def _special(op: Operation, dtype: np.dtype[Any]) -> list[Any]:
 def inputs(
     op: Operation, dtype: np.dtype[Any], shape: tuple[int, ...], rng: np.random.Generator
 ) -> Values:
-    """Random elements of the operation's domain, with special ones among them."""
+    """Random elements of the operation's domain, including special values."""
     low, high = op.domain
     if dtype.kind == "b":
         return rng.random(shape) < 0.5

@@ -1,4 +1,4 @@
-"""The parameters of a case, which support.toml can name: what a family got beside its arrays, and what those are like."""
+"""The parameters of a case for support.toml: arguments, and properties of arrays."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-# The plain numbers among a family's arguments, in their order. A dimension is counted from the end, as in -1.
+# The names of the numbers among a family's arguments, in their order. Dimensions count from the
+# end, as in -1.
 NAMES: Mapping[str, tuple[str, ...]] = {
     "arg_reduce": ("dim",),
     "scan": ("dim",),
@@ -42,17 +43,17 @@ class Placed(Protocol):
 
 
 def words(named: Mapping[str, Any]) -> str:
-    """Parameters as a case carries them: "order=3 rank=2"."""
+    """Parameters in the form of a case: "order=3 rank=2"."""
     return " ".join(f"{name}={word(value)}" for name, value in sorted(named.items()))
 
 
 def by_name(text: str) -> Mapping[str, str]:
-    """The parameters of such a text."""
+    """The parameters in a text of this form."""
     return dict(item.split("=", 1) for item in text.split())
 
 
 def word(value: Any) -> str:
-    """A value as support.toml has it: 2 and 2.0 are one number, and an array is given or not."""
+    """A value in the form of support.toml: 2 and 2.0 are equal, and an array is given or not."""
     if isinstance(value, str):
         return value
     if value is None or isinstance(value, bool):
@@ -65,7 +66,7 @@ def word(value: Any) -> str:
 
 
 def sizes(arguments: Sequence[Any]) -> str:
-    """The sizes and the whole numbers, such as a dimension, among a family's arguments."""
+    """The sizes and the integers, such as a dimension, among a family's arguments."""
     words = []
     for argument in arguments:
         for item in argument if isinstance(argument, list) else [argument]:
@@ -77,13 +78,13 @@ def sizes(arguments: Sequence[Any]) -> str:
 
 
 def of_call(family: str, arguments: Sequence[Any], more: Sequence[Any]) -> dict[str, Any]:
-    """What a call's arguments are, and what its arrays are like."""
+    """The names and values of a call's arguments, and properties of its arrays."""
     arrays = list(_arrays([*arguments, *more]))
     named = _of_arrays(arrays)
     plain = [value for value in (*arguments, *more) if isinstance(value, (bool, int, float))]
     named.update(zip(NAMES.get(family, ()), plain, strict=False))
     if "dim" in named and arrays:
-        # Of the array that the family reads along it.
+        # The rank of the array along whose dimension the family reads.
         read = max(arrays, key=lambda array: len(array.shape))
         named["dim"] -= len(read.shape) if named["dim"] >= 0 else 0
     for value in (*arguments, *more):
@@ -122,7 +123,7 @@ def _is_contiguous(array: Placed) -> bool:
 
 
 def _of_descriptor(value: Any) -> Iterator[tuple[str, Any]]:
-    """The fields of a descriptor, such as MatmulParams. Enumerators, arrays and plain values have none."""
+    """The fields of a descriptor, such as MatmulParams. Other values have none."""
     if hasattr(value, "strides") or isinstance(value, (enum.Enum, str, list)) or value is None:
         return
     for name, kind in vars(type(value)).items():

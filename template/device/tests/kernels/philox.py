@@ -1,4 +1,4 @@
-"""Philox 4x32-10, as kernels.h has it."""
+"""Philox 4x32-10, as defined in kernels.h."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 
 def philox(seed: int, block: int, blocks: int) -> NDArray[np.uint64]:
-    """The lanes of consecutive blocks, a row each."""
+    """The lanes of consecutive blocks, one block per row."""
     mask = np.uint64(0xFFFFFFFF)
     shift = np.uint64(32)
     counter = np.arange(block, block + blocks, dtype=np.uint64)

@@ -1,4 +1,4 @@
-"""Each array of a launch in each layout: where the values are the same, the results are."""
+"""Runs a launch with each array in each layout: equal values give equal results."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from kernels.harness import Array, Device
 
 SMALLEST, LARGEST = 6, 4096
-"""Elements of an array that is worth it, and quick."""
+"""The numbers of elements of arrays that are tested in other layouts."""
 
 MOST = 2
-"""Cases of each operation and element type; with -m all."""
+"""The number of cases for each operation and element type, unless every layout is tested."""
 
 TRY_ALL_LAYOUTS = ("unary", "binary", "ternary", "convert")
-"""Families whose own tests do."""
+"""Families whose own tests use all layouts."""
 
 APART = (
     *(layouts.offset, layouts.transposed, layouts.stepped),
     *(layouts.channels_last, layouts.wide_columns),
 )
-"""Layouts in which each element has memory of its own."""
+"""Layouts without shared elements."""
 
 Answer = tuple[str | None, list[NDArray[Any]]]
 
@@ -44,7 +44,7 @@ def broadcast(dim: int) -> layouts.Placer:
 
 
 def placers(array: Array) -> Iterator[tuple[str, layouts.Placer]]:
-    """Return the layouts for an input. Of indices no two become the same, which may be undefined."""
+    """Return the layouts for an input. Indices stay distinct: equal ones may be undefined."""
     for place in APART:
         yield place.__name__, place
     if np.issubdtype(array.storage.dtype, np.integer):
@@ -79,19 +79,19 @@ class Relayouts:
         self.seen: Counter[tuple[str, ...]] = Counter()
 
     def check(self, case: Case, outputs: Sequence[Array], arguments: Sequence[Any]) -> None:
-        """Give each array in turn to the case's family in each layout, and compare the outputs."""
+        """Run the case's family with each array in turn in each layout, and compare the outputs."""
         key = (case.family, case.op, case.dtype)
         arrays = [
             array
             for array in arrays_of(arguments)
             if SMALLEST <= array.storage.size <= LARGEST
-            and array.view.dtype.name == array.dtype  # not bytes that are taken for another type
+            and array.view.dtype.name == array.dtype  # not bytes that are viewed as another type
         ]
         if self.seen[key] == self.most or not arrays or case.family in TRY_ALL_LAYOUTS:
             return
         self.seen[key] += 1
         before = self.device.api.layers()
-        # Where the project has the layer.
+        # If the project has the layer.
         self.device.api.set_layers([*{"validate"} & {*self.device.api.known_layers()}])
         try:
             for array in arrays:
@@ -146,7 +146,7 @@ class Relayouts:
 
 
 def same(wanted: NDArray[Any], got: NDArray[Any]) -> bool:
-    """Whether two results differ by the order of their sums at most."""
+    """Whether two results differ at most by the order of their sums."""
     if np.issubdtype(wanted.dtype, np.integer) or wanted.dtype == np.bool_:
         return bool((wanted == got).all())
     wide = np.complex128 if np.iscomplexobj(wanted) else np.float64

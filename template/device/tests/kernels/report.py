@@ -1,4 +1,4 @@
-"""What the run found the device to do: two tables at its end, and the lines of its support.toml."""
+"""The results of a run: two tables at its end, and the lines of support.toml."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import pytest
 from kernels.gaps import rewritten
 from kernels.support import Case, Outcome, Support
 
-# Columns of the matrix, by the names that fit there.
+# Columns of the table, by short names.
 DTYPES = {
     **{"bool": "bool", "uint8": "u8", "int8": "i8", "int16": "i16", "int32": "i32"},
     **{"int64": "i64", "float16": "f16", "bfloat16": "bf16", "float32": "f32"},
     **{"float64": "f64", "complex64": "c64", "complex128": "c128"},
 }
-# Those that are mostly held: a table of their own.
+# Types that are mostly storage-only, in their own table.
 HELD = {
     **{"uint16": "u16", "uint32": "u32", "uint64": "u64", "complex32": "c32"},
     **{"float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2", "float8_e4m3fnuz": "e4m3z"},
@@ -28,7 +28,7 @@ HELD = {
 
 
 def matrix(outcomes: Iterable[Outcome]) -> list[str]:
-    """Lines of a table of families and element types, and of one of the types that few take."""
+    """Lines of a table of families and element types, and of one of rarely supported types."""
     cells: dict[str, dict[str, list[Outcome]]] = defaultdict(lambda: defaultdict(list))
     for outcome in outcomes:
         cells[outcome.case.family][outcome.case.dtype].append(outcome)
@@ -55,7 +55,7 @@ def _word(outcomes: list[Outcome]) -> str:
 
 
 def capabilities(results: Iterable[tuple[str, str, str]]) -> list[str]:
-    """Lines of a table of what the runtime can, from its tests: file, outcome, reason of a skip."""
+    """Lines of a table of the runtime's tests: file, outcome, reason of a skip."""
     files: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for file, outcome, reason in results:
         files[file.removeprefix("test_").replace("_", " ")].append((outcome, reason))
@@ -71,7 +71,7 @@ def capabilities(results: Iterable[tuple[str, str, str]]) -> list[str]:
 
 
 class Report:
-    """Collects the outcomes of a run, in whichever process its tests ran, and reports at its end."""
+    """Collects the outcomes of a run from all test processes, and reports at its end."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
@@ -81,7 +81,7 @@ class Report:
         self.lines: list[str] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Takes the cases of a test that has ended."""
+        """Adds the cases of a test that has ended."""
         if report.failed:
             self.failed.add(report.nodeid)
         path = Path(report.nodeid.partition("::")[0])
@@ -103,18 +103,18 @@ class Report:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self) -> None:
-        """Writes support.toml if the run is for that."""
+        """Writes support.toml if this was requested."""
         if not self.config.getoption("--write-support") or hasattr(self.config, "workerinput"):
             return
         path = device_library.SUPPORT
         text = path.read_text("utf-8") if path.exists() else ""
         text, unclear = rewritten(text, Support.load(), self.outcomes.values())
         path.write_text(text, "utf-8")
-        self.lines = [f"{path} says what is declined now"]
-        self.lines += [f"declined at times only: {case}" for case in unclear]
+        self.lines = [f"{path} has been updated"]
+        self.lines += [f"unsupported only at times: {case}" for case in unclear]
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Prints the matrix."""
+        """Prints the tables."""
         if not self.outcomes and not self.runtime:
             return
         terminalreporter.section(f"what {device_library.DEVICE} does")
@@ -125,6 +125,6 @@ class Report:
         if self.runtime:
             terminalreporter.line("")
         declined = sum(outcome.answer is not None for outcome in self.outcomes.values())
-        count = f"{len(self.outcomes)} kinds of cases, {declined} of them declined"
+        count = f"{len(self.outcomes)} kinds of cases, {declined} of them unsupported"
         for line in [*matrix(self.outcomes.values()), "", count, *self.lines]:
             terminalreporter.line(line)

@@ -1,4 +1,4 @@
-"""Sequences to attend to, one after the other or in blocks, and what attention makes of them."""
+"""Packed and paged sequences for attention, and the oracle's results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SCALE = 0.4
 
 @dataclass(frozen=True)
 class Options:
-    """What the descriptor says beside where the arrays lie. `op` is what support.toml calls it."""
+    """The fields of the descriptor other than arrays. `op` is the name in support.toml."""
 
     op: str
     causal: str = "none"
@@ -41,7 +41,7 @@ class Attended:
 def attend(
     q: Values, k: Values, v: Values, options: Options, sinks: Values | None, slopes: Values | None
 ) -> Attended:
-    """The definition, for keys and values that have been repeated for their heads."""
+    """Attention by its definition, for keys and values that are repeated for their heads."""
     queries, keys = q.shape[1], k.shape[1]
     shift = 0 if options.causal == "top_left" else keys - queries
     distance = np.arange(keys)[None, :] - (np.arange(queries)[:, None] + shift)
@@ -73,7 +73,7 @@ def attend(
 
 
 class Problem:
-    """Sequences of some lengths, with their heads, and what they are made of."""
+    """Sequences of some lengths, with their heads and their random inputs."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class Problem:
         return attend(q, self.spread(k), self.spread(v), self.options, self.sinks, slopes)
 
     def descriptor(self, device: Device, **fields: Any) -> Any:
-        """With the arrays that the options ask for, rounded as the oracle has them."""
+        """The descriptor with the arrays of the options, rounded as for the oracle."""
         arrays = {}
         if self.sinks is not None:
             arrays["sinks"] = device.array(self.dtype, self.sinks.shape, values=self.sinks)
@@ -137,12 +137,12 @@ def starts(device: Device, counts: Sequence[int]) -> Array:
 
 
 def joined(rows: list[Values]) -> Values:
-    """Sequences one after the other, as (1, heads, rows, width)."""
+    """Packed sequences, as (1, heads, rows, width)."""
     return np.concatenate(rows, 1)[None]
 
 
 class Ragged:
-    """The arrays of one problem whose sequences lie one after the other."""
+    """The arrays of one problem with packed sequences."""
 
     def __init__(self, device: Device, problem: Problem) -> None:
         self.device, self.problem = device, problem
@@ -159,7 +159,7 @@ class Ragged:
         return self.device.array(self.problem.dtype, values.shape, sequence_first, values)
 
     def parts(self, array: Array, of_keys: bool) -> list[Values]:
-        """What each sequence has of an array."""
+        """The part of each sequence in an array."""
         counts = [lengths[of_keys] for lengths in self.problem.lengths]
         return np.split(oracle.wide(array.values)[0], np.cumsum(counts)[:-1], 1)
 
@@ -178,7 +178,7 @@ class Ragged:
 
 
 class Paged:
-    """Keys and values in blocks that lie in no order, some of which nobody uses."""
+    """Keys and values in blocks in random order, some of them unused."""
 
     def __init__(
         self, device: Device, problem: Problem, cache: str, block_size: int, by_heads: bool
@@ -205,7 +205,7 @@ class Paged:
         self.v = device.array(cache, v.shape, self.place, v)
 
     def rows(self, cache: Array, number: int) -> Values:
-        """The keys or values of one sequence, as they were rounded."""
+        """The rounded keys or values of one sequence."""
         keys = self.problem.lengths[number][1]
         blocks = oracle.wide(cache.values)[self.table[number]].swapaxes(0, 1)
         return np.asarray(blocks.reshape(blocks.shape[0], -1, blocks.shape[3])[:, :keys])

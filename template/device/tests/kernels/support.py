@@ -1,4 +1,4 @@
-"""What the device under test says it does not do: its support.toml, a pattern and a reason on each line."""
+"""The device's support.toml: unsupported calls, a pattern and a reason per line."""
 
 from __future__ import annotations
 
@@ -23,36 +23,38 @@ UPDATE = "pytest device/tests/kernels --write-support"
 
 @dataclass(frozen=True)
 class Case:
-    """What is asked of the device."""
+    """A call of the device."""
 
     family: str
     op: str = "-"
     dtype: str = "-"
     layout: str = "-"
-    # What the family got: its arrays' sizes and whole numbers such as a dimension, as in "17x33,17x33,1".
+    # The family's arguments: its arrays' sizes and integers such as a dimension, as in
+    # "17x33,17x33,1".
     sizes: str = "-"
-    # "deterministic" or "free" where the device answers otherwise if it may give other bits.
+    # "deterministic" or "free" if the device's answer depends on the mode.
     mode: str = "-"
-    # What else the family got and what its arrays are like, as in "contiguous=true order=3 rank=2".
+    # Other arguments and properties of the arrays, as in "contiguous=true order=3 rank=2".
     parameters: str = ""
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """What a case is made of."""
+        """The fields of the case."""
         own = (self.family, self.op, self.dtype, self.layout, self.sizes, self.mode)
         return (*own, self.parameters)
 
     @cached_property
     def words(self) -> Mapping[str, str]:
-        """What a pattern of support.toml can name beside the family."""
+        """The names that a pattern of support.toml can have after the family."""
         named = zip(("op", "dtype", "layout", "sizes", "mode"), self.fields[1:], strict=False)
         own = {name: value.replace(" ", "_") for name, value in named if value != "-"}
         return {**own, **parameters.by_name(self.parameters)}
 
     def called(self, arguments: Sequence[Any], more: Sequence[Any] = ()) -> Case:
-        """The case with what its family is called with, beside the parameters that a test has named.
+        """The case with its family's arguments, in addition to the parameters that the test has
+        set.
 
-        `more` are further arguments, which the sizes do not show.
+        `more` are further arguments that are not part of the sizes.
         """
         given = parameters.by_name(self.parameters)
         named = {**parameters.of_call(self.family, arguments, more), **given}
@@ -64,20 +66,20 @@ class Case:
 
 @dataclass
 class Outcome:
-    """What became of a case."""
+    """The outcome of a case."""
 
     case: Case
-    answer: str | None = None  # None if the device does it, otherwise its reason
+    answer: str | None = None  # None if the device supports it, otherwise its reason
     failed: bool = False
 
 
 def pattern(family: str, words: Mapping[str, str]) -> str:
-    """What support.toml says about cases: "unary op=erf dtype=float16|float32"."""
+    """A line of support.toml about cases: "unary op=erf dtype=float16|float32"."""
     return " ".join([family, *(f"{name}={value}" for name, value in words.items())])
 
 
 def matches(line: str, case: Case) -> bool:
-    """Whether a pattern is about this case. A word that the case lacks fits nothing."""
+    """Whether a pattern matches this case. A name that the case does not have never matches."""
     family, *words = line.split()
     named = (word.partition("=") for word in words)
     return _fits(family, case.family) and all(
@@ -93,14 +95,15 @@ def _fits(globs: str, value: str) -> bool:
 class Support:
     """The whole file."""
 
-    # By pattern: the reason of a decline, and a wider tolerance than that of tolerances.py.
+    # By pattern: the reason why a case is unsupported, and a larger tolerance than that of
+    # tolerances.py.
     declined: Mapping[str, str] = field(default_factory=dict)
     ulp: Mapping[str, float] = field(default_factory=dict)
     random: str = "philox"
 
     @classmethod
     def load(cls, path: Path = device_library.SUPPORT) -> Support:
-        """Reads the file; a device without one has no gaps."""
+        """Reads the file. A device without it supports all calls."""
         data = tomllib.loads(path.read_text("utf-8")) if path.exists() else {}
         if unknown := data.keys() - {field.name for field in fields(cls)}:
             raise ValueError(
@@ -109,7 +112,7 @@ class Support:
         return cls(**data)
 
     def declares(self, case: Case) -> str | None:
-        """The pattern that says that this case is declined."""
+        """The pattern that declares this case unsupported."""
         return next((line for line in self.declined if matches(line, case)), None)
 
     def tolerance(self, case: Case, otherwise: float) -> float:

@@ -1,4 +1,4 @@
-"""The extreme elements along a dimension, and where they stand."""
+"""The extreme elements along a dimension, and their indices."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def run(
     dim: int,
     with_values: bool = True,
 ) -> None:
-    """Launches and compares with numpy, whose argmax and argmin take the first NaN, too."""
+    """Launches and compares with numpy, whose argmax and argmin return the first NaN as well."""
     case = Case("arg_reduce", name, dtype, "contiguous")
     given = device.array(dtype, values.shape, values=values)
     out_shape = tuple(1 if i == dim else size for i, size in enumerate(values.shape))
@@ -42,7 +42,7 @@ def run(
 def test_arg_reduce(
     device: Device, name: str, dtype: str, shape: tuple[int, ...], dim: int
 ) -> None:
-    # Few different values, so that the first of several must be found.
+    # Few different values, so that the first of equal ones must be found.
     values = rng(name, dtype, shape).integers(0, 2 if dtype == "bool" else 9, shape)
     run(device, name, dtype, values, dim)
 

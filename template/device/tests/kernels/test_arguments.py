@@ -1,7 +1,7 @@
-"""What spans, pointers and texts among the arguments refer to ends with the call.
+"""Memory of spans, pointers and texts among the arguments is valid only during the call.
 
-Each test holds the stream back, launches, and launches again with other arguments, which take the
-place of the first ones in memory. The work of the first launch then runs.
+Each test blocks the stream, launches, and launches again with other arguments, which overwrite the
+first ones in memory. Then the work of the first launch runs.
 """
 
 from __future__ import annotations

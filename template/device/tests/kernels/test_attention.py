@@ -22,7 +22,7 @@ def sequence_first(shape: tuple[int, ...]) -> layouts.Placement:
 
 
 def packed(shape: tuple[int, ...]) -> layouts.Placement:
-    """The same, beside two more arrays of the size."""
+    """The same, between two more arrays of the same size."""
     _, heads, rows, width = shape
     strides = (3 * heads * rows * width, width, 3 * heads * width, 1)
     return layouts.Placement.of(shape, strides, offset=heads * width)
@@ -80,7 +80,7 @@ class Problem:
 
 
 class Run:
-    """The arrays of one problem on the device, and the oracle's idea of it."""
+    """The arrays of one problem on the device, and the oracle's results."""
 
     def __init__(self, device: Device, problem: Problem) -> None:
         self.device, self.problem = device, problem
@@ -124,7 +124,7 @@ class Run:
         return np.asarray(values.reshape(batch, groups, heads // groups, rows, width).sum(2))
 
     def expected(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """Probabilities, the logarithms of their sums, and what dropout multiplies them by."""
+        """Probabilities, the logarithms of their sums, and the factors of dropout."""
         problem = self.problem
         q, k = oracle.wide(self.q.values), self.spread(oracle.wide(self.k.values))
         scores = problem.scale * q @ k.swapaxes(2, 3)
@@ -151,9 +151,9 @@ def shared(shape: tuple[int, ...]) -> layouts.Placement:
 
 
 def allowed(case: Case, terms: int, scale: NDArray[Any], expected: NDArray[Any]) -> NDArray[Any]:
-    """The errors that come of sums of `terms` products whose sizes are like `scale`'s."""
+    """The errors of sums of `terms` products of the magnitude of `scale`."""
     accumulator = DTYPES["float64" if case.dtype == "float64" else "float32"]
-    # The exponents' own errors are of the scores' size, which is below 16.
+    # The errors of the exponents have the magnitude of the scores, which is below 16.
     units = 2 * terms + 64
     bound = units * tolerances.unit_roundoff(accumulator) * scale
     return np.asarray(bound + tolerances.spacing(expected, DTYPES[case.dtype]))
@@ -199,7 +199,7 @@ def check_backward(device: Device, problem: Problem, with_mask_gradient: bool = 
     device.run(case, outputs, *gradients, grad_out, *run.inputs, params)
     gradient, out = oracle.wide(grad_out.values), oracle.wide(run.out.values)
     share = (gradient * out).sum(3, keepdims=True)
-    # A device may calculate it from what `out` was before it was rounded.
+    # A device may calculate it from `out` before it was rounded.
     rounded = (np.abs(gradient) * tolerances.spacing(out, DTYPES[case.dtype])).sum(3, keepdims=True)
     rounded = probabilities * rounded / 2
     of_scores = probabilities * (gradient @ v.swapaxes(2, 3) * factor - share)
@@ -209,7 +209,7 @@ def check_backward(device: Device, problem: Problem, with_mask_gradient: bool = 
     columns = np.abs(size).swapaxes(2, 3)
     scale = problem.scale
     in_keys = scale * rounded.swapaxes(2, 3) @ np.abs(q)
-    # What is right, the size of its terms, and how far it may be off because `out` is rounded.
+    # The expected result, the magnitude of its terms, and the error from the rounding of `out`.
     results = [
         (scale * of_scores @ k, scale * size @ np.abs(k), scale * rounded @ np.abs(k)),
         (

@@ -1,4 +1,4 @@
-"""Attention beyond the dense one: windows, caps, sinks, slopes, ragged sequences and paged caches."""
+"""Attention with windows, soft caps, sinks, slopes, packed sequences and paged caches."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def check_out(
     logarithms: Values,
     size: Values,
 ) -> None:
-    """`size` is that of the terms of out."""
+    """`size` is the magnitude of the terms of out."""
     terms = 2 * out.shape[3] + 200
     device.assert_within(case, out.read(), right, allowed(case, terms, size, right), False)
     finite = np.where(np.isfinite(logarithms), np.abs(logarithms), 0)
@@ -124,7 +124,7 @@ LENGTHS = [(5, 7), (1, 9), (0, 4), (3, 0), (70, 66), (6, 2)]
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("dtype", oracle.FLOATING)
 def test_what_a_query_sees(device: Device, dtype: str, options: Options) -> None:
-    """Of dense arrays, which are sequences of one length."""
+    """Dense arrays, which are sequences of one length."""
     for lengths in ((5, 7), (7, 5), (70, 70)):
         problem = Problem(dtype, [lengths] * 2, options)
         run = Ragged(device, problem)
@@ -189,7 +189,7 @@ def check_paged(
 
 
 def replace_keys(problem: Problem) -> Problem:
-    """The same queries, with keys that are not used."""
+    """The same queries, with other keys, which are not used."""
     lengths = [(queries, max(keys, 1)) for queries, keys in problem.lengths]
     other = Problem(problem.dtype, lengths, replace(problem.options, sinks=False, slopes=False))
     other.q, other.heads, other.value_width = problem.q, problem.heads, problem.value_width
@@ -212,7 +212,7 @@ def test_what_a_query_sees_of_a_cache(device: Device, dtype: str, options: Optio
 
 @pytest.mark.parametrize("dtype", oracle.FLOATING)
 def test_decoding(device: Device, dtype: str) -> None:
-    """One query for each sequence, and head sizes as some models have them."""
+    """One query for each sequence, with the head sizes of some models."""
     lengths = [(1, keys) for keys in (1, 130, 33, 16)]
     check_paged(device, Problem(dtype, lengths, Options("paged")), "paged", block_size=16)
     latent = Problem(dtype, lengths, Options("paged"), heads=(8, 1), widths=(72, 64))
@@ -230,7 +230,7 @@ def test_float8_caches(device: Device, dtype: str, cache: str, scaled: bool) -> 
 
 @pytest.mark.parametrize("dtype", oracle.FLOATING)
 def test_counts_of_dense_keys(device: Device, dtype: str) -> None:
-    """A dense cache that is filled to another height for each sequence."""
+    """A dense cache with a different number of keys for each sequence."""
     lengths, room = [(1, 9), (1, 3), (1, 12), (1, 0)], 12
     problem = Problem(dtype, lengths, Options("counts"))
     caches = []

@@ -1,4 +1,4 @@
-"""Assertions that the host does not wait for."""
+"""Assertions for which the host does not wait."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands where a mask is not zero, and how much of it there is."""
+"""The elements for which a mask is not zero, and their number."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHAPES = [(), (1,), (0,), (33,), (1025,), (17, 33), (3, 5, 7), (2, 0, 3), layout
 
 
 def sparse(dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
-    """Elements of which half are zero."""
+    """Elements, half of which are zero."""
     random = rng(dtype, shape)
     values = random.integers(1, 100, shape) * (random.random(shape) < 0.5)
     if dtype in oracle.FLOATING:

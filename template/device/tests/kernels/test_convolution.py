@@ -20,7 +20,7 @@ PASSES = ("forward", "input_grad", "weight_grad")
 
 @dataclass(frozen=True)
 class Shape:
-    """One convolution: channels are those of one group, `more` lengthens the input at its end."""
+    """One convolution. Channels are those of one group. `more` extends the input at its end."""
 
     batch: int
     groups: int
@@ -81,7 +81,7 @@ SHAPES = [
     Shape(1, 1, (2, 3), (4, 5, 6), (2, 3, 2), (1, 2, 1), (1, 0, 1), (1, 1, 2)),
     Shape(2, 2, (1, 1), (3, 4, 5), (2, 2, 2), (2, 1, 2), (0, 1, 1), (1, 2, 1)),
 ]
-# So large that kernels work in several blocks: rows of one image, and images.
+# Large enough that kernels process several blocks: rows of one image, and images.
 LARGE = [
     Shape(2, 1, (16, 8), (70, 65), (3, 3), (1, 1), (1, 1), (1, 1)),
     Shape(40, 2, (64, 8), (6, 6), (3, 3), (1, 1), (1, 1), (1, 1)),
@@ -92,7 +92,7 @@ BASIC = SHAPES[2]
 
 
 def taps(shape: Shape) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
-    """Each element of a kernel, and which elements of a padded input it meets."""
+    """Each element of a kernel, and the elements of a padded input that it multiplies."""
     for tap in itertools.product(*map(range, shape.kernel)):
         yield (
             tap,
@@ -106,7 +106,7 @@ def taps(shape: Shape) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
 
 
 def expected(op: str, shape: Shape, a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
-    """The pass by its definition, on an input with a margin of zeros."""
+    """The pass by its definition, on an input padded with zeros."""
     out_shape = shape.of(op)[0]
     dtype = np.result_type(a, b)
     margins = [(padding, padding) for padding in shape.padding]
@@ -211,7 +211,7 @@ def test_bias_is_added_to_channels(
 
 @pytest.mark.parametrize("op", PASSES)
 def test_sizes_of_input_and_output_are_independent(device: Device, op: str) -> None:
-    """The input may end before the last window does, or go on behind it, as with output_padding."""
+    """The input may end before the last window, or extend beyond it, as with output_padding."""
     case = Case("convolution", op, "float32", "contiguous")
     whole = Shape(2, 1, (3, 2), (12,), (3,), (3,), (1,), (2,))
     for size in (9, 13):
@@ -227,7 +227,7 @@ def test_sizes_of_input_and_output_are_independent(device: Device, op: str) -> N
         ]
         out = device.array("float32", shapes[names[0]])
         run(device, case, given, out, *arrays[1:])
-        # The same within an input that is long enough for every window.
+        # The same with an input that is long enough for every window.
         long = Shape(2, 1, (3, 2), (16,), (3,), (3,), (1,), (2,))
         values = [array.values for array in arrays]
         for index, name in enumerate(names):

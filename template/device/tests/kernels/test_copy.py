@@ -18,7 +18,7 @@ NARROW = ("float16", "bfloat16")
 
 
 def values(source: str, target: str, shape: tuple[int, ...]) -> NDArray[Any]:
-    """Numbers that both types have a meaning for, the edges of the narrower one included."""
+    """Numbers that both types can represent, including the limits of the narrower one."""
     random = rng(source, target, shape)
     to = DTYPES[target]
     low, high = -1000.0, 1000.0
@@ -33,7 +33,7 @@ def values(source: str, target: str, shape: tuple[int, ...]) -> NDArray[Any]:
     drawn = np.asarray(random.uniform(low, high, shape))
     drawn[random.random(shape) < 0.1] = 0.0
     if DTYPES[source].kind == "c":
-        # float32's numbers, so that a way over float32 to narrower types rounds once only.
+        # Numbers of float32, so that conversions through float32 round only once.
         return (drawn.astype(np.float32) + 1j * random.uniform(-9, 9, shape)).astype(DTYPES[source])
     if source in tolerances.FLOATING and to.kind in "fVc" and drawn.size > 50:
         places = random.choice(drawn.size, 8, replace=False)

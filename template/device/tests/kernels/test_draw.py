@@ -17,7 +17,7 @@ SEED = 0x0123456789ABCDEF
 OFFSET = 2**33 + 7
 SAMPLES = 20_000
 UNLIKELY = 1e-4
-"""The probability below which a result counts as not of the distribution. Seeds are fixed."""
+"""The probability below which a sample counts as wrong. Seeds are fixed."""
 
 OPS = ("gamma", "dirichlet", "poisson", "binomial")
 
@@ -59,7 +59,7 @@ def parameters_of(device: Device, op: str, dtype: str, shape: tuple[int, ...]) -
 
 
 def counts_fit(sample: NDArray[Any], distribution: Any) -> bool:
-    """Whether whole numbers are as often as they should be."""
+    """Whether the frequencies of integers match the distribution."""
     low, high = distribution.ppf([0.001, 0.999])
     edges = np.unique(np.linspace(low, high, 40).round())
     below = np.concatenate([[0.0], distribution.cdf(edges), [1.0]])
@@ -79,7 +79,7 @@ def counts_fit(sample: NDArray[Any], distribution: Any) -> bool:
 def test_gamma(device: Device, dtype: str, concentration: float) -> None:
     sample = drawn(device, "gamma", dtype, concentration)
     assert (sample >= tolerances.smallest_normal(DTYPES[dtype])).all()
-    # Of small concentrations many numbers are the smallest one.
+    # For small concentrations, many numbers are the smallest one.
     above = sample[sample > 1e-30]
     tail = stats.gamma.cdf(1e-30, concentration)
     share = np.clip((stats.gamma.cdf(above, concentration) - tail) / (1 - tail), 0, 1)
@@ -151,7 +151,7 @@ def test_counts_of_very_many(
 @pytest.mark.parametrize("scale", [0.001, 0.5, 1.0, 30.0, 1e9])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_dirichlet(device: Device, dtype: str, scale: float) -> None:
-    """Each element of a row is of a beta distribution."""
+    """Each element of a row has a beta distribution."""
     rows = SAMPLES // 4
     concentrations = np.asarray([1.0, 2.0, 0.5, 4.0]) * scale
     a = device.array(dtype, (rows, 4), values=np.broadcast_to(concentrations, (rows, 4)))
@@ -167,7 +167,7 @@ def test_dirichlet(device: Device, dtype: str, scale: float) -> None:
         for i, concentration in enumerate(concentrations):
             beta = stats.beta(concentration, concentrations.sum() - concentration)
             assert stats.kstest(sample[:, i], beta.cdf).pvalue > UNLIKELY
-    if scale < 0.01:  # nearly all rows are nearly one-hot
+    if scale < 0.01:  # almost all rows are almost one-hot
         assert (sample.max(1) > 0.9).mean() > 0.95
 
 
@@ -179,7 +179,7 @@ def test_a_row_of_many(device: Device) -> None:
     assert len(np.unique(out.read())) > 14_000
 
 
-# --- Limits and mistakes ---
+# --- Limits and wrong arguments ---
 
 
 @pytest.mark.parametrize(
@@ -312,7 +312,7 @@ def test_any_shape(device: Device, op: str, shape: tuple[int, ...]) -> None:
 def difference(
     inverse: Callable[[Any, Any], Any], share: Callable[[Any, Any], Any], a: Any, x: Any
 ) -> Any:
-    """The derivative of a quantile by `a`, by differences of fourth order."""
+    """The derivative of a quantile with respect to `a`, by differences of fourth order."""
     p = share(a, x)
     step = a * 2.0**-9
     values = [inverse(a + k * step, p) for k in (-2, -1, 1, 2)]
@@ -352,7 +352,7 @@ def test_gradients_of_gamma_draws(device: Device, a: float) -> None:
 def test_gradients_of_beta_draws(device: Device, a: float, b: float) -> None:
     case = Case("ternary", "dirichlet_grad", "float64", "contiguous")
     x = special.betaincinv(a, b, SHARES)
-    x = x[x < 0.9999]  # nearer to 1 there are too few numbers for differences
+    x = x[x < 0.9999]  # too few representable numbers near 1 for differences
     slope = difference(
         lambda a, p: special.betaincinv(a, b, p), lambda a, x: special.betainc(a, b, x), a, x
     )

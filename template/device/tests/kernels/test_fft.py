@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 REAL = {"complex64": "float32", "complex128": "float64"}
 COMPLEX = tuple(REAL)
 OPS = ("forward", "backward", "real_forward", "real_backward")
-# Small and great primes, products of them, and what vectors of any width leave over.
+# Small and large primes, their products, and remainders of any vector width.
 LENGTHS = [*range(1, 18), 20, 31, 32, 37, 49, 60, 64, 97, 100, 121, 128, 243, 250, 256, 331, 1000]
 LONG = [2**13, 3 * 2**12, 5**6, 7919, 2 * 4099, 2**16]
 
@@ -51,7 +51,7 @@ def arrays(
     full: bool,
     out_place: layouts.Placer | None = None,
 ) -> tuple[Array, Array]:
-    """Output and input of a transform of this shape, of which `dtype` is the complex type."""
+    """Output and input of a transform of this shape. `dtype` is the complex type."""
     half = list(shape)
     half[dims[-1]] = shape[dims[-1]] // 2 + 1
     of_in, of_out = dtype, dtype
@@ -82,7 +82,7 @@ def check(
     wide = source.values.astype(np.complex128 if source.dtype in COMPLEX else np.float64)
     expected = factor * transform(op, wide, dims, shape[dims[-1]])
     expected = expected[tuple(slice(size) for size in out.shape)]
-    # Roundings add up as in a sum by halves.
+    # Rounding errors add up as in a pairwise sum.
     count = math.prod(shape[dim] for dim in dims)
     size = math.sqrt(np.mean(np.abs(expected) ** 2)) + np.abs(expected).max() / 8
     allowed = 8 * np.finfo(DTYPES[REAL[dtype]]).eps * (2 + math.log2(count)) * size
@@ -135,7 +135,7 @@ def test_of_many_dimensions(device: Device, dtype: str, op: str) -> None:
 @pytest.mark.parametrize("op", OPS)
 def test_what_the_ends_hold_beside_the_real_part_does_not_count(device: Device, op: str) -> None:
     if op != "real_backward":
-        pytest.skip("only that has such ends")
+        pytest.skip("only real_backward has such ends")
     out, source = arrays(device, op, "complex64", (3, 8), [1], layouts.contiguous, full=False)
     case = Case("fft", op, "complex64", "contiguous")
     values = source.values

@@ -1,4 +1,4 @@
-"""Elements at places that index arrays name."""
+"""Elements that index arrays select."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ OUT_OF_BOUNDS = [
 
 
 def table_values(dtype: str, shape: tuple[int, ...], *case: object) -> NDArray[Any]:
-    """Elements of which all bits count: small integers, and NaN where there is one."""
+    """Elements whose bits are all compared: small integers, and NaN if the type has it."""
     values = rng(dtype, shape, *case).integers(0, 100, shape)
     if dtype not in oracle.FLOATING:
         return values
@@ -47,7 +47,7 @@ def table_values(dtype: str, shape: tuple[int, ...], *case: object) -> NDArray[A
 def index_values(
     size: int, shape: tuple[int, ...], *case: object, negative: bool = False
 ) -> NDArray[Any]:
-    """Indices of a dimension, with repetitions."""
+    """Indices in a dimension, with repetitions."""
     return rng(size, shape, *case).integers(-size if negative else 0, size, shape)
 
 

@@ -1,4 +1,4 @@
-"""Element types that few kernels calculate with: every one is moved, and float8 is converted."""
+"""Storage-only element types: copies of all of them, and conversions of float8."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def bits(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def patterns(dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
-    """Elements of any bits."""
+    """Elements with random bits."""
     size = STORED[dtype].itemsize
     raw = rng(dtype, shape).integers(0, 256, (*shape, size), np.uint8)
     return raw.view(STORED[dtype]).reshape(shape)
@@ -112,17 +112,17 @@ def test_packed_numbers_are_moved_but_not_converted(device: Device) -> None:
         for out, given in ((packed, plain), (plain, packed)):
             answer = device.api.copy(device.stream, out.view, given.view, probe=True)
             assert answer, (
-                f"copy converts {out.view.dtype.name} from {given.view.dtype.name}: kernels.h has it declined"
+                f"copy converts {out.view.dtype.name} from {given.view.dtype.name}, which kernels.h does not allow"
             )
         answer = device.api.fill(device.stream, packed.view, 1.0, probe=True)
-        assert answer, f"fill takes {dtype}: kernels.h has packed types declined"
+        assert answer, f"fill takes {dtype}: kernels.h does not allow packed types"
 
 
 # --- Conversions ---
 
 
 def rounded(values: NDArray[np.float32], dtype: str) -> NDArray[Any]:
-    """The nearest numbers of a type, as PyTorch has them; a NaN has the bits that PyTorch gives it."""
+    """The nearest numbers of a type, as in PyTorch. A NaN has the bits of PyTorch's NaN."""
     if dtype == "float8_e8m0fnu":
         pattern = values.view(np.uint32) & 0x7FFFFFFF
         exponent = pattern >> 23
@@ -142,7 +142,7 @@ def rounded(values: NDArray[np.float32], dtype: str) -> NDArray[Any]:
 
 
 def edges(dtype: str) -> NDArray[np.float32]:
-    """All numbers of the type, what lies half-way between two, and just beside that."""
+    """All numbers of the type, the midpoints between them, and the numbers next to these."""
     every = np.arange(256, dtype=np.uint8).view(STORED[dtype]).astype(np.float32)
     finite = np.unique(every[np.isfinite(every)])
     between = ((finite[1:].astype(np.float64) + finite[:-1]) / 2).astype(np.float32)

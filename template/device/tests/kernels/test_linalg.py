@@ -1,6 +1,6 @@
-"""Factors of matrices, what they are good for, eigenvalues and singular values.
+"""Factors of matrices and their uses, eigenvalues and singular values.
 
-Decompositions are judged by what they make of their matrix again, as signs and phases are free.
+Decompositions are checked by the product of their factors, because signs and phases may differ.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def wide(array: Array) -> NDArray[Any]:
 
 
 def assert_near(case: Case, got: NDArray[Any], expected: NDArray[Any]) -> None:
-    """All but for roundings of the element type, which grow with the size of the matrices."""
+    """Compares up to rounding errors, which grow with the size of the matrices."""
     size = max(got.shape[-2:]) * (1 + np.abs(expected).max())
     limit = 20 * np.finfo(DTYPES[REAL[case.dtype]]).eps * size
     assert np.abs(got - expected).max() <= limit, case
@@ -77,7 +77,7 @@ def in_and_out(
 @pytest.mark.parametrize("dtype", TYPES)
 def test_cholesky(device: Device, dtype: str, size: int, upper: bool, in_place: bool) -> None:
     matrices = hermitian(dtype, size)
-    # What is in the other triangle does not count.
+    # The other triangle is ignored.
     noise = random_matrices(dtype, BATCH, size, size)
     given = (
         np.triu(matrices) + np.tril(noise, -1) if upper else np.tril(matrices) + np.triu(noise, 1)
@@ -127,7 +127,7 @@ def test_lu(device: Device, dtype: str, shape: tuple[int, int], in_place: bool) 
     device.run(case_of("unpack_pivots", "int32"), [permutation], permutation, pivots)
     expected = np.take_along_axis(matrices, permutation.read()[:, :, None], 1)
     assert_near(case, lower @ np.triu(factors)[:, :smaller], expected)
-    assert np.abs(lower).max() <= 1.5  # the sum of the parts' absolute values is what is compared
+    assert np.abs(lower).max() <= 1.5  # pivots are compared by |real| + |imag|
     assert (info.read() == 0).all()
 
 
@@ -179,7 +179,7 @@ def test_qr_and_products_of_its_reflections(
     assert_near(case, q @ adjoint(q), np.broadcast_to(np.eye(rows), q.shape))
     assert_near(case, q @ upper, matrices)
     assert_near(case, wide(thin), q[:, :, :smaller])
-    # Q times something, from either side.
+    # Products with Q from both sides.
     for left in (False, True):
         for is_adjoint in (False, True):
             size = (rows, 4) if left else (4, rows)
@@ -242,7 +242,7 @@ def test_ldl(device: Device, dtype: str, is_hermitian: bool) -> None:
     assert_near(case, matrices @ wide(out), b.values)
 
 
-# Factors of the host's: a device may have what uses them without the family that makes them.
+# Factors that the host computes: a device may support their use without the factorization.
 
 
 @pytest.mark.parametrize("dtype", TYPES)
@@ -345,7 +345,7 @@ def test_svd(device: Device, dtype: str, shape: tuple[int, int], full: bool) -> 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 @pytest.mark.parametrize("dtype", TYPES)
 def test_singular_values_of_what_is_not_finite(device: Device, dtype: str, value: float) -> None:
-    """Says so, rather than to look for them for ever, and leaves the other matrices alone."""
+    """Reports it in info and does not loop for ever. The other matrices are not affected."""
     matrices = random_matrices(dtype, BATCH, 5, 3)
     finite = device.array(dtype, matrices.shape, values=matrices)
     matrices[1, 2, 1] = value

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 
 def rows_first(shape: tuple[int, ...]) -> layouts.Placement:
-    """Each matrix transposed, batch after batch."""
+    """Each matrix of the batch transposed."""
     _, rows, columns = shape
     return layouts.Placement.of(shape, (rows * columns, 1, rows))
 
 
 def padded(shape: tuple[int, ...]) -> layouts.Placement:
-    """Rows that are longer than needed, as in a slice of a wider matrix."""
+    """Padded rows, as in a slice of a wider matrix."""
     _, rows, columns = shape
     return layouts.Placement.of(shape, (rows * (columns + 5), columns + 5, 1), offset=2)
 
@@ -88,7 +88,7 @@ def test_matmul_of_any_layout(
 def test_matmul_of_numbers_that_repeat(
     device: Device, dtype: str, is_second: bool, place: layouts.Placer
 ) -> None:
-    """As the gradient of a sum does, which is one number for all."""
+    """As in the gradient of a sum, which is one repeated number."""
     places = (layouts.contiguous, place) if is_second else (place, layouts.contiguous)
     check(device, dtype, (2, 6, 5, 4), (*places, layouts.contiguous))
 

@@ -48,7 +48,7 @@ class Groups:
 
     @property
     def axes(self) -> tuple[int, ...]:
-        """Those of the split shape's axes that a group extends over."""
+        """The axes of the split shape that one group covers."""
         return (0, 1, 3) if self.op.startswith("batch") else (2, 3)
 
     @property
@@ -63,7 +63,7 @@ class Groups:
         return (channels,) if self.op.startswith("batch") else (outer,)
 
     def spread(self, statistics: NDArray[Any]) -> NDArray[Any]:
-        """One value for each group, given to all elements of it."""
+        """One value for each group, repeated for all of its elements."""
         kept = [1 if axis in self.axes else size for axis, size in enumerate(self.split)]
         wide = np.broadcast_to(statistics.reshape(kept), self.split)
         return np.asarray(wide).reshape(self.shape)
@@ -78,7 +78,7 @@ def per_channel(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def bound(case: Case, count: int, total: NDArray[Any]) -> NDArray[Any]:
-    """The errors that a sum of `count` terms may have, whose sizes add up to `total`."""
+    """The allowed errors of a sum of `count` terms whose magnitudes add up to `total`."""
     accumulator = DTYPES[statistics_type(case.dtype)]
     return np.asarray(2 * (count + 4) * tolerances.unit_roundoff(accumulator) * total)
 
@@ -128,7 +128,7 @@ def check_forward(
         device.assert_within(case, rstds.read(), rstd, bound(case, groups.size, rstd))
     normalized = (values - groups.spread(mean)) * groups.spread(rstd)
     expected = normalized * wide_or(weight, 1) + wide_or(bias, 0)
-    # The mean is as wrong as the terms are large, however small it is itself.
+    # The error of the mean depends on the magnitude of the terms, not on that of the mean.
     sizes = np.abs(mean) + groups.mean(np.abs(values))
     terms = (np.abs(values) + groups.spread(sizes)) * groups.spread(rstd)
     scale = terms * np.abs(wide_or(weight, 1)) + np.abs(wide_or(bias, 0))
@@ -175,7 +175,7 @@ def test_a_large_mean_does_not_spoil_the_variance(device: Device, dtype: str) ->
 @pytest.mark.parametrize("number", [0.1, 1234.567, -7.7])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 def test_equal_numbers_become_the_bias(device: Device, dtype: str, number: float) -> None:
-    """Where they vary by nothing, an error of their mean is multiplied by 1 / sqrt(eps)."""
+    """If the variance is zero, an error of the mean is multiplied by 1 / sqrt(eps)."""
     case = Case("normalize", "layer", dtype, "contiguous")
     source = device.array(dtype, (2, 250, 1), values=np.full((2, 250, 1), number))
     bias = device.array(dtype, (250,), values=np.full(250, 0.25))
@@ -188,7 +188,7 @@ def test_equal_numbers_become_the_bias(device: Device, dtype: str, number: float
 
 @dataclass
 class Backward:
-    """One launch of normalize_backward and what it should give."""
+    """One launch of normalize_backward and its expected results."""
 
     device: Device
     groups: Groups
@@ -236,7 +236,7 @@ class Backward:
         rstd: NDArray[Any],
         weight: NDArray[Any],
     ) -> list[tuple[NDArray[Any], NDArray[Any]]]:
-        """The three gradients, each with the errors that it may have."""
+        """The three gradients, each with its allowed errors."""
         groups = self.groups
         normalized = (values - groups.spread(mean)) * groups.spread(rstd)
         weighted = gradient * weight

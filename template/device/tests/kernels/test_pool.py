@@ -1,4 +1,4 @@
-"""Greatest elements and averages of windows, and their gradients."""
+"""Maxima and averages of windows, and their gradients."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from kernels.support import Case
 from numpy.typing import NDArray
 
 Window = tuple[tuple[int, ...], list[tuple[int, ...]], int]
-"""An output element, the input elements of its window, and how many there are with padding."""
+"""An output element, the input elements of its window, and their number including padding."""
 
 
 @dataclass(frozen=True)
 class Windows:
-    """The windows of one pooling. Without a kernel it is adaptive."""
+    """The windows of one pooling. Without `kernel` it is adaptive."""
 
     size: tuple[int, ...]
     out: tuple[int, ...]
@@ -71,7 +71,7 @@ WINDOWS = [
     Windows((9,), (5,), (3,), (2,), (1,), (1,)),
     Windows((6, 8), (3, 4), (2, 2), (2, 2), (0, 0), (1, 1)),
     Windows((7, 8), (4, 8), (3, 3), (2, 1), (1, 1), (1, 1)),
-    # Rounded up: the last windows reach beyond the input.
+    # With ceil_mode, the last windows extend beyond the input.
     Windows((7, 6), (4, 3), (2, 3), (2, 2), (0, 1), (1, 1)),
     Windows((5, 6, 4), (2, 5, 2), (2, 2, 3), (3, 1, 2), (1, 0, 1), (1, 1, 1)),
     Windows((7,), (3,)),
@@ -93,7 +93,7 @@ DIVISORS: list[dict[str, Any]] = [
 
 
 def maxima(windows: Windows, values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """The greatest element of each window and its place; NaN is above all."""
+    """The maximum of each window and its index. NaN is larger than any number."""
     out = np.zeros(windows.output, values.dtype)
     places = np.zeros(windows.output, np.int64)
     for index, inside, _ in windows:
@@ -111,7 +111,7 @@ def maxima(windows: Windows, values: NDArray[Any]) -> tuple[NDArray[Any], NDArra
 
 
 def shares(windows: Windows, more: dict[str, Any]) -> NDArray[np.float64]:
-    """How much of each input element is in each output element's average."""
+    """The weight of each input element in each output element's average."""
     matrix = np.zeros((int(np.prod(windows.out)), int(np.prod(windows.size))))
     for row, (_, inside, padded) in enumerate(windows):
         count = len(inside)
@@ -125,7 +125,7 @@ def shares(windows: Windows, more: dict[str, Any]) -> NDArray[np.float64]:
 def assert_near(
     device: Device, case: Case, out: Array, wanted: NDArray[Any], total: NDArray[Any]
 ) -> None:
-    """Each result is a sum of at most a hundred numbers, whose magnitudes add up to `total`."""
+    """Compares sums of at most a hundred numbers whose magnitudes add up to `total`."""
     accumulator = np.dtype(np.float32 if DTYPES[case.dtype].itemsize < 8 else np.float64)
     bound = 100 * tolerances.unit_roundoff(accumulator) * total
     allowed = bound + tolerances.spacing(wanted, DTYPES[case.dtype])
@@ -160,7 +160,7 @@ def check_maxima(device: Device, dtype: str, windows: Windows, values: NDArray[A
 @pytest.mark.parametrize("windows", MAXIMA, ids=str)
 @pytest.mark.parametrize("dtype", oracle.REAL)
 def test_maxima(device: Device, dtype: str, windows: Windows) -> None:
-    # Few different numbers, so that many are equal.
+    # Few different numbers, so that many of them are equal.
     values = rng(dtype, windows).integers(0 if dtype == "uint8" else -3, 4, windows.input)
     check_maxima(device, dtype, windows, values)
 

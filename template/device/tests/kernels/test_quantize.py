@@ -1,4 +1,4 @@
-"""quantize and dequantize: to the numbers of a quantized type and back."""
+"""Quantization and dequantization."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def make(device: Device, dtype: str, codes: Numbers) -> Array:
 
 
 def numbers(dtype: str, array: Array) -> Numbers:
-    """What a quantized array has now."""
+    """The current numbers of a quantized array."""
     got = array.read()
     if dtype == "int4x2":
         return np.stack([INT4[got & 15], INT4[got >> 4]], -1).reshape(SHAPE)

@@ -1,4 +1,4 @@
-"""Random numbers: bit for bit as kernels.h has them, and distributed as they should be."""
+"""Random numbers: bit for bit as kernels.h defines them, and with the right distribution."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def as_philox(compare: Callable[..., None], *arguments: Any, **options: Any) -> 
         compare(*arguments, **options)
     except AssertionError as error:
         raise AssertionError(
-            f"{error}\nThese are not the numbers that kernels.h says at `random`. If the device has a "
-            'generator of its own, let its support.toml say random = "own"'
+            f"{error}\nkernels.h defines other numbers at `random`. If the device has a "
+            'generator of its own, write random = "own" in its support.toml'
         ) from None
 
 
@@ -67,14 +67,14 @@ def philox_device(device: Device) -> Device:
 
 
 def unit(dtype: str, count: int) -> NDArray[Any]:
-    """The uniform numbers in [0, 1) behind `count` elements."""
+    """The uniform numbers in [0, 1) from which `count` elements are made."""
     if dtype == "float64":
         return (lanes64(count) >> np.uint64(11)) * 2.0**-53
     return (lanes32(count) >> np.uint64(8)) * 2.0**-24
 
 
 def uniform(dtype: str, count: int, a: float, b: float) -> NDArray[Any]:
-    """The numbers in [a, b), as they are rounded to `dtype`."""
+    """The numbers in [a, b), rounded to `dtype`."""
     numbers = (a + unit(dtype, count) * (b - a)).astype(DTYPES[dtype]).astype(np.float64)
     return np.where(numbers >= b, a, numbers)
 
@@ -146,7 +146,7 @@ def test_bernoulli(philox_device: Device, dtype: str) -> None:
     case = draw(philox_device, "bernoulli", out, a=0.3)
     number = lanes32(4099) * 2.0**-32
     expected = (number < 0.3).astype(DTYPES[dtype])
-    if not philox_device.float64_arithmetic:  # float32 cannot tell the closest ones from 0.3
+    if not philox_device.float64_arithmetic:  # in float32 the closest ones equal 0.3
         close = np.abs(number - 0.3) < 2.0**-23
         expected[close] = out.read()[close]
     as_philox(philox_device.assert_exact, case, out, expected)
@@ -195,7 +195,7 @@ def test_the_offset_counts_blocks(philox_device: Device, op: str, dtype: str) ->
     as_philox(philox_device.assert_exact, case, tail, whole.read()[100:])
 
 
-# --- What holds for any generator ---
+# --- Tests for any generator ---
 
 SAMPLES = 100_000
 DISTRIBUTIONS: dict[str, tuple[dict[str, Any], Any]] = {

@@ -1,4 +1,4 @@
-"""Sums, products, extremes and truth over some dimensions."""
+"""Sums, products, extremes, all and any over some dimensions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from scipy import special  # type: ignore[import-untyped]
 
 @dataclass(frozen=True)
 class Reduction:
-    """One operation; `values` are elements whose result is exact whatever the order."""
+    """One operation. `values` are elements whose result is exact in any order."""
 
     name: str
     compute: Callable[..., Any]
@@ -27,7 +27,7 @@ class Reduction:
     to_bool: bool = False
 
     def of(self, given: NDArray[Any], dims: tuple[int, ...]) -> NDArray[Any]:
-        """What it makes of these elements."""
+        """The expected result for these elements."""
         wide = given if given.dtype == bool else oracle.wide(given)
         return np.asarray(self.compute(wide, axis=dims, keepdims=True))
 
@@ -50,7 +50,7 @@ REDUCTIONS = [
     Reduction("any", np.any, oracle.ALL, [1] + [0] * 30, to_bool=True),
     Reduction("count_nonzero", count_nonzero, oracle.ALL, [0, 0, 1, 2, 3], to_bool=True),
 ]
-# With the parameter of each: an order, a correction.
+# Each operation with its parameter: an order or a correction.
 STATISTICS: list[tuple[str, float]] = [
     *(("norm", order) for order in (0.0, 1.0, 2.0, 3.0, -1.5, np.inf, -np.inf)),
     *(("var", correction) for correction in (0.0, 1.0, 2.5)),
@@ -73,7 +73,8 @@ SHAPES: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
     (layouts.DEEP, (3, 9, 15)),
 ]
 PLACES = [layouts.contiguous, layouts.transposed, layouts.stepped, layouts.shuffled]
-# More elements than a device may want to give to one group of work items. Products of so many would leave the range.
+# More elements than one group of work items may process. Products of so many elements would
+# overflow.
 LARGE_SHAPES = [((3, 70_000), (1,)), ((70_000, 19), (0,)), ((30_000, 3, 2), (0, 1))]
 LARGE_DTYPES = ("bool", "int64", "bfloat16", "float32", "float64")
 
@@ -84,7 +85,7 @@ def word(value: Any) -> str:
 
 
 def cases() -> Iterator[Any]:
-    """Each operation with its types, of all shapes and in all places."""
+    """Each operation with its types, for all shapes and layouts."""
     for op, (shape, dims), place in itertools.product(REDUCTIONS, SHAPES, PLACES):
         yield from ((op, dtype, shape, dims, place) for dtype in op.dtypes)
     several = (layouts.contiguous, layouts.stepped)
@@ -105,7 +106,7 @@ def cases() -> Iterator[Any]:
 
 
 def subsets(rank: int) -> list[tuple[int, ...]]:
-    """Any dimensions of so many."""
+    """All subsets of this many dimensions."""
     counts = range(rank + 1)
     return [dims for count in counts for dims in itertools.combinations(range(rank), count)]
 
@@ -120,7 +121,7 @@ def out_dtype(name: str, dtype: str) -> str:
 
 
 def named(name: str, rank: int, dims: tuple[int, ...], parameter: float) -> str:
-    """What support.toml may say of a reduction: its dimensions, from the end, and its number."""
+    """The name of a reduction for support.toml: its dimensions, from the end, and its parameter."""
     given = {"norm": "order", "var": "correction", "std": "correction"}.get(name)
     what: dict[str, Any] = {"dims": [dim - rank for dim in dims]}
     return parameters.words(what | ({given: parameter} if given else {}))
@@ -149,7 +150,7 @@ def run(
 
 
 def statistic(name: str, parameter: float, values: Any, dims: tuple[int, ...]) -> Any:
-    """What a statistic is, in numpy."""
+    """A statistic in numpy."""
     if name == "logsumexp":
         return special.logsumexp(values, axis=dims, keepdims=True) if dims else values
     size = np.abs(values)
@@ -223,7 +224,7 @@ def test_statistics(
     if name == "logsumexp" and dtype in oracle.COMPLEX:
         return
     random = rng(name, dtype, shape, dims, place.__name__)
-    # Far from zero, where a variance from a sum of squares would have no digits left.
+    # Far from zero, where a variance from a sum of squares would lose all digits.
     values = random.normal(size=shape) + (30 if name in ("var", "std") else 0)
     if dtype in oracle.COMPLEX:
         values = values + 1j * random.normal(size=shape)
@@ -232,7 +233,7 @@ def test_statistics(
     with np.errstate(all="ignore"):
         expected = statistic(name, parameter, wide, dims)
     size = np.abs(expected) + (np.log(max(1, wide.size)) if name == "logsumexp" else 0)
-    # Sums are pairwise, in float32 where there is nothing wider.
+    # Sums are pairwise, and in float32 if there is no wider type.
     is_wide = device.float64_arithmetic or dtype in ("float64", "complex128")
     unit = tolerances.unit_roundoff(DTYPES["float64" if is_wide else "float32"])
     steps = 4 * wide.size if is_wide else 1 + np.log2(max(1, wide.size // expected.size))
@@ -260,7 +261,7 @@ def test_logarithms_of_sums_take_infinities_and_large_numbers(
 
 
 def with_nans(dtype: np.dtype[Any]) -> Any:
-    """Rows and columns with a NaN anywhere, and some without."""
+    """Rows and columns with a NaN at any place, and some without."""
     values = np.ones((40, 40))
     values[np.arange(40), np.arange(40)] = np.nan
     values[3:7] = values[:, 3:7] = 1
@@ -284,7 +285,7 @@ def infinities(dtype: np.dtype[Any]) -> Any:
     return [[np.inf] * 40, [-np.inf] * 40]
 
 
-# What is made of an element type, by which operations and with which types.
+# Functions that make special elements of a type, with operations and types.
 SPECIAL: list[tuple[Callable[[np.dtype[Any]], Any], tuple[str, ...], tuple[str, ...]]] = [
     (with_nans, ("max", "min", "sum", "prod", "mean"), oracle.FLOATING),
     (infinities, ("max", "min"), oracle.FLOATING),
@@ -347,7 +348,7 @@ def test_elements_are_converted_while_they_are_read(
         code = device.api.ReduceOp[name]
         answer = device.api.reduce(device.stream, code, out.view, given.view, parameter, probe=True)
         if answer is not None:
-            continue  # the caller converts then
+            continue  # then the caller converts
         device.run(case, [out], code, out, given, parameter)
         wide = given.values.astype(DTYPES[target])
         if name == "norm":

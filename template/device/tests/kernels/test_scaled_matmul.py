@@ -1,4 +1,4 @@
-"""matmul beyond the plain product: scales, zero points, packed elements, groups, what follows."""
+"""matmul with scales, zero points, packed elements, groups and operations on the result."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FACTORS = [*FLOAT8, "float4_e2m1fn_x2", *WHOLE, "float16", "bfloat16", "float32"
 
 
 def raw(device: Device, dtype: str, values: Numbers, place: layouts.Placer) -> Array:
-    """An array of a type that numpy has as bytes only."""
+    """An array of a type that is only bytes in numpy."""
     array = device.array("uint8", values.shape, place, values.view(np.uint8))
     array.view = array.buffer.view(
         array.placement.offset,
@@ -38,7 +38,7 @@ def raw(device: Device, dtype: str, values: Numbers, place: layouts.Placer) -> A
 
 @dataclass
 class Factor:
-    """A factor of a product: what the device gets, and the numbers that its elements are."""
+    """A factor of a product: the device's arguments, and the numbers that they represent."""
 
     array: Array
     numbers: Numbers
@@ -51,7 +51,7 @@ def factor(
     inner: int,
     place: layouts.Placer = layouts.contiguous,
 ) -> Factor:
-    """`inner` is the dimension along which packed elements are pairs."""
+    """`inner` is the dimension along which two numbers are packed."""
     random = rng(dtype, shape, inner)
     if dtype in PACKED:
         codes = random.integers(0, 16, shape).astype(np.uint8)
@@ -71,7 +71,7 @@ def factor(
 
 @dataclass
 class Wanted:
-    """A product in float64, and what its descriptor says."""
+    """A product in float64, and its descriptor's fields."""
 
     a: Numbers
     b: Numbers
@@ -79,7 +79,7 @@ class Wanted:
 
 
 def spread(values: Numbers, block: tuple[int, int], shape: tuple[int, ...]) -> Numbers:
-    """One number for each element from one for each block."""
+    """Expands one number per block to one number per element."""
     for axis in (1, 2):
         size = min(block[axis - 1], shape[axis])
         values = np.repeat(values, size, axis).take(range(shape[axis]), axis)
@@ -104,7 +104,7 @@ def scale(
     what: tuple[str, ...] = ("scale",),
     shared: bool = False,
 ) -> None:
-    """Gives one factor scales, zero points or shifts."""
+    """Adds scales, zero points or shifts to one factor."""
     numbers = getattr(wanted, side)
     block = BLOCKS[kind](numbers.shape, 2 if side == "a" else 1)
     counts = [-(-numbers.shape[axis] // block[axis - 1]) for axis in (1, 2)]
@@ -276,7 +276,7 @@ def test_ends_that_make_no_groups_are_reported(device: Device, ends: list[int]) 
     device.run_invalid(case, "group ends must ascend", out, one.array, two.array, more=[params])
 
 
-# --- What follows the product ---
+# --- Operations on the result ---
 
 
 def gelu(x: Numbers) -> Numbers:

@@ -40,7 +40,7 @@ def run(
 
 
 def last_extremes(name: str, values: NDArray[Any], dim: int) -> NDArray[Any]:
-    """Where each running extreme stands: the last place, and a NaN is reached for ever."""
+    """The index of each running extreme: the last of equal ones. After a NaN, the last NaN."""
     rows = np.moveaxis(values, dim, -1)
     running = OPERATIONS[name](rows, axis=-1)
     reached = (rows == running) | np.isnan(rows)
@@ -68,7 +68,7 @@ def test_running_extremes(
 def test_running_sums_and_products(
     device: Device, name: str, dtype: str, shape: tuple[int, ...], dim: int
 ) -> None:
-    # Elements whose results are exact, however long the row.
+    # Elements whose results are exact for a row of any length.
     chosen = [-1, 0, 0, 1] if name == "sum" else [-1, 1, 1]
     if dtype == "uint8":
         chosen = [0, 1] if name == "sum" else [1, 1]

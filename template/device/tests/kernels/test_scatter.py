@@ -1,4 +1,4 @@
-"""Changes at places that index arrays name."""
+"""Changes of elements that index arrays select."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def run(
     codes = (device.api.IndexOp[op], device.api.ScatterMode[mode])
     device.run(case, [table], *codes, table, indices, source, dim)
     if mode == "assign":
-        device.differs = False  # which of several values stays is promised in one mode only
+        device.differs = False  # which of several values is kept is specified in one mode only
     return case
 
 
 def expect(
     combine: Combine, table: NDArray[Any], source: NDArray[Any], place: Callable[..., Any]
 ) -> NDArray[Any]:
-    """The table, changed by one element of the source after the other, in double precision."""
+    """The table after each element of the source in turn, in double precision."""
     wide = oracle.wide(table).copy()
     values = oracle.wide(source)
     for position in np.ndindex(source.shape):

@@ -23,7 +23,7 @@ def run(
     if dtype in oracle.INTEGERS:
         device.assert_exact(case, out, expected)
     else:
-        # In the type itself, both terms are rounded before they are added.
+        # If the device computes in the type itself, both terms are rounded before they are added.
         terms = abs(start) + np.arange(size) * abs(step)
         device.assert_close(case, out, expected, 0.0 if device.float64_arithmetic else 2 * terms)
 

@@ -1,4 +1,4 @@
-"""What serving engines call: caches, rotary positions, normalized sums, gates, the next token."""
+"""Families for serving engines: caches, rotary positions, normalized sums, gates, sampling."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FLOAT8 = {"float8_e4m3fn": 448.0, "float8_e5m2": 57344.0}
 
 
 def append(device: Device, case: Case, cache: str, scaled: bool = False) -> None:
-    """Seven tokens, one of which goes nowhere; what they do not fill stays."""
+    """Appends seven tokens, one of which has no slot. Other slots are unchanged."""
     shape, width = (5, 2, 4), {"k": 6, "v": 3}
     slots = np.array([7, -1, 0, 19, 12, 3, 8])
     arrays: dict[str, Array] = {}
@@ -53,7 +53,7 @@ def append(device: Device, case: Case, cache: str, scaled: bool = False) -> None
             if slot >= 0:
                 expected[slot // 4, :, slot % 4] = row
         got = caches[name].read().astype(np.float64)
-        # A quotient is rounded twice: in the last place it may go either way.
+        # A quotient is rounded twice, so its last digit may differ by one.
         unit = 2.0 ** -{"float8_e4m3fn": 3, "float8_e5m2": 2}.get(cache, 7)
         bound = np.abs(expected) * (unit if scaled else 0) + 1e-3 * scaled
         rounded = expected.astype(STORED[cache]).astype(np.float64)
@@ -88,7 +88,7 @@ def test_a_slot_beyond_the_cache(device: Device) -> None:
 
 
 def turned(op: str, values: Values, angles: Values, inverse: bool) -> Values:
-    """`angles` are of (tokens, points)."""
+    """`angles` has the shape (tokens, points)."""
     points = angles.shape[1]
     out = values.copy()
     pairs = slice(0, 2 * points, 2), slice(1, 2 * points, 2)
@@ -253,7 +253,7 @@ def logits_of(device: Device, dtype: str) -> Array:
 def kept(
     logits: Values, temperature: float, min_p: float, top_k: int, top_p: float
 ) -> NDArray[np.bool_]:
-    """Which tokens of a row may be drawn."""
+    """The tokens of a row that may be drawn."""
     weights = np.exp((logits - logits.max()) / temperature)
     stay = weights >= min_p
     if top_k >= 1:
@@ -267,7 +267,7 @@ def kept(
 
 
 def scores_of(logits: Values, temperature: float, row: int, seed: int, offset: int) -> Values:
-    """What the greatest of decides, on a logarithmic scale."""
+    """The logarithmic scores, the largest of which determines the token."""
     lanes = philox(seed, offset, ROWS * TOKENS // 4 + 1).reshape(-1)
     lanes = lanes[row * TOKENS : (row + 1) * TOKENS]
     drawn = -np.log1p(-(((lanes >> np.uint64(9)).astype(np.float64) + 0.5) / 2**23))

@@ -12,7 +12,8 @@ from kernels.support import Case
 from numpy.typing import NDArray
 
 OPERATIONS = ["softmax", "log_softmax"]
-# Rows that fit a vector, a block of several, neither; the dimension in front, in the middle, last.
+# Rows that fit a vector, a block of several vectors, or neither. The dimension is first, in the
+# middle, or last.
 SHAPES: list[tuple[tuple[int, ...], int]] = [
     ((17, 33), 1),
     ((17, 33), 0),
@@ -27,7 +28,7 @@ SHAPES: list[tuple[tuple[int, ...], int]] = [
 
 
 def softmax(op: str, values: NDArray[Any], dim: int) -> NDArray[Any]:
-    # numpy adds up columns term by term, which in float64 is no better than the device.
+    # numpy sums columns term by term, which in float64 is no more accurate than the device.
     values = values.astype(np.longdouble)
     shifted = values - values.max(dim, keepdims=True)
     exponentials = np.exp(shifted)

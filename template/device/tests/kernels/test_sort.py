@@ -16,7 +16,7 @@ SORTED = oracle.BOOL + oracle.REAL
 
 
 def unsorted(dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
-    """Elements with repetitions, and everything that is hard to order."""
+    """Elements with repetitions, and values that are difficult to order."""
     random = rng(dtype, shape)
     values = random.integers(0, 40, shape).astype(DTYPES[dtype])
     special: list[Any] = []
@@ -31,7 +31,7 @@ def unsorted(dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
 
 
 def order(values: NDArray[Any], dim: int, descending: bool) -> NDArray[Any]:
-    """The places along `dim`, stable. numpy, too, takes NaN for the greatest."""
+    """The stable order along `dim`. NaN is the largest in numpy as well."""
     if not descending:
         return np.argsort(values, dim, kind="stable")
     backwards = np.argsort(np.flip(values, dim), dim, kind="stable")
@@ -105,7 +105,7 @@ def test_top_k(device: Device, dtype: str, dim: int, size: int, largest: bool) -
     places = indices.read()
     device.assert_exact(case, values, np.take_along_axis(source.values, places, dim))
     in_order = np.sort(places, dim)
-    assert (np.diff(in_order, axis=dim) > 0).all(), f"{case}: a place was named twice"
+    assert (np.diff(in_order, axis=dim) > 0).all(), f"{case}: an index occurs twice"
 
 
 @pytest.mark.parametrize("largest", [False, True])

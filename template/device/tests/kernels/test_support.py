@@ -1,4 +1,4 @@
-"""What a device declares in support.toml is checked both ways, and written from what it answers."""
+"""support.toml is checked in both directions, and written from the device's answers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def run(
     probed: str | None = None,
     deterministic_too: bool = True,
 ) -> Device:
-    """Asks a device that declares and answers what is said here."""
+    """Runs a case on a device with these declarations and answers."""
 
     def family(stream: object, *, probe: bool, deterministic: bool) -> str | None:
         if not deterministic and not deterministic_too:
@@ -38,7 +38,7 @@ def run(
 
 
 def test_a_decline_that_nobody_declared_fails(device: Device) -> None:
-    with pytest.raises(pytest.fail.Exception, match=r"declined \(too hard\)"):
+    with pytest.raises(pytest.fail.Exception, match=r"unsupported \(too hard\)"):
         run(device, {}, "too hard", "too hard")
 
 
@@ -58,7 +58,7 @@ def test_a_probe_that_says_something_else_than_the_launch_fails(device: Device) 
 
 
 def test_a_decline_of_one_mode_is_about_that_mode(device: Device) -> None:
-    """And the case is done in the other."""
+    """The case runs in the other mode."""
     answers: dict[str, Any] = {"answer": "no", "probed": "no", "deterministic_too": False}
     asked = run(device, {"fill mode=deterministic": "atomics"}, **answers)
     assert {(each.case.mode, each.answer) for each in asked.outcomes} == {
@@ -69,7 +69,7 @@ def test_a_decline_of_one_mode_is_about_that_mode(device: Device) -> None:
         run(device, {"fill": "atomics"}, **answers)
 
 
-# --- What is written ---
+# --- Writing support.toml ---
 
 CASES = [
     Case("reduce", op, dtype, layout, size, parameters=f"{named} rank={rank}".strip())

@@ -1,4 +1,4 @@
-"""The part of matrices on one side of a diagonal."""
+"""The part of a matrix on one side of a diagonal."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""How exact each operation must be: one table, four classes.
+"""The required accuracy of each operation: one table, four classes.
 
-exact         copies, comparisons, integers, and everything IEEE 754 rounds correctly
+exact         copies, comparisons, integers, and operations that IEEE 754 rounds correctly
 ulp           units in the last place of the element type, from OpenCL's list
 accumulate    sums: bounded by the elements' rounding errors; data with exact sums must be exact
-statistical   random numbers of a device with a generator of its own
+statistical   random numbers of a device with its own generator
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import numpy as np
 from kernels.support import Case, Support
 from numpy.typing import NDArray
 
-# Correctly rounded: half a unit off the exact result, plus what the oracle itself may be off.
+# Correctly rounded: half a unit from the exact result, plus the error of the oracle itself.
 EXACT = 0.5
 
-# float32 and float64. What is not listed is exact. OpenCL leaves gelu and its kind open: they are
-# sums and products of a few functions of 4 units.
+# For float32 and float64. Operations that are not listed are exact. OpenCL does not specify gelu
+# and similar functions, which are sums and products of a few functions with 4 units.
 ULP = {
     "rsqrt": 2,
     "log1p": 2,
@@ -101,9 +101,9 @@ ULP = {
     "sequence": 1,
 }
 
-# Narrower types are computed in float32: one more rounding.
+# Narrower types are computed in float32, with one more rounding.
 NARROW_ULP = 1.0
-# Parts of complex results are sums of products of such functions, in units of the whole number.
+# Parts of complex results are sums of products of these functions, in units of the absolute value.
 COMPLEX_FACTOR = 4.0
 
 FLOATING = ("float16", "bfloat16", "float32", "float64")
@@ -151,6 +151,6 @@ def spacing(magnitude: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
     return np.asarray(np.ldexp(1.0, exponent - 1 - int(_info(dtype).nmant)))
 
 
-# Integers up to this are exact in the type, sums included.
+# Integers up to this are exact in the type, and so are their sums.
 EXACT_SUMS = {"float16": 2**11, "bfloat16": 2**8, "float32": 2**24, "float64": 2**53}
 EXACT_SUMS |= {"complex64": 2**24, "complex128": 2**53}

@@ -1,4 +1,4 @@
-"""What the unary operations mean, in numpy and scipy."""
+"""The unary operations in numpy and scipy."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _relu(x: Values) -> Values:
 
 
 def clamp(x: Values, a: Any, b: Any) -> Values:
-    # Written for NaN: any of them gives NaN.
+    # In this form any NaN gives NaN.
     return np.minimum(np.maximum(x, a), b)
 
 
@@ -80,12 +80,12 @@ def _signbit(x: Values) -> Values:
 
 
 def _digamma(x: Values) -> Values:
-    # scipy has no infinity at 0.
+    # scipy does not return infinity at 0.
     return np.where(x == 0, np.copysign(np.inf, -x), special.digamma(x))
 
 
 def _gamma_size(x: Values) -> Values:
-    # Near their zeros and poles lgamma and digamma are differences of terms of this size.
+    # Near their zeros and poles, lgamma and digamma are differences of terms of this magnitude.
     return np.abs(x) + 4 + 1 / np.abs(x - np.rint(x))
 
 

@@ -1,4 +1,4 @@
-"""What tests of the layer `validate` share."""
+"""Fixtures of the tests of the layer `validate`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ make = making.make
 
 @pytest.fixture
 def refuses(api: ModuleType) -> Callable[..., None]:
-    """Calls a function, which must be refused with a sentence of these parts."""
+    """Asserts that a call is rejected with a message that contains these parts."""
 
     def refuse(function: Callable[..., object], *arguments: object, says: str) -> None:
         with pytest.raises(api.DeviceError, match=says) as caught:

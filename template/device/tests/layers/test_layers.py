@@ -1,4 +1,4 @@
-"""Which layers stand over the device, and in which order."""
+"""The layers above the device, and their order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The layer `same_addresses`: what devices have at the same addresses stays apart."""
+"""The layer `same_addresses`: devices use the same addresses for different memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Launches of arrays that are larger than a device's indices reach: divided above it."""
+"""Launches of arrays beyond a device's index limit, which are split above the device."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Floats = np.ndarray[Any, np.dtype[np.float32]]
 
 @pytest.fixture
 def limited(api: ModuleType) -> Iterator[None]:
-    """Devices that count 64 elements."""
+    """Devices with an index limit of 64 elements."""
     api.limit_indices(0, 6)
     yield
     api.limit_indices(0, api.properties(0).max_index_bits)
@@ -37,14 +37,14 @@ def numbers(*shape: int) -> Floats:
 
 
 def launched(api: ModuleType, stream: Any, family: str, *arguments: Any) -> None:
-    """The same answer to the question, and then done."""
+    """Asserts that probe and launch have the same answer, and waits."""
     call = getattr(api, family)
     if call(stream, *arguments, probe=True) is not None:
         api.limit_indices(0, 0)
         reason = call(stream, *arguments, probe=True)
         api.limit_indices(0, api.properties(0).max_index_bits)
-        assert reason is not None, "what the device does in one launch is declined in several"
-        pytest.skip(f"the device declines {family}: {reason}")
+        assert reason is not None, "supported in one launch, but not in several"
+        pytest.skip(f"the device does not support {family}: {reason}")
     assert call(stream, *arguments) is None
     api.synchronize(stream)
 
@@ -100,7 +100,8 @@ def test_parts_of_narrow_sums_are_wide(api: ModuleType, stream: Any, limited: No
     _kept, in_view = make(api, values)
     out, out_view = make(api, np.zeros(1, dtype=np.float16))
     launched(api, stream, "reduce", api.ReduceOp.sum, out_view, in_view, 0)
-    # Each part may be 63, of which sums in float16 would be odd numbers beyond 2048, rounded.
+    # Each part may be 63. Sums of these in float16 would be odd numbers beyond 2048, which are
+    # rounded.
     assert read(out, np.zeros(1, dtype=np.float16))[0] == 5000
 
 
@@ -143,7 +144,7 @@ def test_draws_are_those_of_one_launch(api: ModuleType, stream: Any) -> None:
 
 
 def test_products(api: ModuleType, stream: Any, limited: None) -> None:
-    # As a layer's weight lies: its columns are next to each other.
+    # As the weight of a linear layer: its columns are contiguous.
     a, columns, bias = numbers(3, 20, 7), numbers(3, 25, 7), numbers(25)
     b = columns.transpose(0, 2, 1)
     (_a, a_view), (held, _), (kept, _) = make(api, a), make(api, columns), make(api, bias)
@@ -198,7 +199,7 @@ def test_sequences(api: ModuleType, stream: Any, limited: None) -> None:
 
 def test_places(api: ModuleType, stream: Any, limited: None) -> None:
     table = numbers(6, 90)
-    # Each row has more than 64 elements, so the table itself can be cut between its columns only.
+    # Each row has more than 64 elements, so the table can be split only between its columns.
     index = np.array([3, 0, 5, 5, 1], dtype=np.int64)
     (_t, table_view), (_i, index_view) = make(api, table.T.copy()), make(api, index)
     out, out_view = make(api, np.zeros((90, 5), dtype=np.float32))

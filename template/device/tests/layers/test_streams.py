@@ -1,4 +1,4 @@
-"""The layer `streams`: it reports uses of memory that nothing orders, and no others."""
+"""The layer `streams` reports unordered uses of memory, and no others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOTHING_ORDERS = "nothing orders the two"
 
 @pytest.fixture(autouse=True)
 def watched(api: ModuleType, restored_layers: None) -> None:
-    """The layer is in force during the test."""
+    """Adds the layer during the test."""
     api.set_layers(["streams"])
 
 
@@ -203,7 +203,7 @@ def test_parts_of_one_allocation_are_told_apart(
 def test_interleaved_views_are_told_apart(
     api: ModuleType, streams: tuple[Any, Any], buffer: Any, gate: Any
 ) -> None:
-    # A device whose fill takes scratch memory for such views looks what is over.
+    # A device whose fill needs scratch memory for such views checks which work is complete.
     gate.hold(streams[1])
     for i, stream in enumerate(streams):
         fill(api, stream, buffer.view(4 * i, api.DType.float32, [8, 2], [8, 2]))
@@ -214,7 +214,8 @@ def test_interleaved_views_are_told_apart(
 def test_all_results_of_a_family_are_written(
     api: ModuleType, streams: tuple[Any, Any], make: Make, gate: Any
 ) -> None:
-    # What the host has seen to be over is no conflict, and it looks where a family takes scratch memory.
+    # Work whose completion the host has queried is no conflict, and the host checks this when a
+    # family needs scratch memory.
     gate.hold(streams[0])
     source, values = whole(api, make.buffer(256)), whole(api, make.buffer(256))
     indices = make.buffer(512).view(0, api.DType.int64, [64], [1])

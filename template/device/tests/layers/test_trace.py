@@ -33,7 +33,7 @@ except MemoryError:
 
 @pytest.fixture
 def trace(api: ModuleType, run_child: Callable[..., Any]) -> Callable[..., list[str]]:
-    """What is printed with these variables, whose names lack the prefix."""
+    """The output with these variables, whose names are without the prefix."""
 
     def run(**variables: str) -> list[str]:
         done = run_child(
@@ -46,7 +46,7 @@ def trace(api: ModuleType, run_child: Callable[..., Any]) -> Callable[..., list[
 
 
 def one(lines: list[str], *parts: str) -> str:
-    """The only line that has all of these."""
+    """The only line that contains all of these."""
     (line,) = (line for line in lines if all(part in line for part in parts))
     return line
 

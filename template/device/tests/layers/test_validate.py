@@ -1,4 +1,4 @@
-"""The layer `validate`: one sentence for each broken promise, none for kept ones."""
+"""The layer `validate`: one message for each wrong call, none for correct ones."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Function = Callable[..., Any]
 
 @pytest.fixture(autouse=True)
 def validated(api: ModuleType, restored_layers: None) -> None:
-    """The layer, over whatever device is tested."""
+    """Adds the layer above the device under test."""
     api.set_layers(["validate"])
 
 
 @pytest.fixture
 def views(api: ModuleType, make: Make) -> Callable[..., Any]:
-    """Views of one buffer of 256 bytes each, float32 unless said otherwise."""
+    """Views of one buffer of 256 bytes each, float32 by default."""
 
     def view(
         *sizes: int, strides: tuple[int, ...] | None = None, offset: int = 0, buffer: Any = None
@@ -41,14 +41,14 @@ def views(api: ModuleType, make: Make) -> Callable[..., Any]:
 
 
 def needs(api: ModuleType, *families: str) -> None:
-    """Skips the test on a device without these families: there is no call to check."""
+    """Skips the test on a device without these families, because there is no call to check."""
     present = {name for group, name, has in api.functions() if group == "families" and has}
     if missing := set(families) - present:
         pytest.skip(f"the device has no {', '.join(sorted(missing))}")
 
 
 class Program:
-    """What a broken call is made with: memory, streams and events, some of which are gone."""
+    """The arguments of wrong calls: memory, streams and events, some of them destroyed."""
 
     def __init__(self, api: ModuleType) -> None:
         self.api, self.no_device = api, api.device_count()
@@ -65,11 +65,11 @@ class Program:
         self.api.fill_bytes(self.stream, address, 0, size)
 
     def copy(self, to: int, source: int, size: int, device: int = 0) -> None:
-        """Copies bytes of device 0, which `to` may be on too."""
+        """Copies bytes of device 0. `device` is the device of `to`."""
         self.api.copy_bytes(self.stream, (to, device), (source, 0), size)
 
     def end(self) -> None:
-        """Gives back what is left."""
+        """Frees the remaining objects."""
         self.api.destroy_stream(self.stream)
         self.api.destroy_event(self.event)
         self.api.deallocate(0, self.memory)
@@ -78,7 +78,7 @@ class Program:
 
 Call = Callable[[Program], object]
 
-# By what is said of them.
+# Wrong calls by their message.
 BROKEN: dict[str, list[Call]] = {
     "contract of allocate: there are no bytes to allocate": [lambda p: p.api.allocate(0, 0)],
     "no bytes to allocate": [lambda p: p.api.allocate_host(0)],
@@ -182,7 +182,7 @@ print("alive")
 
 @pytest.fixture
 def addresses_differ(api: ModuleType, second_device: int) -> None:
-    """Skips what is to find out by an address of which device it is."""
+    """Skips a test that needs different addresses on different devices."""
     mine, others = api.allocate(0, 64), api.allocate(second_device, 64)
     kinds = {api.describe(0, others).kind, api.describe(second_device, mine).kind}
     api.deallocate(0, mine)
@@ -338,7 +338,7 @@ def test_the_bias_of_a_matmul_may_be_its_output(
     api.synchronize(stream)
 
 
-# --- Kept promises ---
+# --- Correct calls ---
 
 
 def test_nothing_is_said_of_a_correct_program(api: ModuleType, run_child: Function) -> None:

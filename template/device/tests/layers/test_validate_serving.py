@@ -1,4 +1,4 @@
-"""The layer `validate` over attention and what serving engines call beside it."""
+"""The layer `validate` with attention and other families for serving engines."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def validated(api: ModuleType, restored_layers: None) -> None:
 
 @pytest.fixture
 def typed(api: ModuleType, make: Make) -> Callable[..., Any]:
-    """Dense views of buffers of their own, of any element type."""
+    """Dense views of any element type, each of its own buffer."""
 
     def view(dtype: str, *sizes: int) -> Any:
         strides = [math.prod(sizes[i + 1 :]) for i in range(len(sizes))]

@@ -1,2 +1,2 @@
-# The arithmetic of the kernels is the reference's.
+# The kernels use the arithmetic of the reference.
 include("${CMAKE_CURRENT_SOURCE_DIR}/reference/reference.cmake")

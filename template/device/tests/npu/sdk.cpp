@@ -1,4 +1,4 @@
-// The NPU itself: a thread for each queue, and host memory in place of the device's.
+// The NPU itself: a thread for each queue, and host memory in place of device memory.
 #include "sdk.h"
 
 #include <array>
@@ -41,7 +41,7 @@ struct Submitted {
   std::vector<Fence> behind;
 };
 
-// All that threads wait for, under one lock.
+// All state for which threads wait, under one lock.
 struct Npu {
   std::mutex mutex;
   std::condition_variable changed;
@@ -67,7 +67,7 @@ struct Npu {
   }
 };
 
-// Leaked: the queues' threads may run while the process exits.
+// Leaked, because the queues' threads may run while the process exits.
 Npu& npu() {
   static Npu& result = *new Npu;
   return result;

@@ -1,7 +1,7 @@
-// The SDK of an NPU in the small, as a vendor's might be: buffers by handle, commands in lists, fences that are used
-// once, kernels that a compiler makes. What is behind it is threads and host memory; who uses it cannot tell.
+// A small example of a vendor's SDK for an NPU: buffers are handles, commands are in lists, fences
+// are used once, and kernels are compiled. Threads and host memory implement it.
 //
-// Functions of handles that are not valid do what they like. All may be called from any thread.
+// Calls with invalid handles are undefined. All functions may be called from any thread.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 namespace tiny {
 
 inline constexpr size_t kMemory = size_t{256} << 20;
-// Copies between the host and the device are of whole lines that begin at a line, on both sides.
+// Copies between the host and the device are whole lines, aligned to lines on both sides.
 inline constexpr size_t kLine = 64;
 inline constexpr int kQueues = 16;
 inline constexpr int kMaxRank = 16;
@@ -31,7 +31,8 @@ struct Place {
 
 // --- Memory ---
 
-// Null where there is no room. The device's, or the host's: page-locked, and known to the host at host_address.
+// Return null if there is no memory. The memory is on the device, or page-locked on the host, where
+// its address is host_address.
 Buffer create_buffer(size_t lines);
 Buffer create_host_buffer(size_t lines);
 std::byte* host_address(Buffer buffer);
@@ -40,13 +41,12 @@ size_t memory_in_use();
 
 // --- Kernels ---
 
-// What a kernel does with its arrays, each in row-major order, and with its parameters. Where others have a language,
-// this SDK has functions.
+// The source of a kernel: a function of row-major arrays and parameters, in place of a language.
 using Source = void (*)(std::span<std::byte* const> arrays, const void* parameters);
 
-// Takes 5 ms. A kernel is for arrays of certain types; their sizes are among its parameters.
+// Takes 5 ms. A kernel is for arrays of given types. Their sizes are among its parameters.
 Kernel compile(Source source);
-// When the lists that it is in have run.
+// Only after the lists that contain the kernel have run.
 void destroy_kernel(Kernel kernel);
 uint64_t compilations();
 
@@ -56,7 +56,7 @@ List begin_list(int queue);
 void add_kernel(List list, Kernel kernel, std::vector<Place> arrays, std::shared_ptr<const void> parameters);
 void add_copy(List list, Place to, Place from, size_t bytes);
 
-// Within the device: elements of one, two, four, eight or sixteen bytes, whose strides are in elements.
+// A copy within the device of elements of 1, 2, 4, 8 or 16 bytes. Strides are in elements.
 struct Move {
   size_t element_bytes;
   int rank;
@@ -65,17 +65,17 @@ struct Move {
   int64_t from_strides[kMaxRank];
 };
 void add_move(List list, Place to, Place from, const Move& move);
-// The time at which the commands before it are done, in nanoseconds of the device's clock.
+// Writes the time at which the previous commands are done, in nanoseconds of the device's clock.
 void add_time(List list, std::shared_ptr<uint64_t> time);
 
-// --- Queues: a list runs behind those of its queue and behind the fences' ---
+// --- Queues: a list runs after the earlier lists of its queue and those of the fences ---
 
-// Takes the list, and gives its fence.
+// Takes ownership of the list, and returns its fence.
 Fence submit(int queue, List list, const std::vector<Fence>& behind);
 bool is_signalled(Fence fence);
 void wait(Fence fence);
 void destroy_fence(Fence fence);
-// A fence that no list signals, but the host.
+// A fence that the host signals.
 Fence create_fence();
 void signal(Fence fence);
 

@@ -1,4 +1,4 @@
-"""The conformance tests on the small NPU of this folder, whose SDK has handles and command lists."""
+"""The conformance tests on the example NPU, whose SDK has handles and command lists."""
 
 from __future__ import annotations
 

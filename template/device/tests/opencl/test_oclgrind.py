@@ -1,4 +1,4 @@
-"""Oclgrind: what is wrong with a kernel fails its test, and a driver that lacks memory is named."""
+"""Oclgrind: an error in a kernel fails its test, and unusable drivers are reported."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ KERNELS = {
 
 @pytest.fixture
 def run(api: ModuleType) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Runs tests under Oclgrind, with the module and the fixtures of these tests."""
+    """Runs tests under Oclgrind, with the module and fixtures of these tests."""
 
     def start(*arguments: str) -> subprocess.CompletedProcess[str]:
         folders = [Path(api.__file__ or "").parent, RUNNER.parents[1]]

@@ -1,4 +1,4 @@
-"""Failures that stay: until when, for whom, and how they are seen without waiting."""
+"""Failures until they are acknowledged, and queries that find them without a wait."""
 
 from __future__ import annotations
 

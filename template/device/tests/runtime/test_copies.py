@@ -1,4 +1,4 @@
-"""Copies and fills in every direction, and when they are done."""
+"""Copies and fills in every direction, and the time of their completion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Devices: counting, describing, refusing."""
+"""Devices: their number, their properties, and errors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 
 def test_there_is_a_device(api: ModuleType) -> None:
-    assert api.device_count() >= 1, "no driver, no device, or device_count is not written yet"
+    assert api.device_count() >= 1, "no driver, no device, or device_count is not implemented"
 
 
 def test_properties_are_filled_in(api: ModuleType) -> None:

@@ -1,4 +1,4 @@
-"""Failures: what is thrown at once, what surfaces later, and how long it stays."""
+"""Failures: those that calls throw, those that are reported later, and until when."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events: what a record stands for, who waits for it, what time it says."""
+"""Events: the work that a recording covers, waits for it, and times."""
 
 from __future__ import annotations
 
@@ -94,8 +94,8 @@ def check_order_of_long_work(
     streams: tuple[Any, Any],
     other: int,
 ) -> None:
-    """The same without host functions: what the second stream, one of the device `other`, copies
-    takes the first one long.
+    """The same without host functions: the first stream's work takes long, and the second stream,
+    one of the device `other`, copies its result.
     """
     size = 2**22
     first, second = streams
@@ -148,7 +148,7 @@ def test_wait_sees_the_state_at_the_call_not_later(
     late.hold(source)
     api.record(event, source)
     early.open()
-    api.synchronize(waiter)  # would never return if it waited for the second record
+    api.synchronize(waiter)  # would never return if the wait covered the second record
     assert not api.is_complete(event)
 
 
@@ -235,7 +235,7 @@ def test_streams_that_wait_for_each_other_many_times_do_their_work(
             api.wait(other, event)
     enqueued.set()
     opening.join()
-    # A chain of waits must not become one of calls, so this has a small stack.
+    # A chain of waits must not become a recursion, so this thread has a small stack.
     size = threading.stack_size(256 << 10)
     try:
         waiting = threading.Thread(target=api.synchronize, args=(first,))

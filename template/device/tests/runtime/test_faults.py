@@ -1,4 +1,4 @@
-"""Failures of events, those found late, late completion, and both kinds of failures together."""
+"""Failures of events, failures that are found late, late completion, and combinations."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_declined_launch_is_not_counted(
 
 @pytest.fixture
 def failing_check(api: ModuleType, make: Make) -> Callable[[Any], None]:
-    """Makes work of the device itself fail on a stream."""
+    """Makes work of the device fail on a stream."""
     if not api.properties(0).reports_errors:
         pytest.skip("the device reports no failures of kernels")
     no = make.buffer(64)

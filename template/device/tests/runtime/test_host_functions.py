@@ -1,4 +1,4 @@
-"""Host functions: called once, in stream order, on some other thread."""
+"""Host functions: called once, in stream order, on another thread."""
 
 from __future__ import annotations
 

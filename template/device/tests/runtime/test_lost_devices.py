@@ -1,4 +1,4 @@
-"""A lost device: it stays lost, takes back what it gave, and the others go on."""
+"""A lost device: it stays lost, its objects can be destroyed, and other devices work."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from runtime.work import fail, fill, wait_for_failure
 
 
 def lose(api: ModuleType, faults: ModuleType, stream: Any, buffer: Any) -> None:
-    """Lets the stream's device be found lost."""
+    """Makes the stream's device lost."""
     fail(api, faults, stream, buffer, code="device_lost")
     failed = wait_for_failure(api, stream)
     assert failed.code is api.ErrorCode.DEVICE_LOST
@@ -91,7 +91,7 @@ def test_the_other_device_goes_on_when_one_is_lost(
     fill(api, far, there, 7)
     api.synchronize(far)
     assert set(there.read()) == {7}
-    # What the lost device was to do for the other one has failed.
+    # Work of the lost device for which the other device waits has failed.
     api.wait(far, event)
     failed = wait_for_failure(api, far)
     assert (failed.code, failed.device) == (api.ErrorCode.DEVICE_LOST, 0)

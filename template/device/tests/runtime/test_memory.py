@@ -1,4 +1,4 @@
-"""Memory: allocating, giving back, describing, running out."""
+"""Memory: allocation, deallocation, description, and out-of-memory errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MIB = 1 << 20
 
 @pytest.fixture(autouse=True)
 def nothing_is_given_back_meanwhile() -> None:
-    """Buffers that earlier tests left in cycles, such as tracebacks, are collected first."""
+    """Frees buffers that earlier tests left in cycles, such as tracebacks."""
     gc.collect()
 
 
@@ -109,7 +109,7 @@ def test_an_address_of_one_device_says_nothing_of_the_host_and_of_others(
     api.deallocate(0, address)
     assert info.kind is not api.MemoryKind.DEVICE
     assert info.device == api.HOST
-    # Another device may use the same address, for memory of its own.
+    # Another device may use the same address for its own memory.
     assert all(
         info.kind is api.MemoryKind.UNKNOWN or info.device == device
         for device, info in enumerate(others, 1)

@@ -1,4 +1,4 @@
-"""Streams: order within one, independence of several, their life."""
+"""Streams: order within a stream, independence of streams, and their lifetime."""
 
 from __future__ import annotations
 

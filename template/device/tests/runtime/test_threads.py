@@ -1,4 +1,4 @@
-"""Several host threads at once: every call may come from any of them."""
+"""Several host threads: every function may be called from any thread."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ THREADS = 4
 
 
 def in_threads(work: Callable[[int], None], count: int = THREADS) -> None:
-    """Runs work(0), work(1), ... at once; raises what the first of them raised."""
+    """Runs work(0), work(1), ... in parallel, and raises the first exception."""
     with ThreadPoolExecutor(count) as pool:
         list(pool.map(work, range(count)))
 

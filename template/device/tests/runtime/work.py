@@ -1,4 +1,4 @@
-"""Work for tests that need some."""
+"""Work for tests."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def fail(
 
 
 def wait_for_failure(api: ModuleType, waited: Any, says: str = "") -> Any:
-    """Waits for a stream, an event or a device of which work has failed, and returns the failure."""
+    """Waits for a stream, an event or a device whose work has failed, and returns the failure."""
     with pytest.raises(api.DeviceError, match=says) as caught:
         api.synchronize(waited)
     return caught.value

@@ -1,5 +1,5 @@
-// What the programs of these tests have in common: checks that have names, and a line for each thing that does not
-// hold.
+// Shared by the programs of these tests: named checks, and a line of output for each failed
+// expectation.
 #pragma once
 
 #include <cstdio>
@@ -15,7 +15,7 @@ inline void expect(bool holds, const char* what) {
   ++failures;
 }
 
-// Runs the check of this name, and gives what main returns.
+// Runs the check of this name, and returns the result of main.
 inline int run_check(std::string_view name, std::initializer_list<std::pair<const char*, void (*)()>> checks) {
   for (const auto& [each, check] : checks) {
     if (name != each) continue;

@@ -1,4 +1,4 @@
-"""Programs made of one C++ file that uses what devices share."""
+"""Builds programs of one C++ file that test the headers of device/shared."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
 
 @pytest.fixture(scope="session")
 def passes() -> Callable[[Path, str], None]:
-    """Runs a program's check, of which each failure is a line."""
+    """Runs a program's check, which prints a line for each failure."""
 
     def run_check(program: Path, check: str) -> None:
         done = subprocess.run([program, check], capture_output=True, text=True, timeout=300)

@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture(scope="module", params=["", "thread"], ids=["plain", "tsan"])
 def program(request: pytest.FixtureRequest, build: Callable[..., Path]) -> Path:
-    """The checks, once as they are and once under ThreadSanitizer."""
+    """The checks, once without and once with ThreadSanitizer."""
     return build("compiled_kernels", request.param)
 
 

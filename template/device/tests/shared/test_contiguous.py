@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture(scope="module", params=["", "address,undefined"], ids=["plain", "asan"])
 def program(request: pytest.FixtureRequest, build: Callable[..., Path]) -> Path:
-    """The checks, once as they are and once under AddressSanitizer."""
+    """The checks, once without and once with AddressSanitizer."""
     return build("contiguous", request.param)
 
 

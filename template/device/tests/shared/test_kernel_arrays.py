@@ -1,4 +1,4 @@
-"""shared/kernel_arrays.h, elements.h and parts.h: what kernels are called with, and for."""
+"""shared/kernel_arrays.h, elements.h and parts.h: the arguments of kernels, and supported parts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture(scope="module", params=["", "address,undefined"], ids=["plain", "asan"])
 def program(request: pytest.FixtureRequest, build: Callable[..., Path]) -> Path:
-    """The checks, once as they are and once under AddressSanitizer."""
+    """The checks, once without and once with AddressSanitizer."""
     return build("kernel_arrays", request.param)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture(scope="module")
 def program(build: Callable[..., Path]) -> Path:
-    """The checks, with what may read or write beyond a buffer's end found."""
+    """The checks, under AddressSanitizer."""
     return build("line_copies", "address")
 
 

@@ -1,4 +1,4 @@
-"""Copies of the simulator: another device's addresses are refused."""
+"""Copies on the simulator: addresses of another device are rejected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Devices of the simulator: how many, and forks."""
+"""Devices of the simulator: their number, and forks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events of the simulator: another device's streams are refused."""
+"""Events of the simulator: streams of another device are rejected."""
 
 from __future__ import annotations
 

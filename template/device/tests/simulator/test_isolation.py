@@ -1,4 +1,4 @@
-"""What the simulator does to be honest: its memory is not the host's."""
+"""The simulator's device memory is separate from host memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory of the simulator: its limit, its settings, what it says to a caller that breaks a promise."""
+"""Memory of the simulator: its limit, its settings, and errors of wrong calls."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MIB = 1 << 20
 
 @pytest.fixture(autouse=True)
 def nothing_is_given_back_meanwhile() -> None:
-    """Buffers that earlier tests left in cycles, such as tracebacks, are collected first."""
+    """Frees buffers that earlier tests left in cycles, such as tracebacks."""
     gc.collect()
 
 

@@ -1,4 +1,4 @@
-"""Calls of the device, and what the model says of them."""
+"""Calls of the device, and the model's expectations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SIZE = 64
 
 
 class Block:
-    """Some bytes, what they are once all work is done, and whose work used them last."""
+    """Some bytes, their content once all work is done, and the streams that used them last."""
 
     def __init__(self, address: int, device: int, buffer: Any = None) -> None:
         self.address, self.device, self.buffer = address, device, buffer
@@ -25,7 +25,7 @@ class Block:
 
 
 class Calls(RuleBasedStateMachine):
-    """The device's calls, each with what the model says of it."""
+    """The device's calls, each with the model's expectation."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ class Calls(RuleBasedStateMachine):
             self.give_back(block)
         self.api.set_layers(self.layers)
 
-    # --- Calls, with what the model says of them ---
+    # --- Calls, with the model's expectations ---
 
     def throws(self, call: Callable[[], object], code: str) -> Any:
         """The error of a call that must throw."""
@@ -77,7 +77,7 @@ class Calls(RuleBasedStateMachine):
         others: tuple[int, ...] = (),
         work: tuple[Stream, str] | None = None,
     ) -> bool:
-        """Makes a call that may be the one that fails. True if it did what it was asked to."""
+        """Makes a call that may fail by an injected fault. Returns whether it has succeeded."""
         if self.model.lost.keys() & {device, *others}:
             self.throws(call, LOST)
             return False
@@ -97,7 +97,7 @@ class Calls(RuleBasedStateMachine):
         return kind == "event"
 
     def obtain(self, kind: str, call: Callable[[], Any], device: int) -> list[Any]:
-        """What a call gives that may be the one that fails: nothing if it did."""
+        """The result of a call that may fail by an injected fault; nothing if it failed."""
         made: list[Any] = []
         self.attempt(kind, lambda: made.append(call()), device)
         return made
@@ -123,7 +123,7 @@ class Calls(RuleBasedStateMachine):
         return True
 
     def follow(self, stream: Stream, *blocks: Block) -> bool:
-        """Puts what the stream does next behind all that uses the blocks; False if that fails."""
+        """Orders the stream's next work after all uses of the blocks; False on failure."""
         for block in blocks:
             last = block.stream
             if last is None or last is stream or last.handle is None:
@@ -138,8 +138,8 @@ class Calls(RuleBasedStateMachine):
             block.stream = stream
 
     def settle(self, stream: Stream) -> None:
-        """Waits for a stream's work without being told of failures."""
-        if stream.device in self.model.lost:  # queries say at once that its work has failed
+        """Waits for a stream's work, and ignores failures."""
+        if stream.device in self.model.lost:  # queries report immediately that its work has failed
             self.throws(lambda: self.api.synchronize_stream(stream.handle), LOST)
             return
         failed = self.ask(lambda: self.api.query_stream(stream.handle))
@@ -154,7 +154,7 @@ class Calls(RuleBasedStateMachine):
         if expected is None:
             assert error is None, error
             return
-        assert error is not None, f"nobody is told of {expected}"
+        assert error is not None, f"{expected} was not thrown"
         code, operation, device, stream = expected.origin
         assert error.code is self.api.ErrorCode[code.upper()]
         if operation:

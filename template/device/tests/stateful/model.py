@@ -1,4 +1,4 @@
-"""What error.h says about failures, on paper: which call throws what, and what is acknowledged."""
+"""A model of failures by the rules of error.h: the errors of each call, and acknowledgements."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LOST = "device_lost"
 
 @dataclass
 class Fault:
-    """A fault that was asked for."""
+    """An injected fault."""
 
     nth: int
     code: str
@@ -30,18 +30,18 @@ class Failure:
 
     @property
     def is_found(self) -> bool:
-        """Whether a query sees it."""
+        """Whether a query reports it."""
         return self.overlooked == 0
 
     @property
     def origin(self) -> tuple[str, str, int, Any]:
-        """What the error says."""
+        """The origin in the error."""
         return (self.code, self.operation, self.device, self.stream)
 
 
 @dataclass(eq=False)
 class Stream:
-    """A stream, or one point of its order."""
+    """A stream, or a position in it."""
 
     handle: Any
     device: int
@@ -65,7 +65,7 @@ class Model:
         self.lost: dict[int, Failure] = {}
 
     def strike(self, call: str, has_work: bool) -> Fault | None:
-        """The fault that the next call of a kind suffers."""
+        """The fault of the next call of a kind."""
         fault = self.armed.get(call)
         if fault is None or (fault.later and not has_work):
             return None
@@ -73,16 +73,16 @@ class Model:
         return self.armed.pop(call) if fault.nth == 0 else None
 
     def lose(self, failure: Failure) -> None:
-        """A failure is known, and may be the loss of its device."""
+        """Marks the device as lost if the failure is its loss."""
         if failure.code == LOST:
             self.lost.setdefault(failure.device, failure)
 
     def record(self, event: Event, stream: Stream) -> None:
-        """The event stands for the stream's work so far."""
+        """The event covers the stream's work so far."""
         event.mark = Stream(stream.handle, stream.device, list(stream.failures))
 
     def wait(self, stream: Stream, event: Event) -> None:
-        """What failed before the event has failed for the stream."""
+        """The stream inherits failures from before the event."""
         mark = event.mark
         if mark is None or mark.handle == stream.handle:
             return
@@ -95,7 +95,7 @@ class Model:
                 stream.failures.append(failure)
 
     def query(self, point: Stream) -> bool:
-        """Whether a query of finished work says that it failed."""
+        """Whether a query of finished work reports a failure."""
         found = [f for f in point.failures if f.is_found]
         if point.device in self.lost:
             return True
@@ -104,11 +104,11 @@ class Model:
         return bool(found)
 
     def synchronize(self, point: Stream) -> Failure | None:
-        """What a synchronisation throws."""
+        """The failure that a synchronisation throws."""
         if point.device in self.lost:
             return self.lost[point.device]
         found = [f for f in point.failures if f.is_found]
-        # One failure may lie on the way twice, as it is shared.
+        # The same failure may be found twice, because streams share it.
         for failure in point.failures:
             if failure.overlooked > 0:
                 failure.overlooked -= 1
@@ -117,7 +117,7 @@ class Model:
         return found[0] if found else None
 
     def acknowledge(self, streams: list[Stream], events: list[Event]) -> None:
-        """What has been found of the streams' failures is forgotten, and so of events there."""
+        """Acknowledges the known failures of the streams, and of events recorded there."""
         marks = [event.mark for event in events if event.mark is not None]
         for stream in streams:
             for point in (stream, *(mark for mark in marks if mark.handle == stream.handle)):

@@ -1,4 +1,4 @@
-"""Random programs of two devices, with failures, against a model of their bytes and of what is raised where."""
+"""Random programs on two devices with failures, compared with a model of bytes and errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HAVE_WORK = ("copy", "launch", "event")
 
 
 class Programs(Calls):
-    """One step is one call, and the waits that put it in order."""
+    """Each step is one call, and the waits that order it."""
 
     # --- Memory ---
 
@@ -86,7 +86,7 @@ class Programs(Calls):
 
     @rule(to=INDEX, value=st.binary(min_size=SIZE, max_size=SIZE), index=INDEX)
     def write(self, to: int, value: bytes, index: int) -> None:
-        """From pageable memory, which is the caller's again on return."""
+        """Copies from pageable memory, which may be changed after the call."""
         blocks = [block for block in self.blocks if block.device != self.api.HOST]
         block = self.pick(blocks, to)
         streams = [stream for stream in self.streams if stream.device == block.device]
@@ -106,7 +106,7 @@ class Programs(Calls):
 
     @rule(source=INDEX, index=INDEX)
     def read(self, source: int, index: int) -> None:
-        """To pageable memory, which has the bytes on return."""
+        """Copies to pageable memory, which has the bytes on return."""
         blocks = [block for block in self.blocks if block.device != self.api.HOST]
         block = self.pick(blocks, source)
         streams = [stream for stream in self.streams if stream.device == block.device]
@@ -141,7 +141,7 @@ class Programs(Calls):
             params = self.api.BinaryParams(alpha=alpha)
             reasons.append(self.api.binary(stream.handle, add, *views, params))
 
-        # What is declined is no launch, and does not count.
+        # An unsupported call is no launch, and does not count.
         if self.api.binary(stream.handle, add, *views, self.api.BinaryParams(), probe=True):
             return
         work = (stream, "the operation under test")
@@ -169,7 +169,7 @@ class Programs(Calls):
 
     @rule(index=INDEX)
     def destroy_stream(self, index: int) -> None:
-        """Of a stream whose failures are known: others are left to the device, see test_errors."""
+        """Destroys a stream with known failures. test_errors.py has the other case."""
         stream = self.pick(self.streams, index)
         if sum(other.device == stream.device for other in self.streams) < 3:
             return
@@ -227,7 +227,7 @@ class Programs(Calls):
 
     @rule(device=st.integers(0, 1))
     def synchronize_device(self, device: int) -> None:
-        """Where at most one stream has something to say: which of several does first is open."""
+        """Only if at most one stream has a failure: the order of several is not specified."""
         device %= self.devices
         streams = [stream for stream in self.streams if stream.device == device]
         with_failures = [s for s in streams if s.failures]
@@ -270,7 +270,7 @@ class Programs(Calls):
         overlooked=st.sampled_from([0, 0, 0, 1]),
     )
     def inject_later(self, call: str, code: str, overlooked: int) -> None:
-        """What happens least often by chance: work that fails soon."""
+        """Injects failures of work that runs soon, which are rare otherwise."""
         self.inject(call=call, nth=1, code=code, later=True, overlooked=overlooked)
 
     @rule(most=st.integers(0, 200), seed=st.integers(0, 9))
@@ -280,7 +280,7 @@ class Programs(Calls):
     @precondition(lambda self: self.model.lost)
     @rule()
     def recover(self) -> None:
-        """Lost devices come back, and all failures are forgotten."""
+        """Resets lost devices, and clears all failures."""
         self.api.faults.clear()
         self.model = Model()
         for stream in self.streams:
@@ -296,7 +296,7 @@ class Programs(Calls):
 
 
 def run(programs: int) -> None:
-    """Programs of nearly 50 steps each, always the same ones."""
+    """Runs programs of almost 50 steps each, always the same ones."""
     run_state_machine_as_test(
         Programs,
         settings=settings(

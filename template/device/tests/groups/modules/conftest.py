@@ -13,7 +13,7 @@ from making import Make
 
 @pytest.fixture
 def load(api: ModuleType) -> Iterator[Callable[..., Any]]:
-    """Loads the kernels of kernel_code.py; unloads what the test has not."""
+    """Loads the kernels of kernel_code.py, and unloads them after the test."""
     modules = []
 
     def make(device: int = 0) -> Any:
@@ -28,5 +28,5 @@ def load(api: ModuleType) -> Iterator[Callable[..., Any]]:
 
 @pytest.fixture
 def scaling(api: ModuleType, load: Callable[..., Any], make: Make) -> Scaling:
-    """On device 0."""
+    """Two arrays on device 0, and the kernel that scales them."""
     return Scaling(api, load(), make.buffer)

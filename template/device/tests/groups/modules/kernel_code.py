@@ -1,7 +1,7 @@
-"""Kernels in the code that a device takes, for tests of modules.
+"""Kernels in the device's code format, for tests of modules.
 
-A device with another format of code needs an entry in `KERNELS`: the functions that are described
-there, in that format.
+A device with another code format needs an entry in `KERNELS`: the functions described below, in
+that format.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ COUNT = 1000
 VALUES = np.arange(COUNT, dtype=np.float32)
 
 # scale(out, in, float factor, int n):  out[i] = in[i] * factor for work items i < n
-# places(out):                          out[i] = 1000 * number of the group + number within it, in three dimensions
-# reverse(out, in):                     each group's part of a row, in the other direction, by way of shared memory
+# places(out):                          out[i] = 1000 * number of the group + number in the group
+# reverse(out, in):                     reverses each group's part of a row, by shared memory
 _HOST = """
 #include <cstdint>
 #include <stdexcept>
@@ -110,7 +110,7 @@ BROKEN = {
 
 
 def kernels(api: ModuleType, device: int = 0) -> bytes:
-    """The functions described above, as code for the device."""
+    """The functions that are described above, as code for the device."""
     code_format = api.code_format(device)
     if code_format not in KERNELS:
         pytest.skip(f"{Path(__file__).name} has no kernels in {code_format}")
@@ -147,7 +147,7 @@ class Scaling:
 
 
 def refused(api: ModuleType, call: Callable[[], object], says: str) -> None:
-    """The call is a mistake of the caller's, and the device says so."""
+    """Asserts that the call throws kInvalidArgument with this text."""
     with pytest.raises(api.DeviceError, match=says) as caught:
         call()
     assert caught.value.code is api.ErrorCode.INVALID_ARGUMENT

@@ -1,4 +1,4 @@
-"""Modules: code that comes at run time, and what its functions compute."""
+"""Modules: code that is loaded at run time, and its functions."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_a_scalar_is_read_during_the_call(
     gate = make.gate()
     gate.hold(stream)
     scaling.launch(stream, 3)
-    # Where the first one's scalars were there may be others now.
+    # The memory of the first call's scalars may hold other values now.
     scaling.launch(stream, 4, 1)
     gate.open()
     api.synchronize(stream)
@@ -180,7 +180,7 @@ def test_several_threads_load_launch_and_unload(api: ModuleType, make: Make) -> 
 
 def test_code_that_the_device_cannot_take_is_refused(api: ModuleType) -> None:
     broken = BROKEN.get(api.code_format(0), b"\x00no code")
-    # With what the compiler has said of it.
+    # The message contains the compiler's output.
     said = {"opencl-c": "missing", "elf-host": "is no shared object"}.get(api.code_format(0), "")
     refused(api, lambda: api.load_module(0, broken, ""), said)
 
@@ -218,6 +218,6 @@ def test_what_a_kernel_throws_is_a_failure_of_its_stream(
     api: ModuleType, stream: Any, load: Callable[..., Any]
 ) -> None:
     if api.code_format(0) != "elf-host":
-        pytest.skip("kernels of this device throw nothing")
+        pytest.skip("kernels of this device cannot throw")
     api.launch_function(stream, api.find_function(load(), "fails"), ONE, ONE, 0, [])
     assert wait_for_failure(api, stream, "out of luck").operation == "fails"

@@ -1,4 +1,4 @@
-"""Modules: what graphs, records and layers see of them."""
+"""Modules in graphs, activity records and layers."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_launch_has_a_record_with_the_functions_name(
     api.correlate(0)
     api.stop_profiling()
     api.synchronize(stream)
-    # Read when the module is gone.
+    # Read after the module is unloaded.
     api.unload_module(module)
     (record,) = (some for some in api.take_activities(100) if some.stream == stream)
     assert record.kind is api.ActivityKind.KERNEL
@@ -80,7 +80,7 @@ def test_a_launch_fails_on_request(
 
 @pytest.fixture
 def layered(api: ModuleType, restored_layers: None) -> Callable[[str], None]:
-    """Puts one layer over the device."""
+    """Adds one layer."""
     return lambda layer: api.set_layers([layer])
 
 

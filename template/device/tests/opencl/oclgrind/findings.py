@@ -1,4 +1,4 @@
-"""A plugin for pytest: a test under Oclgrind fails with what that has found in its kernels."""
+"""A plugin for pytest: a test fails with the errors that Oclgrind has found in its kernels."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 
 MOST = 4000
-"""Characters of what was found for one test that are shown."""
+"""The maximum number of characters that are shown for one test."""
 
 
 class Findings:
-    """The file that Oclgrind writes to, and how much of it has been read."""
+    """The file that Oclgrind writes, and how much of it has been read."""
 
     def __init__(self, log: Path) -> None:
         self._log = log
         self._read = 0
 
     def take(self) -> str:
-        """What was written since the last call."""
+        """The text that was written since the last call."""
         if not self._log.exists():
             return ""
         with self._log.open(errors="replace") as log:
@@ -31,19 +31,19 @@ class Findings:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """An option for a sample of the tests."""
+    """Adds an option for a sample of the tests."""
     parser.addoption("--one-in", type=int, default=1, metavar="N", help="run each N-th test")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves out what does not belong to the sample."""
+    """Deselects tests that are not in the sample."""
     step = config.getoption("--one-in")
     config.hook.pytest_deselected(items=[item for at, item in enumerate(items) if at % step])
     items[:] = items[::step]
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Gives each worker a file of its own, before Oclgrind opens it."""
+    """Gives each worker its own file, before Oclgrind opens it."""
     log = Path(os.environ["OCLGRIND_LOG"]).with_suffix(f".{os.getpid()}")
     os.environ["OCLGRIND_LOG"] = str(log)
     config.stash[_FINDINGS] = Findings(log)
@@ -51,7 +51,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-    """Fails what has passed, and shows what was found beside another failure."""
+    """Fails a passed test that has errors, and adds the errors to another failure."""
     findings = pyfuncitem.config.stash[_FINDINGS]
     try:
         result = yield

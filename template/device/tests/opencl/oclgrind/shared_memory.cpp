@@ -1,5 +1,6 @@
-// Shared virtual memory made of buffers, loaded before Oclgrind, which has none. An address of it stands for a place in
-// a buffer: the host can neither read nor write there, and a kernel gets the place in the buffer.
+// Shared virtual memory for Oclgrind, which does not support it. The library is loaded before
+// Oclgrind. An address represents a place in a buffer. The host cannot access it, and a kernel gets
+// the place in the buffer.
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl.h>
 #include <dlfcn.h>
@@ -12,7 +13,7 @@
 
 namespace {
 
-// The function of this name that would be called without this library.
+// The next function of this name, which would be called without this library.
 template <class Function>
 Function* next(Function*, const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
@@ -24,7 +25,7 @@ struct Piece {
   std::map<size_t, cl_mem> parts;  // the rest of the buffer from an offset on
 };
 
-// By the addresses where they begin. Leaked: the host may end while work is running.
+// By their first addresses. Leaked, because the host may exit while work is running.
 auto& pieces = *new std::map<std::byte*, Piece>;
 auto& pieces_mutex = *new std::mutex;
 
@@ -102,7 +103,7 @@ void clSVMFree(cl_context, void* address) {
 
 cl_int clSetKernelArgSVMPointer(cl_kernel kernel, cl_uint index, const void* address) {
   const std::lock_guard lock(pieces_mutex);
-  // None is found right behind a piece, where an array without elements may begin.
+  // No piece is found for the end of a piece, where an array without elements may begin.
   const Place place = find(address);
   const cl_mem buffer = place.piece != nullptr ? rest_of_buffer(place) : nullptr;
   return clSetKernelArg(kernel, index, sizeof(buffer), &buffer);
