@@ -11,7 +11,6 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
-import torch
 import torch.distributed as dist
 from backend import DEVICE
 
