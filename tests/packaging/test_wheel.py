@@ -94,7 +94,7 @@ def test_it_has_the_command_and_the_template_and_no_file_besides(wheel: Path) ->
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--help",), "kept up to date"),
+        (("--help",), "Render, build and update"),
         (("--version",), f"torchsmith {__version__}"),
         (("features",), "Mixed precision"),
         (("dtypes",), "brain floating point"),

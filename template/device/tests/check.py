@@ -126,7 +126,7 @@ def missing(functions: list[tuple[str, str, bool]]) -> list[str]:
         elif len(gaps) == len(entries):
             absent.append(group)
         else:
-            lines += wrapped(f"{group} lacks: {', '.join(gaps)}")
+            lines += wrapped(f"missing from {group}: {', '.join(gaps)}")
     return [
         *lines,
         *(wrapped(f"missing optional groups: {', '.join(absent)}") if absent else []),

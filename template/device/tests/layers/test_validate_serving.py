@@ -57,10 +57,10 @@ def test_attention_needs_what_says_where_keys_are(
     refused("there are not keys for each sequence")
     refused("a block_table needs key_counts", query_starts=starts, block_table=table)
     refused(
-        "block_table int64 .* type and the sizes", **paged | {"block_table": typed("int64", 2, 4)}
+        "block_table int64 .* type and sizes", **paged | {"block_table": typed("int64", 2, 4)}
     )
-    refused("key_counts .* type and the sizes", **paged | {"key_counts": typed("int32", 3)})
-    refused("slopes .* type and the sizes", **paged, slopes=typed("float32", 2, 3))
+    refused("key_counts .* type and sizes", **paged | {"key_counts": typed("int32", 3)})
+    refused("slopes .* type and sizes", **paged, slopes=typed("float32", 2, 3))
     refused("a mask is for dense arrays", **paged, mask=typed("bool", 1, 2, 3, 2))
     refused("a window is out of range", **paged, window_left=-2)
     refused("soft_cap or dropout is out of range", **paged, dropout=1.5)
@@ -91,7 +91,7 @@ def test_what_serving_engines_call(
     caches, rows = [typed("float32", 3, 2, 4, 5) for _ in range(2)], typed("float32", 6, 2, 5)
     refuses(
         *(api.append_to_cache, stream, *caches, rows, rows, typed("int32", 6), api.CacheParams()),
-        says="slots int32 .* type and the sizes",
+        says="slots int32 .* type and sizes",
     )
     refuses(
         *(api.append_to_cache, stream, *caches, typed("float32", 6, 2, 4), rows),

@@ -28,7 +28,7 @@ def run(*arguments: str, library: Path | str = "") -> subprocess.CompletedProces
 def test_it_names_what_is_missing_and_what_to_write_next() -> None:
     done = run("starter")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "families without: " in done.stdout
+    assert "missing from families: " in done.stdout
     assert re.search(r"^\d+ cases work, \d+ are unsupported, 0 fail$", done.stdout, re.MULTILINE)
     steps = re.findall(r"^\d\. (.*)$", done.stdout, re.MULTILINE)
     assert len(steps) == 3
