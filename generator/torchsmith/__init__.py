@@ -1,3 +1,3 @@
-"""Torchsmith: the generator around the template that gives hardware a PyTorch backend."""
+"""Torchsmith: renders a PyTorch backend for hardware from a template."""
 
 __version__ = "0.1.0"

@@ -1,6 +1,6 @@
 """The entry point of the `torchsmith` command. It handles Ctrl-C and other signals from the start.
 
-Before this module Python itself starts, and prints a traceback for a Ctrl-C in its `site`.
+Python prints a traceback for an earlier Ctrl-C, while it imports `site`.
 """
 
 import _thread
@@ -8,8 +8,8 @@ import sys
 
 
 def _keep_interrupt(failure: "sys.UnraisableHookArgs") -> None:
-    # In a callback, such as those of an import, Python prints an exception and goes on. Ctrl-C is
-    # not to be lost: from a thread it comes again behind the callback.
+    # Python prints an exception of a callback, such as those of an import, and continues. To keep
+    # Ctrl-C, a thread sends SIGINT again after the callback.
     if issubclass(failure.exc_type, KeyboardInterrupt):
         _thread.start_new_thread(signal.pthread_kill, (_thread.get_ident(), signal.SIGINT))
     else:
@@ -28,11 +28,11 @@ except KeyboardInterrupt:
 
 
 def main() -> int:
-    """Run the command and return its exit status; what ends it otherwise lets it tidy up first."""
+    """Run the command and return its exit status. SIGTERM and SIGHUP run its cleanup first."""
     asked: list[int] = []
 
     def interrupt(number: int, _: object) -> None:
-        signal.signal(number, signal.SIG_IGN)  # a terminal that closes may say so twice
+        signal.signal(number, signal.SIG_IGN)  # a closing terminal may send it twice
         asked.append(number)
         raise KeyboardInterrupt
 
@@ -47,8 +47,8 @@ def main() -> int:
     except KeyboardInterrupt:
         return _interrupted()
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left to do but end
-        if asked:  # as it would have without us, which whoever sent the signal is to see
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # only the exit is left
+        if asked:  # end by the signal, so that the sender sees it
             signal.signal(asked[0], signal.SIG_DFL)
             signal.raise_signal(asked[0])
 

@@ -23,10 +23,10 @@ class StepError(Exception):
 
 
 def require_tools(python: str) -> None:
-    """Refuse a build for which a tool is missing.
+    """Check that all build tools are installed.
 
     Raises:
-        InputError: One is, or several.
+        InputError: At least one is missing.
     """
     problems = [finding for finding in toolchain(python) if finding.status == "problem"]
     if problems:
@@ -49,13 +49,13 @@ def test(project: Path, python: str, progress: Callable[[str], None]) -> str:
     """Run the project's tests and return pytest's last line.
 
     Raises:
-        StepError: Some failed.
+        StepError: At least one test failed.
     """
     return _run([python, "-m", "pytest", "--color=no"], project, python, progress)
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """End a process and all that it has started; Ctrl-C lets pip remove its temporary files."""
+    """End a process and its children. SIGINT comes first: pip then removes its temporary files."""
     with suppress(ProcessLookupError, subprocess.TimeoutExpired):
         os.killpg(process.pid, signal.SIGINT)
         process.wait(timeout=5)

@@ -1,4 +1,4 @@
-"""The catalog as Python sees it: the same tables and the same check of names that copier reads."""
+"""Reads the catalog: the same tables and the same check of names that copier uses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Feature:
-    """A feature of the catalog; its paths are those for every CI provider."""
+    """A feature of the catalog; its paths include those of every CI provider."""
 
     id: str
     group: str
@@ -38,7 +38,7 @@ class Feature:
         return tuple(map(PurePosixPath, owned))
 
     def owns(self, path: PurePosixPath, package: str) -> bool:
-        """Whether ``path``, relative to the rendered project, is one of them or below one."""
+        """Whether the feature owns ``path``, which is relative to the rendered project."""
         return any(covers(place, path) for place in self.places(package))
 
 
@@ -98,7 +98,7 @@ def questions() -> tuple[str, ...]:
 
 
 def choices(question: str) -> list[str]:
-    """Return the answers that a question offers, none where any text will do."""
+    """Return the choices of a question; an empty list if any text is valid."""
     if question == "features":
         return list(features())
     if question == "dtypes":
@@ -107,19 +107,19 @@ def choices(question: str) -> list[str]:
 
 
 def lists() -> dict[str, list[str]]:
-    """Return the questions whose answer is a list, with what it may hold."""
+    """Return the questions whose answer is a list, with their choices."""
     asked = load("questions")
     return {name: choices(name) for name in questions() if asked[name].get("multiselect")}
 
 
 def closure(wanted: frozenset[str]) -> frozenset[str]:
-    """Return ``wanted`` with everything that it requires."""
+    """Return ``wanted`` with all features that it requires."""
     grown = wanted.union(*(features()[id].requires for id in wanted))
     return wanted if grown == wanted else closure(grown)
 
 
 def presets() -> dict[str, frozenset[str]]:
-    """Return the features of every preset that names them itself."""
+    """Return the features of every preset except `custom`."""
     named = load("features")["presets"]["default"]
     return {
         "full": frozenset(features()),
@@ -134,7 +134,7 @@ def places(package: str) -> dict[str, tuple[PurePosixPath, ...]]:
 
 
 def owner(path: PurePosixPath, parts: Mapping[str, Iterable[PurePosixPath]]) -> str | None:
-    """Return the part that lists ``path``, or else the innermost folder that has it."""
+    """Return the part whose place covers ``path`` most closely, or None."""
     found = {place: id for id, places in parts.items() for place in places if covers(place, path)}
     return found[max(found, key=lambda place: len(place.parts))] if found else None
 
@@ -146,7 +146,7 @@ def groups() -> dict[str, list[str]]:
 
 
 def users(id: str) -> list[str]:
-    """Return the features that require a feature themselves, in catalog order."""
+    """Return the features that directly require a feature, in catalog order."""
     return [other.id for other in features().values() if id in other.requires]
 
 
@@ -162,7 +162,7 @@ def covers(owned: PurePosixPath, path: PurePosixPath) -> bool:
 
 
 def name_problem(name: str) -> str:
-    """Return one sentence that says what is wrong with a backend's name, or nothing."""
+    """Return one sentence on why a backend cannot have a name, or ""."""
     return _name_check().render(name=name)
 
 

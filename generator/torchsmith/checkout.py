@@ -1,4 +1,4 @@
-"""Versions of templates, with their files in a folder."""
+"""Checks out versions of templates into folders."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def check_out(source: str, ref: str, scratch: Path, hint: str) -> Checkout:
 
     Args:
         source: Path or URL of the template.
-        ref: A tag, branch or commit; HEAD has what is not committed, too.
-        scratch: Where files are put, and clones for the next version of the same template.
+        ref: A tag, branch or commit; HEAD of a local folder includes uncommitted changes.
+        scratch: The folder for files, and for clones that later calls use again.
         hint: What to do if the template cannot be reached.
 
     Raises:
@@ -55,7 +55,7 @@ def check_out(source: str, ref: str, scratch: Path, hint: str) -> Checkout:
             version = git.git(folder, "describe", "--tags", "--always").strip()
             return Checkout(folder, source, version)
         if not repository.exists():
-            # Git would copy the objects of a folder, and fetch those of every version from a host.
+            # By default, git copies a folder's objects, and fetches all objects from a host.
             there = (
                 ("--shared", "--", str(folder))
                 if folder.exists()
@@ -87,7 +87,7 @@ def _has_exactly(folder: Path, ref: str) -> bool:
 
 
 def _commit(repository: Path, ref: str) -> str:
-    """Return the commit that is called so, or nothing."""
+    """Return the commit that ``ref`` names, or ""."""
     try:
         return git.git(
             repository.parent,

@@ -43,7 +43,7 @@ class Commands(TyperGroup):
             )
 
 
-# Plain markup: rich would take the brackets of features=[amp] for a style.
+# Plain markup: rich would parse the brackets of features=[amp] as a style.
 app = typer.Typer(
     cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None
 )

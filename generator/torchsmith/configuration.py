@@ -12,7 +12,7 @@ from packaging.version import Version
 from torchsmith.errors import InputError
 
 FOLLOWED = "9.19"
-"""The version of copier whose renders ours equal."""
+"""The version of copier whose renders this module reproduces."""
 
 DEFAULTS: dict[str, Any] = {
     "_answers_file": ".copier-answers.yml",
@@ -23,7 +23,7 @@ DEFAULTS: dict[str, Any] = {
     "_subdirectory": "",
     "_templates_suffix": ".jinja",
 }
-"""The settings that count in a render."""
+"""The settings that a render reads, with their defaults."""
 
 UNUSED = {
     "_message_after_copy",
@@ -32,7 +32,7 @@ UNUSED = {
     "_message_before_update",
     "_skip_if_exists",
 }
-"""The settings that change nothing in an empty folder."""
+"""The settings that have no effect in an empty folder."""
 
 EXCLUDED = [
     "copier.yaml",
@@ -44,7 +44,7 @@ EXCLUDED = [
     ".DS_Store",
     ".svn",
 ]
-"""Paths that are left out if the template is a whole repository."""
+"""The default of `_exclude` for a template without `_subdirectory`."""
 
 if TYPE_CHECKING:
     _Base = yaml.SafeLoader
@@ -70,7 +70,7 @@ _Loader.add_constructor("!include", _Loader.include)
 
 
 def documents(file: Path, root: Path) -> list[Any]:
-    """Return the documents of a YAML file of the template in ``root``, those of lists one by one.
+    """Return the documents of a YAML file of the template in ``root``, with lists flattened.
 
     Raises:
         InputError: The file is not YAML.
@@ -100,7 +100,7 @@ def read(root: Path) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     """Return the settings of the template in ``root``, and its questions by name, in order.
 
     Raises:
-        InputError: copier.yml is missing or wrong, or asks for what is not known here.
+        InputError: copier.yml is missing or invalid, or has a setting that is not supported.
     """
     file = next(
         (root / name for name in ("copier.yml", "copier.yaml") if (root / name).is_file()), None
@@ -111,15 +111,15 @@ def read(root: Path) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
         )
     found: dict[str, Any] = {}
     for document in documents(file, root):
-        for lists in ("_exclude", "_secret_questions"):  # of all else the last one counts
+        for lists in ("_exclude", "_secret_questions"):  # of others, the last document counts
             if lists in document:
                 document[lists] = [*found.get(lists, []), *document[lists]]
         found |= document
     settings = {key: value for key, value in found.items() if key.startswith("_")}
     if unknown := {key for key, value in settings.items() if value} - DEFAULTS.keys() - UNUSED:
         raise InputError(
-            f"copier.yml of the template asks for {min(unknown)}, which torchsmith does not know: "
-            "render it with copier itself"
+            f"copier.yml of the template sets {min(unknown)}, which torchsmith does not support: "
+            "render it with copier"
         )
     if not settings.get("_subdirectory"):
         settings.setdefault("_exclude", EXCLUDED)

@@ -1,4 +1,4 @@
-"""The folder that a new project comes to: it is there whole, or not at all."""
+"""Writes a new project into its folder: completely, or not at all."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from torchsmith.scratch import require_writable, scratch
 
 
 def require_free(destination: Path, template: Path) -> None:
-    """Refuse a destination that cannot take a project.
+    """Check that a project can be written to a folder.
 
     Args:
-        destination: The folder, which is to be absent, or empty but for git's folder.
-        template: The template's folder, in which no project may be.
+        destination: The folder; it must be absent, or empty except for `.git`.
+        template: The template's folder; the destination must be outside it.
 
     Raises:
-        InputError: It cannot.
+        InputError: The folder cannot be used.
     """
     there = nearest(destination)
     if not there.exists():
@@ -35,7 +35,7 @@ def require_free(destination: Path, template: Path) -> None:
 
 
 def nearest(destination: Path) -> Path:
-    """Return the folder, or the nearest one above it that is there, be it a link to nothing."""
+    """Return the folder or its nearest parent that exists; a broken link counts as existing."""
     folders = (destination, *destination.parents)
     return next(each for each in folders if each.exists() or each.is_symlink())
 
@@ -47,10 +47,10 @@ def _require_empty(destination: Path) -> None:
 
 @contextmanager
 def made(destination: Path) -> Iterator[Path]:
-    """Yield a folder to be made, which becomes the destination at the end of the block.
+    """Yield the path of a folder to create; it becomes the destination at the end of the block.
 
     Raises:
-        InputError: Somebody has put something there meanwhile.
+        InputError: The destination has files at the end of the block.
     """
     target = destination.resolve()  # a link to an empty folder stays
     missing = [folder for folder in target.parents if not folder.exists()]
@@ -74,7 +74,7 @@ def made(destination: Path) -> Iterator[Path]:
 
 
 def _move(stage: Path, destination: Path) -> None:
-    """Put a folder in the place of one that is absent or empty but for git's folder."""
+    """Move a folder to a destination that is absent, or empty except for `.git`."""
     if Path.cwd().is_relative_to(destination):
         _fill(destination, stage)
         return
@@ -91,7 +91,7 @@ def _move(stage: Path, destination: Path) -> None:
 
 
 def _fill(destination: Path, stage: Path) -> None:
-    """Move files into a folder that somebody works in: another in its place would be lost on them.
+    """Move files into the user's current folder: its shell would not see a new folder there.
 
     Raises:
         InputError: Something is in the folder.

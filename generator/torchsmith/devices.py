@@ -14,7 +14,7 @@ from torchsmith.project import Project
 STARTER = "starter"
 TEXTS = "device/shared/text"
 BUILD = """\
-# The kernels of device/shared/text, in the words of this file of dialects/.
+# The kernels of device/shared/text, in the language that this file of dialects/ defines.
 set(TEXT_DIALECT {dialect})
 include("${{CMAKE_CURRENT_SOURCE_DIR}}/shared/text/text.cmake")
 

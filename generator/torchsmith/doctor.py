@@ -102,7 +102,7 @@ def toolchain(python: str) -> list[Finding]:
 
 
 def fixes(findings: Sequence[Finding]) -> list[tuple[str, str]]:
-    """Return what is wrong with what mends it: one command for all that pip installs, the last."""
+    """Return checks with their fixes; the last fix installs all packages that pip can install."""
     pip = {each.check: each.fix for each in findings if _PIP in each.fix}
     found = [(each.check, each.fix) for each in findings if each.fix and each.check not in pip]
     if pip:
@@ -116,7 +116,7 @@ _PIP = " -m pip install "
 
 
 def _install(python: str, package: str) -> str:
-    """The command that installs a package, to be copied."""
+    """Return a shell command that installs a package."""
     return f"{shlex.quote(python)}{_PIP}{shlex.quote(package)}"
 
 

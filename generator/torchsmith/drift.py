@@ -1,4 +1,4 @@
-"""Where a project differs from what its answers render: by edits, or by the template since."""
+"""Differences between a project and its template: the user's edits, and newer changes."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from torchsmith.scratch import scratch
 
 @dataclass(frozen=True)
 class Difference:
-    """A file of the template's that is not as the newest version would render it.
+    """A template file that the user edited or deleted, or that the template has since changed.
 
     Attributes:
-        path: The file, as seen from the project.
+        path: The file, relative to the project.
         part: The feature that it belongs to, or `ci` or `core`.
-        yours: What you did to it: "edited", "deleted" or nothing.
-        templates: What the template did since: "changed", "deleted", "added" or nothing.
+        yours: The user's change: "edited", "deleted" or "".
+        templates: The template's change: "changed", "deleted", "added" or "".
     """
 
     path: str
@@ -38,7 +38,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Drift:
-    """All differences, and the versions between which the template's arose."""
+    """All differences, and the two versions of the template that were compared."""
 
     before: str
     after: str
@@ -89,11 +89,11 @@ def drift(project: Project, ref: str, ignoring: list[str]) -> Drift:
 
 
 def restore(project: Project, names: list[str]) -> None:
-    """Give files back as the project's version of the template renders them, over what is there.
+    """Overwrite files with the render of the project's version of the template.
 
     Args:
         project: The project.
-        names: The files, as seen from its root.
+        names: The files, relative to its root.
 
     Raises:
         InputError: The template has no such file.
@@ -104,11 +104,11 @@ def restore(project: Project, names: list[str]) -> None:
 
 
 def text_diff(project: Project, names: Sequence[str]) -> str:
-    """Return how files differ from what the project's version of the template renders, as a diff.
+    """Return a diff from the render of the project's version of the template to its files.
 
     Args:
-        project: The project, with what is not committed.
-        names: The files, as seen from its root; none means all that are not ignored.
+        project: The project, with uncommitted changes.
+        names: The files, relative to its root; none means all that are not ignored.
 
     Raises:
         InputError: The template has no such file.
@@ -122,12 +122,12 @@ def text_diff(project: Project, names: Sequence[str]) -> str:
 
 
 def ignored(project: Project) -> list[str]:
-    """Return the files whose differences are not to be told.
+    """Return the files that reports omit.
 
     Raises:
-        InputError: The list of them was broken by hand.
+        InputError: The list in the manifest is invalid.
     """
-    # The parts of the manifest report other problems with it.
+    # `parts` raises first if the manifest has other problems.
     manifest = (project.root / MANIFEST).read_text("utf-8") if project.parts else ""
     names = (yaml.safe_load(manifest) or {}).get("ignore", [])
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
@@ -136,12 +136,12 @@ def ignored(project: Project) -> list[str]:
 
 
 def ignore(project: Project, names: list[str]) -> None:
-    """Remember in the manifest that differences of files are not to be told.
+    """Add files to the manifest's list of files that reports omit.
 
     The list is between lines that the template never changes, so a merge cannot conflict there.
 
     Raises:
-        InputError: The template has no such file, or the manifest was broken by hand.
+        InputError: The template has no such file, or the manifest is invalid.
     """
     every = sorted({*ignored(project), *names})
     with _pristine(project) as pristine:
@@ -179,14 +179,14 @@ def no_file(name: str, known: Sequence[str]) -> InputError:
 
 @contextmanager
 def _pristine(project: Project) -> Iterator[Path]:
-    """The project as its own version of the template renders it."""
+    """Yield a render of the project by its version of the template."""
     with renders(Job(project.answers, project.source, project.version)) as (folder,):
         yield folder
 
 
 @contextmanager
 def _tree(project: Project, folder: Path) -> Iterator[tuple[git.ScratchRepository, str]]:
-    """A render as a tree, in a repository that the project's git can read beside its own."""
+    """Yield a render as a git tree, in a repository that shares the project's objects."""
     with scratch() as temporary:
         own = project.root if git.root_of(project.root) else None
         repository = git.ScratchRepository(temporary / "repository", own)

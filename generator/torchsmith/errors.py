@@ -23,9 +23,9 @@ def require_choice(what: str, word: str, choices: Iterable[str], offer: str = ""
 
     Args:
         what: What is chosen, such as "feature".
-        word: What was given.
-        choices: What could be.
-        offer: What to choose from, in words, if that is said.
+        word: The given word.
+        choices: The valid words.
+        offer: Text that lists the choices; may be empty.
 
     Raises:
         InputError: The word is none of them.
@@ -55,7 +55,7 @@ def refusal(error: OSError) -> str:
 
 
 def undecodable(error: UnicodeDecodeError) -> str:
-    """Return one sentence on text that is not UTF-8, with the line, to find it by."""
+    """Return one sentence on text that is not UTF-8; it quotes the line."""
     start = error.object.rfind(b"\n", 0, error.start) + 1
     line = bytes(error.object[start : error.end + 20]).partition(b"\n")[0]
     return f"a file is not UTF-8, where it says {str(line)[1:]}: save it as UTF-8"

@@ -1,8 +1,8 @@
-"""Files of a project replaced by others: all of them, or none.
+"""Replaces files of a project: all of them, or none.
 
-Everything is first written into a folder of git's, or of the project where there is no git, with a
-copy of what it replaces. An exception puts that copy back at once; so does the next command after
-the process or the machine died meanwhile.
+New files and copies of the old ones are first written to a folder in `.git`, or in the project if
+it is not under git. An exception restores the old files at once. If the process or the machine
+dies, the next command restores them.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ def swap(
     delete: Sequence[str] = (),
     last: Callable[[], None] = lambda: None,
 ) -> None:
-    """Take files of ``source`` into a project, and remove others from it.
+    """Copy files of ``source`` into a project, and delete others from it.
 
     Args:
         root: The project.
         source: The folder that has the files.
-        write: Those to take, as seen from both folders.
-        delete: Those to remove.
-        last: What else belongs to it; it may change git's index.
+        write: Paths to write, relative to both folders.
+        delete: Paths to delete.
+        last: Called at the end, as part of the swap; it may change git's index.
 
     Raises:
-        InputError: A folder of theirs is a link, or git's index is locked.
+        InputError: A parent folder of a path is a link, or git's index is locked.
         OSError: The files cannot be written; nothing has changed.
     """
     stage = _stage(root)
@@ -54,7 +54,7 @@ def swap(
 
 
 def write_texts(root: Path, texts: dict[str, str]) -> None:
-    """Write texts into a project, each at the path that it is under; as :func:`swap` does it.
+    """Write texts, by path, into a project with :func:`swap`.
 
     Raises:
         OSError: The files cannot be written; nothing has changed.
@@ -110,9 +110,9 @@ def _swap(
 
 
 def recover(root: Path) -> None:
-    """Undo a swap that was cut off in the middle, and say so; without one do nothing.
+    """Undo an interrupted swap, and print that; do nothing if there is none.
 
-    Where somebody has worked on its files since, or has committed, all stays as it is.
+    If one of its files or the last commit has changed since, all files stay as they are.
     """
     stage = _stage(root)
     if (stage / "journal").exists():
@@ -125,18 +125,18 @@ def _recover(stage: Path) -> None:
     if not journal.exists():
         return
     told = json.loads(journal.read_text("utf-8"))
-    root = Path(told["root"])  # of several projects in the repository, the one that was cut off
+    root = Path(told["root"])  # a repository may have several projects
     now = {path: _content(root / path) for path in told["old"]}
     ours = all(now[path] in (told["old"][path], told["new"][path]) for path in now)
     if now == told["old"]:
-        # It had made folders at most, or git has put everything back.
+        # The swap had only created folders, or git has restored all files.
         for path in [path for path in now if now[path] is None]:
             _remove(root, path)
         outcome = ""
     elif ours and told["head"] == _head(root):
         lock = stage.parent / "index.lock"
         if lock.exists() and lock.stat().st_mtime >= journal.stat().st_mtime:
-            lock.unlink()  # of a git that died with us
+            lock.unlink()  # of the git that the swap ran
         _undo(stage, told)
         outcome = "and is undone"
     else:
@@ -148,7 +148,7 @@ def _recover(stage: Path) -> None:
 
 
 def _undo(stage: Path, told: dict[str, Any]) -> None:
-    with suppress(FileNotFoundError):  # first: once all files are back, nothing is left to undo
+    with suppress(FileNotFoundError):  # first: _recover stops if all files are back
         (stage / "index").replace(stage.parent / "index")
     root, replaced = Path(told["root"]), _there(told["old"])
     for path in told["old"].keys() - set(replaced):
@@ -161,12 +161,12 @@ def _undo(stage: Path, told: dict[str, Any]) -> None:
 
 
 def _there(contents: dict[str, str | None]) -> list[str]:
-    """The paths that have a file."""
+    """Return the paths that have a file."""
     return [path for path, content in contents.items() if content is not None]
 
 
 def _content(file: Path) -> str | None:
-    """A fingerprint of a file's content; None if there is no file."""
+    """Return a hash of a file's content, or a link's target; None if there is no file."""
     try:
         if file.is_symlink():
             return f"link to {file.readlink()}"
@@ -176,7 +176,7 @@ def _content(file: Path) -> str | None:
 
 
 def _head(root: Path) -> str:
-    """The commit of a project, or nothing."""
+    """Return the last commit of a project, or ""."""
     try:
         return git.git(root, "rev-parse", "--verify", "HEAD").strip()
     except InputError:
@@ -184,10 +184,10 @@ def _head(root: Path) -> str:
 
 
 def _require_no_links(root: Path, paths: Sequence[str]) -> None:
-    """Refuse to write through a link, which leads to what no copy is made of.
+    """Refuse to write through a link: no copy is made of files behind it.
 
     Raises:
-        InputError: A folder is one.
+        InputError: A parent folder is a link.
     """
     folders = {parent for path in paths for parent in Path(path).parents}
     for folder in sorted(folders - {Path()}):
@@ -199,10 +199,10 @@ def _require_no_links(root: Path, paths: Sequence[str]) -> None:
 
 
 def _require_no_lock(lock: Path) -> None:
-    """Refuse to begin while another git writes the index.
+    """Refuse to start while another git process locks the index.
 
     Raises:
-        InputError: One does, or was killed while it did.
+        InputError: The lock exists; a killed process may have left it.
     """
     if lock.exists():
         raise InputError(
@@ -213,7 +213,7 @@ def _require_no_lock(lock: Path) -> None:
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Wait until no other process swaps in this repository: what it does is not cut off."""
+    """Wait until no other process swaps in this repository, and block others meanwhile."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -236,7 +236,7 @@ def _copy(source: Path, target: Path, paths: Iterable[str]) -> None:
 
 
 def _remove(root: Path, path: str) -> None:
-    """Remove a file, and the folders that it leaves empty."""
+    """Remove a file, and the folders that become empty."""
     with suppress(FileNotFoundError, NotADirectoryError):
         (root / path).unlink()
     for folder in (root / path).parents:

@@ -1,4 +1,4 @@
-"""Git, as far as the commands need it: questions to a repository, and merges of trees."""
+"""The git commands that torchsmith needs: queries of a repository, and merges of trees."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ DIFF_OPTIONS = (
     "--no-color", "--no-ext-diff", "--no-textconv", "--find-renames",
     "--src-prefix=a/", "--dst-prefix=b/",
 )  # fmt: skip
-"""How differences are shown, whatever the user's settings are."""
+"""Options of `git diff` that make its output independent of the user's settings."""
 
 
 class GitError(InputError):
-    """Git refused; ``reason`` is why, and ``said`` is all that it and its hooks said."""
+    """Git failed; ``reason`` is its error, ``said`` all that it and its hooks printed to stderr."""
 
     def __init__(self, folder: Path, reason: str, said: str) -> None:
         super().__init__(f"'{folder}': {reason}")
@@ -46,16 +46,16 @@ def git(
     Args:
         folder: Where it runs.
         arguments: Its arguments.
-        text: What it reads.
+        text: Its standard input.
         index: An index file to use in place of the repository's.
         objects: A folder of objects to use in place of the repository's.
-        worst: The highest status that is no refusal.
+        worst: The highest exit status that is not an error.
 
     Raises:
-        GitError: Git refused; the text is its own.
+        GitError: Git failed; the message is git's.
         InputError: Git is missing.
     """
-    # Queries write nothing: a status that is killed would leave the index locked.
+    # Queries take no locks: a killed `git status` would leave the index locked.
     environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
     if index:
         environment["GIT_INDEX_FILE"] = str(index)
@@ -67,7 +67,7 @@ def git(
             capture_output=True,
             input=text,
             encoding="utf-8",
-            errors="surrogateescape",  # names and lines of files may be anything
+            errors="surrogateescape",  # file names and contents may not be UTF-8
             env=environment,
         )
     except FileNotFoundError as error:
@@ -79,17 +79,17 @@ def git(
 
 
 def reason(said: str) -> str:
-    """Return what git says went wrong, without the advice that may follow."""
+    """Return git's error message, without the advice that may follow."""
     lines = said.strip().splitlines()
     fatal = [line for line in lines if line.startswith(("fatal: ", "error: "))]
     return (fatal or lines[-1:] or [""])[0].removeprefix("fatal: ").removeprefix("error: ")
 
 
 def too_old() -> str:
-    """Return the version of a git that cannot merge trees, or nothing.
+    """Return git's version if it is too old to merge trees, or "".
 
     Raises:
-        InputError: There is no git.
+        InputError: Git is missing.
     """
     version = git(Path.cwd(), "version").split()[2]
     numbers = tuple(int(number) for number in re.findall(r"\d+", version)[:2])
@@ -100,14 +100,14 @@ def require_merges() -> None:
     """Refuse a git that is too old to merge trees.
 
     Raises:
-        InputError: It is, or there is none.
+        InputError: Git is too old or missing.
     """
     if version := too_old():
         raise InputError(f"updates need git {NEEDED}, and this is git {version}: update it")
 
 
 def address(source: str) -> str:
-    """Return a template's address as git takes it, which does not know copier's short forms."""
+    """Return a template's address for git, with copier's short forms expanded."""
     short, _, path = source.partition(":")
     host = {"gh": "github.com", "gl": "gitlab.com"}.get(short)
     return (
@@ -138,26 +138,26 @@ def changes(folder: Path) -> list[str]:
 
 
 def overlooked(folder: Path) -> list[str]:
-    """Return the files in ``folder`` that git was told not to look at, so that no change shows."""
+    """Return the files in ``folder`` that are skip-worktree or assume-unchanged."""
     listed = git(folder, "ls-files", "-v", "-z", "--", ".").split("\0")[:-1]
     marked = (line[2:] for line in listed if line[0] == "S" or line[0].islower())
     return [path for path in marked if os.path.lexists(folder / path)]  # a sparse checkout has none
 
 
 File = tuple[str, str]
-"""A file's mode and the name of its content, as git has them."""
+"""A file's mode and object id in git."""
 Files = dict[str, File]
 """Files by path."""
 
 
 @dataclass(frozen=True)
 class Conflict:
-    """One of the versions of a file in conflict, as git's index has them.
+    """One version of a file in conflict, as an entry of git's index.
 
     Attributes:
         path: The file.
         stage: 1 is the common version, 2 the user's, 3 the template's.
-        file: Its mode and content.
+        file: Its mode and object id.
     """
 
     path: str
@@ -167,7 +167,7 @@ class Conflict:
 
 @dataclass(frozen=True)
 class Differences:
-    """How two trees differ: the text that git shows, and its files and lines that come and go."""
+    """The differences of two trees; ``totals`` counts files, inserted lines and deleted lines."""
 
     added: list[str]
     changed: list[str]
@@ -177,10 +177,10 @@ class Differences:
 
 
 class ScratchRepository:
-    """A bare repository that may read another one's objects, and keeps what it makes to itself."""
+    """A bare repository that can read another one's objects, but writes only its own."""
 
     def __init__(self, folder: Path, source: Path | None = None) -> None:
-        """Make it in ``folder``; it reads the objects of the repository that ``source`` is in."""
+        """Create it in ``folder``; it can read the objects of the repository of ``source``."""
         self.folder = folder
         kind, objects = "sha1", ""
         if source:
@@ -193,7 +193,7 @@ class ScratchRepository:
             (folder / "objects" / "info" / "alternates").write_text(f"{objects}\n", "utf-8")
 
     def run(self, *arguments: str, text: str = "", index: str = "index") -> str:
-        """Run git there."""
+        """Run git in this repository and return what it prints."""
         return git(self.folder, *arguments, text=text, index=self.folder / index)
 
     def store(self, folder: Path) -> str:
@@ -214,14 +214,14 @@ class ScratchRepository:
         return found
 
     def tree(self, files: Mapping[str, File]) -> str:
-        """Return the tree that has just these files."""
+        """Write a tree with exactly these files and return it."""
         self.run("read-tree", "--empty")
         lines = (f"{mode} {content}\t{path}\0" for path, (mode, content) in files.items())
         self.run("update-index", "-z", "--index-info", text="".join(lines))
         return self.run("write-tree").strip()
 
     def renames(self, before: str, after: str) -> dict[str, str]:
-        """Return the files of one tree that another has elsewhere, with their new paths."""
+        """Return the files that are renamed between two trees, with their new paths."""
         listed = self.run(
             "diff-tree", "-r", "-z", "--find-renames", "--no-rename-empty", "--diff-filter=R",
             "--name-status", before, after,
@@ -233,12 +233,12 @@ class ScratchRepository:
         """Merge files path by path, and return the tree with the conflicts in it.
 
         Args:
-            common: What both sides come from; no side may lack one of its paths. Where nothing was
-                deleted, git looks for no renames, which could pair files of two features.
-            sides: Ours and theirs, by the names that conflict markers give them.
+            common: The merge base. Both sides must have all its paths: git then looks for no
+                renames, which could pair files of two features.
+            sides: Ours and theirs, by their names in conflict markers.
 
         Raises:
-            GitError: Git refused.
+            GitError: Git failed.
         """
         identity = ("-c", "user.name=torchsmith", "-c", "user.email=torchsmith@localhost")
         base = self.run(*identity, "commit-tree", "-m", "common", self.tree(common)).strip()
@@ -280,15 +280,15 @@ class ScratchRepository:
         git(folder, *there, "checkout-index", "-z", "--stdin", text=listed, index=index)
 
     def compared(self, tree: str, folder: Path, *options: str) -> str:
-        """Return what `git diff` prints of the files of a tree that differ in a folder.
+        """Return the output of `git diff` from a tree to a folder.
 
-        Where the folder is under git, its own repository compares: with the line endings, the file
-        modes, the filters and the attributes that are set there.
+        If the folder is under git, its own repository compares, with its settings for line endings,
+        file modes, filters and attributes.
 
         Args:
             tree: The tree.
-            folder: The folder, in the repository whose objects are read here, or in none.
-            options: Of `git diff`.
+            folder: The folder, in the repository whose objects this one reads, or in none.
+            options: Options of `git diff`.
         """
         index = self.folder / "index-of-a-folder"
         index.unlink(missing_ok=True)
@@ -309,9 +309,9 @@ class ScratchRepository:
 
 
 def _absent(folder: Path) -> dict[str, str]:
-    """Return the files of a folder that a sparse checkout leaves out, as git's index has them.
+    """Return the files of a folder that a sparse checkout leaves out.
 
-    Each path, as seen from the folder, has the line that `git update-index --index-info` reads.
+    Each path, relative to the folder, maps to its line for `git update-index --index-info`.
     """
     found = {}
     prefix = git(folder, "rev-parse", "--show-prefix").removesuffix("\n")
@@ -329,13 +329,13 @@ def _is_file(path: Path) -> bool:
 def stage(
     folder: Path, paths: Iterable[str], conflicts: Sequence[Conflict], scratch: ScratchRepository
 ) -> None:
-    """Put into a repository's index what a merge did to a folder in it.
+    """Stage the result of a merge of a folder.
 
     Args:
-        folder: The folder, which has the files already.
-        paths: Files that came, changed or went.
-        conflicts: What the index is to have of files in conflict.
-        scratch: Where the contents of these are.
+        folder: The folder; it has the merged files already.
+        paths: Added, changed and deleted files.
+        conflicts: Index entries of the files in conflict.
+        scratch: The repository with their contents.
     """
     unmerged = {each.path for each in conflicts}
     ended = [path for path in paths if path not in unmerged]

@@ -17,10 +17,10 @@ from torchsmith.template import CATALOG, TEMPLATE
 
 
 def environment(loader: jinja2.BaseLoader, options: Mapping[str, Any]) -> SandboxedEnvironment:
-    """Return the environment with a template's options, as `_envops` has them.
+    """Return an environment with a template's options, from its `_envops`.
 
     Raises:
-        InputError: One of them is not known.
+        InputError: An option is unknown.
     """
     options = {"keep_trailing_newline": True, **options}
     undefined = str(options.pop("undefined", "jinja2.Undefined")).removeprefix("jinja2.")
@@ -34,14 +34,14 @@ def environment(loader: jinja2.BaseLoader, options: Mapping[str, Any]) -> Sandbo
             cache_size=-1,
             **options,
         )
-    except TypeError as error:  # it is called with an argument that it has not
+    except TypeError as error:  # an option is no argument of the class
         raise InputError(f"_envops of the template is not for jinja2: {error}") from error
-    made.globals["did_you_mean"] = did_you_mean  # which copier has not
+    made.globals["did_you_mean"] = did_you_mean  # copier does not have it
     return made
 
 
 @cache
 def own(folder: Path) -> SandboxedEnvironment:
-    """Return the environment of this template's options, whose files are those of ``folder``."""
+    """Return an environment with this template's options that loads files from ``folder``."""
     (settings,) = documents(CATALOG / "settings.yml", TEMPLATE)
     return environment(jinja2.FileSystemLoader(folder), settings["_envops"])

@@ -1,4 +1,4 @@
-"""A rendered project: what it was rendered from, and which part of the template wrote what."""
+"""A rendered project: its answers, its template, and the parts that own its files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KINDS = (
     ("preset", str, "a word"),
     ("features", list, "a list"),
 )
-"""Answers that are relied upon, and what they are."""
+"""Answers that torchsmith reads, with their types."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Part:
     paths: tuple[PurePosixPath, ...]
 
     def owns(self, path: PurePosixPath) -> bool:
-        """Whether ``path``, relative to the project, is this part's."""
+        """Whether this part owns ``path``, which is relative to the project."""
         return any(catalog.covers(owned, path) for owned in self.paths)
 
 
@@ -88,13 +88,13 @@ class Project:
 
     @property
     def go_to(self) -> str:
-        """What a command begins with that is copied to a shell which may be elsewhere."""
+        """A `cd` to the project for printed commands; empty if the current folder is in it."""
         here = Path.cwd()
         there = here == self.root or self.root in here.parents
         return "" if there else f"cd {quoted(str(self.root))} && "
 
     def owner(self, path: PurePosixPath) -> str:
-        """Return the part that ``path`` comes from."""
+        """Return the part that owns ``path``."""
         return catalog.owner(path, self._places) or "core"
 
     @cached_property
@@ -102,22 +102,22 @@ class Project:
         return {id: part.paths for id, part in self.parts.items()}
 
     def reason(self, feature: str) -> str:
-        """Say why a feature is on."""
+        """Return why a feature is on."""
         if feature in self.answers.get("features", ()):
             return "chosen"
         users = [id for id in self.features if feature in self.parts[id].requires]
         return f"required by {', '.join(users)}"
 
     def keeping_features(self, answers: Mapping[str, Any]) -> dict[str, Any]:
-        """Return ``answers`` of an update with the features that hold what this project has.
+        """Return ``answers`` of an update with the features that own this project's files.
 
-        A preset in its answers is the preset of its version. A newer template may have divided the
-        core, or a feature, that has their files here.
+        A newer template may have changed the preset, or split features off the core or off other
+        features. The project keeps its features, and adds those that were split off.
         """
         package = f"torch_{self.answers['backend_name']}"
         listed = self.root / "python" / package / "_features.py"
         if not listed.is_file():
-            return dict(answers)  # another template, or the user's own decision
+            return dict(answers)  # another template, or the user deleted it
         known = set(re.findall(r'^    "(\w+)": Feature\(', listed.read_text("utf-8"), re.MULTILINE))
         split = {
             id
@@ -131,7 +131,7 @@ class Project:
         return {**answers, **_choosing(chosen | split)}
 
     def adding(self, features: Sequence[str]) -> dict[str, Any]:
-        """Return the answers that add ``features``; none if all are on.
+        """Return the answers that add ``features``; an empty dict if all are on.
 
         Raises:
             InputError: There is no such feature.
@@ -149,7 +149,7 @@ class Project:
         return grown if len(grown) == len(features) else self.with_dependents(grown)
 
     def removing(self, features: Sequence[str]) -> dict[str, Any]:
-        """Return the answers that remove ``features``; none if all are off.
+        """Return the answers that remove ``features``; an empty dict if all are off.
 
         Raises:
             InputError: There is no such feature, or one that stays requires it.
@@ -182,19 +182,19 @@ class Project:
 
     @property
     def _chosen(self) -> set[str]:
-        """The features that were asked for, without those that they require."""
+        """The features that the user chose; with a preset, all that are on."""
         custom = self.answers.get("preset") == "custom"
         return set(self.answers.get("features", ()) if custom else self.features)
 
     def require_answers_as_rendered(self) -> None:
-        """Refuse answers that were edited by hand: the files are still those of the old ones.
+        """Refuse answers that were edited by hand: the files are renders of the old answers.
 
         Raises:
-            InputError: An answer is not the one that the manifest remembers.
+            InputError: An answer differs from the one in the manifest.
         """
         rendered = self._manifest.get("answers")
         if not isinstance(rendered, dict):
-            return  # it was rendered by a version that did not remember them
+            return  # rendered by a version that did not record them
         for question in {**rendered, **self.answers}:
             was, is_now = rendered.get(question), self.answers.get(question)
             if was != is_now:
@@ -209,7 +209,7 @@ class Project:
         """Refuse a project that is not under git.
 
         Raises:
-            InputError: It is not.
+            InputError: The project is not under git.
         """
         if git.root_of(self.root) is None:
             raise InputError(
@@ -219,10 +219,10 @@ class Project:
             )
 
     def require_clean(self) -> None:
-        """Refuse to go on where a merge could not be told from the user's own work.
+        """Refuse a project with uncommitted work, which a merge would mix with its changes.
 
         Raises:
-            InputError: The project is not under git, or has uncommitted changes.
+            InputError: The project is not under git, or has changes that are not committed.
         """
         self.require_repository()
         if dirty := git.changes(self.root):
@@ -240,7 +240,7 @@ def _choosing(features: set[str]) -> dict[str, Any]:
 
 
 def plain(answer: Any) -> str:
-    """Return an answer as it is given on a command line."""
+    """Return an answer as a command line has it."""
     if isinstance(answer, list):
         return f"[{', '.join(map(str, answer))}]"
     return "missing" if answer is None else str(answer)
@@ -255,7 +255,7 @@ def find(folder: Path | None = None, *, updatable: bool = True) -> Project:
     """Return the project in ``folder``, by default the one that the current folder is in.
 
     Raises:
-        InputError: There is none, its answers are broken, or it is to be ``updatable`` and is not.
+        InputError: There is none, its answers are invalid, or it is not ``updatable``.
     """
     root = current() if folder is None else Path(os.path.realpath(folder))
     if root is None:
@@ -268,7 +268,7 @@ def find(folder: Path | None = None, *, updatable: bool = True) -> Project:
         fix = f"name '{around}', which it is in" if around else "name the folder of one"
         reason = f"has no {ANSWERS}" if root.is_dir() else "is no folder"
         raise InputError(f"'{folder}' is not a rendered project, as it {reason}: {fix}")
-    recover(root)  # first of all: an update that was cut off may have written new answers
+    recover(root)  # first: an interrupted update may have written new answers
     return _load(root, updatable)
 
 
@@ -279,10 +279,10 @@ def _around(folder: Path) -> Path | None:
 
 
 def _read_mapping(root: Path, name: str) -> dict[str, Any]:
-    """Return what a file of a project's says.
+    """Return the mapping in a YAML file of a project.
 
     Raises:
-        InputError: It was broken by hand.
+        InputError: The file is invalid.
     """
     try:
         found = yaml.safe_load((root / name).read_text("utf-8"))

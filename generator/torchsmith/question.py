@@ -1,4 +1,4 @@
-"""A question of a template: what it takes for an answer, as copier takes it."""
+"""A question of a template, which parses and validates answers as copier does."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FALSE = ("n", "no", "f", "false", "off", "~", "null", "none", "")
 
 
 class Choice(NamedTuple):
-    """An answer that a question offers, and why it cannot be had, or nothing."""
+    """A choice of a question; ``reason`` says why it is disabled, or is ""."""
 
     title: str
     value: Any
@@ -27,12 +27,12 @@ class Choice(NamedTuple):
 
 @dataclass(frozen=True)
 class Question:
-    """A question as the answers before it make it.
+    """A question, rendered with the answers to the questions before it.
 
     Attributes:
-        name: Its name, by which it is answered.
-        row: What copier.yml says of it.
-        rendered: Renders what may be a template, with more values by their names.
+        name: Its name.
+        row: Its entry in copier.yml.
+        rendered: Renders a value of the entry; keyword arguments add variables.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Question:
 
     @property
     def asked(self) -> bool:
-        """Whether it has an answer of the user's; else it is a value that is computed."""
+        """Whether the user answers it; otherwise its value is computed."""
         return truth(self.rendered(self.row.get("when", True)))
 
     @property
@@ -64,7 +64,7 @@ class Question:
 
     @cached_property
     def choices(self) -> list[Choice]:
-        """The answers that it offers; none where any will do."""
+        """The answers that it offers; empty if any answer is valid."""
         offered = self.row.get("choices", [])
         if isinstance(offered, str):
             offered = yaml.safe_load(self.rendered(offered)) or []
@@ -80,7 +80,7 @@ class Question:
         return found
 
     def parsed(self, answer: Any) -> Any:
-        """Return an answer as the template takes it.
+        """Return an answer as a value of the question's type.
 
         Raises:
             InputError: It is not of the question's type, or none of its choices.
@@ -95,10 +95,10 @@ class Question:
         return [choice.value for choice in self.choices if choice.value in wanted]
 
     def checked(self, answer: Any) -> Any:
-        """Return an answer as the template takes it, and has nothing against it.
+        """Return a parsed answer that the question's validator accepts.
 
         Raises:
-            InputError: It has; or as for :meth:`parsed`.
+            InputError: The validator rejects it; or as for :meth:`parsed`.
         """
         answer = self.parsed(answer)
         try:
@@ -110,7 +110,7 @@ class Question:
         return answer
 
     def takes(self, answer: Any) -> bool:
-        """Whether an answer passes."""
+        """Whether an answer is valid."""
         try:
             self.checked(answer)
         except InputError:
@@ -140,7 +140,7 @@ class Question:
 
 
 def truth(value: Any) -> bool:
-    """Return what a rendered condition says, which may be a word or a number."""
+    """Return the truth of a rendered condition, which may be a word or a number."""
     word = str(value).strip().lower()
     if word in TRUE or word in FALSE:
         return word in TRUE
@@ -157,7 +157,7 @@ def _text(value: Any) -> str:
 
 
 def _some(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return a function that parses texts, and leaves all else as it is."""
+    """Return a function that parses strings and returns other values unchanged."""
     return lambda value: function(value) if isinstance(value, str) else value
 
 

@@ -1,6 +1,6 @@
 """The answers that `torchsmith new` remembers for the next project, in copier's own settings.
 
-Copier takes the defaults of questions from there too.
+Copier also reads the defaults of questions from there.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ QUESTIONS = ("vendor", "license")
 
 
 def recall() -> dict[str, str]:
-    """Return the answers that are remembered; one that the template would refuse is left out.
+    """Return the remembered answers, without those that the template would reject.
 
     Raises:
-        InputError: The settings are broken.
+        InputError: The settings are invalid.
     """
     file = _file()
     try:
@@ -42,14 +42,14 @@ def recall() -> dict[str, str]:
 
 
 def remember(answers: Mapping[str, Any], known: Mapping[str, Any]) -> str:
-    """Write answers into copier's settings, unless people have edited these: then say what to add.
+    """Write answers into copier's settings. If the user edited these, return what to add.
 
     Args:
         answers: What the user typed.
         known: What is remembered already.
 
     Returns:
-        A sentence on what was done, or nothing if there was nothing to do.
+        A message on the result, or "" if there was nothing to do.
     """
     standard = catalog.load("questions")
     new = {

@@ -1,4 +1,4 @@
-"""Renders: a template's version with the answers to its questions, in a folder."""
+"""Renders a version of a template, with answers to its questions, into a folder."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class Job:
         answers: Answers by question; the others take their defaults.
         source: Path or URL of the template.
         ref: Its branch, tag or commit.
-        last: A file with answers of another version, which take the place of defaults.
-        defaults: What takes the place of the template's defaults.
+        last: A file with answers of another version, which replace defaults.
+        defaults: Values that replace the template's defaults.
     """
 
     answers: Mapping[str, Any]
@@ -51,14 +51,14 @@ class Job:
     defaults: Mapping[str, Any] = field(default_factory=dict)
 
     def check_out(self, temporary: Path) -> Checkout:
-        """Return the template's version, whose files may be in a temporary folder."""
+        """Return the template's version; its files may be in the ``temporary`` folder."""
         hint = MOVED if self.last else "name another with --template"
         return check_out(self.source, self.ref, temporary, hint)
 
     def values(
         self, renderer: Renderer, destination: Path, ask: Ask | None = None
     ) -> dict[str, Any]:
-        """Return what the template's files are rendered with."""
+        """Return the variables that the template's files are rendered with."""
         last = read_answers(self.last) if self.last else {}
         return renderer.answers(
             self.answers, last=last, offered=self.defaults, destination=destination, ask=ask
@@ -78,7 +78,7 @@ def render(
     Args:
         destination: The folder.
         job: What is rendered.
-        ask: Asks what has no answer.
+        ask: Asks the user the questions that have no answer.
         before: Called with all answers before anything is written.
         written: Called after each file.
 
@@ -97,10 +97,10 @@ def render(
 
 @contextmanager
 def renders(*jobs: Job) -> Iterator[list[Path]]:
-    """Yield folders with what jobs render, for the length of the block.
+    """Yield a folder with the render of each job, until the end of the block.
 
     Raises:
-        InputError: One of them cannot be rendered.
+        InputError: A job cannot be rendered.
     """
     with scratch() as temporary:
         versions: dict[tuple[str, str], Renderer] = {}

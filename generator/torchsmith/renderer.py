@@ -22,7 +22,7 @@ from torchsmith.jinja import environment
 from torchsmith.question import Question, truth
 
 Ask = Callable[[Question, Any], Any]
-"""Asks the user a question, which has an answer already, and returns the user's."""
+"""Asks the user a question with a default answer, and returns the user's answer."""
 
 
 class _Conf(dict[str, Any]):
@@ -39,7 +39,7 @@ class Renderer:
         """Read its configuration.
 
         Raises:
-            InputError: It is wrong, or asks for what is not known here.
+            InputError: It is invalid, or has a setting that is not supported.
         """
         self.root = checkout.folder.resolve()
         version = {"_commit": checkout.version} if checkout.version else {}
@@ -61,17 +61,17 @@ class Renderer:
         destination: Path,
         ask: Ask | None = None,
     ) -> dict[str, Any]:
-        """Return the answers to all questions, and all else that files are rendered with.
+        """Return the answers to all questions, and the other variables of the files.
 
         Args:
             given: Answers by question.
-            last: Answers of another version, of which those count that this one takes.
-            offered: What takes the place of the template's defaults.
-            destination: The folder that is to be rendered, of which templates may know.
-            ask: Asks what has no answer.
+            last: Answers of another version; those that are invalid in this one are dropped.
+            offered: Values that replace the template's defaults.
+            destination: The folder to render, whose name templates can read.
+            ask: Asks the user the questions that have no answer.
 
         Raises:
-            InputError: An answer is wrong.
+            InputError: An answer is invalid.
         """
         last = {name: answer for name, answer in last.items() if not name.startswith("_")}
         conf = _Conf(
@@ -122,10 +122,10 @@ class Renderer:
         destination: Path,
         written: Callable[[], None] | None = None,
     ) -> None:
-        """Write the rendered files into a folder, which is made; call ``written`` after each.
+        """Create a folder with the rendered files; call ``written`` after each file.
 
         Raises:
-            InputError: One of them cannot be rendered.
+            InputError: A file cannot be rendered.
         """
         text = cache(partial(self._text, values))
         lines = re.split(r"\r\n|\r|\n", "\n".join(map(text, self.settings["_exclude"])))
@@ -146,10 +146,10 @@ class Renderer:
                             written()
 
     def _path(self, source: Path, start: Path, text: Callable[[str], str]) -> str:
-        """Return where a file or folder comes to be, or nothing if it is left out."""
+        """Return the rendered path of a file or folder, or "" if it is left out."""
         suffix = self.settings["_templates_suffix"]
         if suffix and source.with_name(f"{source.name}{suffix}").exists():
-            return ""  # the template beside it counts
+            return ""  # the template beside it replaces it
         name = source.relative_to(start).as_posix().removesuffix(suffix)
         parts = [text(part) for part in name.split("/")]
         path = "/".join(parts)
@@ -172,11 +172,11 @@ class Renderer:
         shutil.copymode(source, target)
 
     def _text(self, values: Mapping[str, Any], template: Any, **more: Any) -> Any:
-        """Return a text rendered, or those in a list; all else stays as it is."""
+        """Return a rendered string or list; other values are returned unchanged."""
         if isinstance(template, list):
             return [self._text(values, each, **more) for each in template]
         if not isinstance(template, str) or not self._marks.search(template):
-            return template  # nothing is to be rendered in most names of files
+            return template  # most file names have no marks
         return self._compiled(template).render({**values, **more})
 
     def _source(self, name: str) -> str | None:
@@ -190,7 +190,7 @@ class Renderer:
 
 @contextmanager
 def _explained(what: str) -> Iterator[None]:
-    """Say of what a template's error is."""
+    """Convert a template's error to an InputError that names its place."""
     try:
         yield
     except (jinja2.TemplateError, TypeError, ValueError) as error:

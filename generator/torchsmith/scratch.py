@@ -1,7 +1,7 @@
-"""Folders to work in that no kill leaves behind.
+"""Temporary folders that are removed even if a process is killed.
 
-A process holds a lock on each folder that it uses, which the system releases when the process ends,
-however it ends. Unlocked folders may be removed.
+A process locks each folder that it uses. The system releases the lock when the process ends. The
+next process removes unlocked folders.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def scratch(place: Path | None = None, prefix: str = "torchsmith-") -> Iterator[
     """Yield an empty folder that is removed at the end, or by the next command after a kill.
 
     Args:
-        place: Where it is made; by default in the user's cache, or in the system's temporary folder
-            where the cache cannot be written.
-        prefix: What its name begins with; nothing else in ``place`` may begin so.
+        place: The parent folder; by default the user's cache, or the system's temporary folder if
+            the cache cannot be written.
+        prefix: The start of its name; no other name in ``place`` may start with it.
     """
     with ExitStack() as stack:
         try:
@@ -60,7 +60,7 @@ def _held(place: Path, prefix: str) -> Iterator[Path]:
         while True:
             folder = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
             stack.callback(_remove, folder)
-            with suppress(FileNotFoundError):  # else another process saw it before the lock
+            with suppress(FileNotFoundError):  # if another process removed it before the lock
                 stack.enter_context(_lock(folder, fcntl.LOCK_SH))
                 break
         yield folder
@@ -73,7 +73,7 @@ def _remove(folder: Path) -> None:
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Hold signals to end back to the end of the block."""
+    """Block SIGINT, SIGTERM and SIGHUP until the end of the block."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     try:
         yield
@@ -94,10 +94,10 @@ def _lock(folder: Path, how: int) -> Iterator[None]:
 
 
 def require_writable(folder: Path) -> None:
-    """Refuse a folder that cannot be written to, before there is something to write.
+    """Check early that files can be created in a folder.
 
     Raises:
-        InputError: The system does not let us.
+        InputError: They cannot.
     """
     try:
         tempfile.TemporaryFile(dir=folder).close()

@@ -1,4 +1,4 @@
-"""Words of the commands that are printed, which a shell takes as they are meant."""
+"""Quotes words of printed commands for a shell."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def quoted(text: str) -> str:
-    """Return a word for a shell, in one line."""
+    """Return a word quoted for a shell, on one line."""
     if text.isprintable():
         return shlex.quote(text)
     plain = (
@@ -19,5 +19,5 @@ def quoted(text: str) -> str:
 
 
 def quoted_path(path: Path | str) -> str:
-    """Return a path for a shell, which no command takes for an option."""
+    """Return a path quoted for a shell, which no command reads as an option."""
     return quoted(f"./{path}" if str(path).startswith("-") else str(path))

@@ -1,7 +1,7 @@
 """The three sides of a merge: the template's files before and after, and the user's.
 
-The paths of all sides are those that the result will have, so that git merges path by path: what
-the template moved is moved on the user's side, what the user renamed is renamed on the template's.
+All sides use the paths of the result, so that git merges path by path. Files that the template
+moved are moved on the user's side. Files that the user renamed are renamed on the template's side.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ Moves = Sequence[tuple[str, str]]
 
 @dataclass
 class Sides:
-    """Files by path, on each side, and what had to be done to them.
+    """Files by path, on each side, and how their paths were changed.
 
     Attributes:
-        before: As the template rendered the version that the project has.
-        mine: As the project has them.
-        after: As the template renders what the project is to have.
-        moved: Files with edits, and files of the user's own, that go where the template moved its
-            files to.
+        before: The render of the project's version of the template.
+        mine: The project's files.
+        after: The render that the project is updated to.
+        moved: Files with the user's edits, and the user's own files, that move with the template's
+            files.
         renamed: Files that the user renamed, by the template's paths.
         orphaned: Files that the user renamed and the template no longer has, by the user's paths.
         deleted: Files that the user deleted and the template changed.
@@ -40,12 +40,12 @@ class Sides:
     deleted: list[str] = field(default_factory=list)
 
     def rename(self, renames: Mapping[str, str], moves: Moves) -> None:
-        """Give the template's files the names that the user gave them.
+        """Rename the template's files as the user renamed them.
 
-        Where the template has another file there, nothing follows.
+        A file is not renamed if the template has another one at the new path.
 
         Args:
-            renames: What the user renamed.
+            renames: Files that the user renamed, with their new paths.
             moves: Files that the template may have moved.
         """
         for old, here in renames.items():
@@ -60,9 +60,9 @@ class Sides:
                 self.renamed[old] = here
 
     def follow(self, moves: Moves) -> None:
-        """Move on the first two sides what the template moved, so that edits follow it.
+        """Move files that the template moved on the first two sides, so that edits follow them.
 
-        Where the user has another file at the new place, nothing follows.
+        A file is not moved if the user has another one at the new path.
         """
         for old, new in moves:
             moved = old in self.before and new in self.after
@@ -75,7 +75,7 @@ class Sides:
                         side[new] = side.pop(old)
 
     def carry(self, folders: Mapping[str, str]) -> None:
-        """Take along what the user added or renamed where the folders that it is in are renamed."""
+        """Move files that the user added or renamed, if their folders are renamed."""
         named = {here: old for old, here in self.renamed.items()}
         for path in [path for path in self.mine if path not in self.before or path in named]:
             for old, new in folders.items():
@@ -91,18 +91,18 @@ class Sides:
                     break
 
     def leave(self, path: str) -> None:
-        """Take the template's new version of a file that the template writes for itself."""
+        """Use the template's new version of a file, without the user's edits."""
         self.before[path] = self.mine[path]
 
     def keep_deleted(self) -> None:
-        """Let what the user deleted stay away, even where the template has changed it."""
+        """Keep the user's deleted files deleted, even if the template has changed them."""
         for path in [path for path in self.before if path not in self.mine]:
             before, after = self.before.pop(path), self.after.pop(path, None)
             if after not in (None, before):
                 self.deleted.append(path)
 
     def lost(self) -> Files:
-        """Take out what the template no longer has, and return what of it holds edits."""
+        """Remove files that the template no longer has, and return those with edits."""
         gone = [path for path in self.before if path not in self.after]
         lost = {path: self.mine[path] for path in gone if self._edited(path)}
         for path in gone:
@@ -122,12 +122,12 @@ def collides(path: str, files: Iterable[str]) -> bool:
 def renamed_paths(
     before: Iterable[str], after: Iterable[str], parts: Mapping[str, str]
 ) -> tuple[list[tuple[str, str]], dict[str, str]]:
-    """Find what moves because parts of paths have other names: files, and the folders above.
+    """Return the files and the folders that move because parts of their paths are renamed.
 
     Args:
-        before: Paths that were.
-        after: Paths that are.
-        parts: Parts of paths, each with its new name.
+        before: The old paths.
+        after: The new paths.
+        parts: Renamed parts of paths, with their new names.
     """
     files, folders, known = [], {}, set(after)
     for path in before:

@@ -1,4 +1,4 @@
-"""Where the template is: around this package in a checkout, within it where it is installed."""
+"""The template's location: around this package in a checkout, inside it if installed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from torchsmith import __version__
 
 REPOSITORY = "gh:example/torchsmith"
-"""The template's address, as copier takes it: where updates of a release's projects come from."""
+"""The template's address in copier's form; projects of a release are updated from it."""
 
 TAG = f"v{__version__}"
 """The version of the template that this package has."""
@@ -29,7 +29,7 @@ CATALOG = TEMPLATE / "generator" / "catalog"
 def is_release() -> bool:
     """Whether the package was installed from a release, so that its template is that of TAG.
 
-    What pip installs from a repository or a folder has the same version number, and other files.
+    An installation from a repository or a folder has the same version number but other files.
     """
     try:
         origin = json.loads(distribution("torchsmith").read_text("direct_url.json") or "{}")

@@ -1,7 +1,7 @@
 """Updates: git merges outside the project, which then receives the result.
 
-The template's old render is what both sides come from: the project on one side, the new render on
-the other. No history is needed but the project's last commit.
+The merge base is the template's old render. The sides are the project's last commit and the new
+render. Earlier commits are not needed.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ YOURS = "yours"
 
 @dataclass(frozen=True)
 class Plan:
-    """An update that was tried.
+    """The result of a trial update.
 
     Attributes:
         before: The version of the template that the project has.
         after: The one that it would have.
         features: The features that would be on, each with the reason.
-        added: Files that would come.
+        added: Files that would be added.
         changed: Files that would change.
-        removed: Files that would go.
-        moved: Files with the user's edits, and of the user's own, that go where the template's go.
+        removed: Files that would be removed.
+        moved: Files with the user's edits, and the user's own files, that move with the template's.
         renamed: Files that the user renamed and the template changed: the template's paths, and
             the user's.
-        deleted: Files that the user deleted and the template changed; they stay away.
-        own: Files of the user's own that stay where features go, each with the reason.
-        lost: Files with the user's edits that the template has no more.
-        blocked: Files that would come where the user has one that git does not know.
-        conflicts: Files that would be left for the user to resolve, those of `lost` among them.
-        diff: All of it, as git shows it.
-        totals: Files that would change, and their lines that would come and go.
-        merged: What the project would become; None if nothing was tried.
+        deleted: Files that the user deleted and the template changed; they stay deleted.
+        own: The user's own files that stay where the template's are removed, with the reasons.
+        lost: Files with the user's edits that the template no longer has.
+        blocked: New files at paths where the project has a file that git does not track.
+        conflicts: Files in conflict; those in `lost` are included unless edits are discarded.
+        diff: The changes, as `git diff` prints them.
+        totals: Counts of changed files, inserted lines and deleted lines.
+        merged: The merged files; None if no merge was tried.
     """
 
     before: str
@@ -84,10 +84,10 @@ class Merged:
     """The result of a merge.
 
     Attributes:
-        start: The commit of the project that it was tried on.
-        repository: Where the contents of all files are.
-        files: A folder with those that came or changed.
-        conflicts: What git's index is to have of the files in conflict.
+        start: The commit of the project that was merged.
+        repository: The repository with the contents of all files.
+        files: A folder with the added and changed files.
+        conflicts: Index entries of the files in conflict.
     """
 
     start: str
@@ -97,20 +97,20 @@ class Merged:
 
 
 def newest(project: Project) -> str:
-    """Return the version that a project is to follow: a release goes to the last release.
+    """Return the version that a project updates to: for a release, the last release.
 
-    What was rendered from between two releases follows the template's branch. A command that was
-    installed goes to its own release, which it has with it.
+    A project of a commit between two releases updates to HEAD. An installed torchsmith release
+    updates projects of its repository to itself, unless they are newer.
     """
     if is_release() and project.source == REPOSITORY and project.version.startswith("v"):
-        with suppress(InvalidVersion):  # somebody wrote it there, and the repository says so
+        with suppress(InvalidVersion):  # edited by hand: reading the repository reports it
             return max(TAG, project.version, key=lambda tag: Version(tag.partition("-")[0]))
     tags = releases(project.source)
     return tags[-1] if project.version in tags else "HEAD"
 
 
 def standing(project: Project) -> Plan:
-    """Return the plan to change nothing."""
+    """Return a plan without changes."""
     features = {id: project.reason(id) for id in project.features}
     return Plan(before=project.version, after=project.version, features=features)
 
@@ -123,15 +123,15 @@ def trying(
     ref: str,
     discard_edits: bool = False,
 ) -> Iterator[Plan]:
-    """Try an update beside the project, of which only what is committed counts.
+    """Try an update outside the project, with its committed files only.
 
-    What comes of it lasts as long as the block: `apply` takes from it what the plan shows.
+    The merged files exist until the end of the block; `apply` moves them into the project.
 
     Args:
-        project: What is updated.
+        project: The project to update.
         answers: Answers that change.
-        ref: The version to come to: a tag, branch or commit, or CURRENT.
-        discard_edits: Whether files that go away go with the user's edits in them.
+        ref: The new version: a tag, branch or commit, or CURRENT.
+        discard_edits: Whether to also remove files with the user's edits.
 
     Raises:
         InputError: The update cannot be done.
@@ -217,9 +217,9 @@ def _plan(
 
 
 def apply(project: Project, plan: Plan) -> None:
-    """Make the project what its plan shows: all of it, or on any exception nothing.
+    """Apply a plan to the project: completely, or not at all if it raises.
 
-    What came, changed and went is staged, as after a merge.
+    Added, changed and removed files are staged, as after a merge.
 
     Raises:
         InputError: The project changed since the plan was made.
@@ -239,19 +239,19 @@ def apply(project: Project, plan: Plan) -> None:
 
 
 def _moves(before: Project, after: Project) -> list[tuple[str, str]]:
-    """The files that moved between two versions, of which either may be the newer one."""
+    """Return the files that moved between two versions, either of which may be the newer one."""
     back = [(new, old) for old, new in before.moved.items()]
     return [*after.moved.items(), *back]
 
 
 def _names(before: Project, after: Project) -> dict[str, str]:
-    """The parts of paths that have another name where the backend has."""
+    """Return the parts of paths that are renamed with the backend, with their new names."""
     old, new = (str(each.answers.get("backend_name")) for each in (before, after))
     return {} if old == new else {f"torch_{old}": f"torch_{new}", old: new}
 
 
 def _places_kept(lost: git.Files, after: git.Files) -> dict[str, str]:
-    """Where lost files stay; one that something else takes the place of is called as git does."""
+    """Return the paths of lost files; if the path is taken, a name like git's for conflicts."""
     return {
         path: f"{path.replace('/', '~')}~{YOURS}" if collides(path, after) else path
         for path in lost
@@ -259,7 +259,7 @@ def _places_kept(lost: git.Files, after: git.Files) -> dict[str, str]:
 
 
 def _stranded(before: Project, after: Project, own: set[str]) -> dict[str, str]:
-    """The user's own files where features go, and what still becomes of them."""
+    """Return the user's own files in removed features, and how they are still used."""
     uses = {"csrc": "compiled", "device": "compiled", "python": "installed", "tests": "run"}
     gone = {id: before.parts[id] for id in before.features if id not in after.features}
     found = {}
@@ -273,10 +273,10 @@ def _stranded(before: Project, after: Project, own: set[str]) -> dict[str, str]:
 
 
 def _require_answers_taken(before: Project, changed: Mapping[str, Any], after: Project) -> None:
-    """Refuse a version that drops an answer: its default might take files away unasked.
+    """Refuse a version that replaces an answer by its default, which could remove files.
 
     Raises:
-        InputError: The version has the question, but not the answer.
+        InputError: The version has the question, but rejects the answer.
     """
     # A preset is an answer for the features.
     given = {*changed, *(["features"] if "preset" in changed else [])}
@@ -294,7 +294,7 @@ def _as_set(answer: Any) -> Any:
 
 
 def _free(root: Path, path: str, new: Path, deleted: Sequence[str]) -> bool:
-    """Whether nothing that git ignores, or knows nothing of, is in the way of a new file."""
+    """Whether no untracked or ignored file would be overwritten by a new file."""
     target = root / path
     if target.is_dir() and not target.is_symlink():
         there = (each for each in target.rglob("*") if each.is_symlink() or not each.is_dir())

@@ -1,4 +1,4 @@
-"""The versions of a template, asked of its repository."""
+"""The versions of a template, read from its repository."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def releases(source: str, hint: str = MOVED) -> list[str]:
 
 
 def no_version(source: str, version: str, hint: str) -> VersionError:
-    """Return the error that a template has no such version, with those that it has."""
+    """Return the error that a template has no such version; it lists the existing ones."""
     known = releases(source, hint)
     shown = ["...", *known[-MOST_SHOWN:]] if len(known) > MOST_SHOWN else known
     offer = f"its releases are {', '.join(shown)}" if known else "it has no release"

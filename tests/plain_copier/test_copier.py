@@ -182,8 +182,8 @@ def test_what_copier_refuses_is_refused_in_a_sentence(
 @pytest.mark.parametrize(
     ("path", "text", "said"),
     [
-        ("copier.yml", "_tasks: [echo]", "copier.yml of the template asks for _tasks, which"),
-        ("copier.yml", "_jinja_extensions: [a.B]", "asks for _jinja_extensions, which"),
+        ("copier.yml", "_tasks: [echo]", "copier.yml of the template sets _tasks, which"),
+        ("copier.yml", "_jinja_extensions: [a.B]", "sets _jinja_extensions, which"),
         ("copier.yml", "_min_copier_version: '99'", "the template is for copier 99 or newer"),
         ("copier.yml", "a: [", "'copier.yml' of the template is not YAML"),
         ("copier.yml", "a: {type: word, default: b}", "question a has no type that is known: word"),

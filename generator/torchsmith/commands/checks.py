@@ -12,12 +12,12 @@ from torchsmith.errors import InputError
 
 
 def understood(answers: Mapping[str, Any]) -> dict[str, Any]:
-    """Return answers as the template takes them: `amp,rng` is a list where one is wanted.
+    """Return answers with the types of their questions: `amp,rng` becomes a list for a list.
 
-    What is wrong within a list or a text the template says itself.
+    The template validates the items of lists, and texts.
 
     Raises:
-        InputError: One of them is no list or no text where one is wanted.
+        InputError: An answer is not a list, or not text, although the question requires it.
     """
     from torchsmith import catalog
 
@@ -53,7 +53,7 @@ def _text(key: str, value: Any) -> Any:
 
 
 def require_template() -> None:
-    """Refuse to go on where there is nothing to render.
+    """Check that there is a template to render.
 
     Raises:
         InputError: The command was installed without its template.
@@ -65,10 +65,10 @@ def require_template() -> None:
 
 
 def template_address(template: str) -> str:
-    """Return a template that was named on the command line as a project keeps it.
+    """Return the address of a template, as a project records it.
 
     Raises:
-        InputError: There is none.
+        InputError: There is no template, git is missing, or the path is not UTF-8.
     """
     if ":" in template:
         if shutil.which("git") is None:
@@ -77,7 +77,7 @@ def template_address(template: str) -> str:
     folder = Path(template).expanduser()
     if folder.suffix not in (".git", ".bundle") and not (folder / "copier.yml").is_file():
         raise InputError(f"there is no template in '{template}': name a folder with copier.yml")
-    # The project keeps it, and updates are asked for from elsewhere.
+    # Absolute, as later updates may run in another folder.
     place = os.path.normpath(folder.absolute())
     try:
         place.encode()

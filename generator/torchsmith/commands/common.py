@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 FOUND = 1
 """The status of a command that found what it looks for: a problem, a conflict, a name in use."""
 MISTAKE = 2
-"""The status after a mistake of the user's, or where the system refuses."""
+"""The status after wrong usage or a system error."""
 DRIFTED = 3
-"""The status of `doctor --drift` where the user changed files of the template's."""
+"""The status of `doctor --drift` if the user changed template files."""
 OUTDATED = 4
-"""The status of `doctor --drift` where the template alone has changed."""
+"""The status of `doctor --drift` if only the template has changed."""
 INTERRUPTED = 130
 """The status after Ctrl-C, as shells have it: 128 and the number of the signal."""
 
@@ -68,19 +68,19 @@ class Command(TyperCommand):
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Return a console that takes text as it stands: brackets are no styles here."""
+    """Return a console that prints brackets literally, not as styles."""
     from rich.console import Console
 
     return Console(stderr=stderr, markup=False, highlight=False)
 
 
 def print_json(data: Any) -> None:
-    """Print what a program reads."""
+    """Print a report for programs."""
     print(json.dumps(data, indent=2, ensure_ascii=False))
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print what a person reads."""
+    """Print a report for people."""
     from rich import box
     from rich.table import Table
 
@@ -94,9 +94,9 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 def say(text: str) -> None:
-    """Print a message that is not part of the report.
+    """Print a message that is not part of the report to stderr.
 
-    A terminal gets prose in whole words. Indented lines are commands and are not wrapped.
+    On a terminal, prose wraps at words. Indented lines are commands and do not wrap.
     """
     out = console(stderr=True)
     for line in text.split("\n"):
@@ -108,7 +108,7 @@ def say(text: str) -> None:
 
 @contextmanager
 def working(step: str) -> Iterator[Callable[[str], None]]:
-    """Show that a step takes its time, on a terminal, and how far it is as the caller tells."""
+    """Show on a terminal that a step is running; the yielded function shows its progress."""
     out = console(stderr=True)
     if not out.is_terminal:
         yield lambda progress: None
@@ -118,10 +118,10 @@ def working(step: str) -> Iterator[Callable[[str], None]]:
 
 
 def parse(data: list[str] | None) -> dict[str, Any]:
-    """Return the answers that `--data` gave.
+    """Return the answers given with `--data`.
 
     Raises:
-        InputError: One of them is none, or of the wrong kind.
+        InputError: An item is not an answer, or has the wrong type.
     """
     answers = {}
     for item in data or []:

@@ -105,7 +105,7 @@ def _change(project: Project, back: list[str], unheard: list[str], *, as_json: b
 
 
 def _require_ever_there(project: Project, name: str) -> None:
-    """Refuse a file that neither is there nor ever was: so much is known before a render.
+    """Refuse a file that does not exist and never did, before a render.
 
     Raises:
         InputError: The template has no such file.
@@ -123,10 +123,10 @@ def _require_ever_there(project: Project, name: str) -> None:
 
 
 def _require_kept(project: Project, name: str) -> None:
-    """Refuse to write over what git could not give back.
+    """Refuse to overwrite a file that git could not restore.
 
     Raises:
-        InputError: It could not.
+        InputError: Git could not restore it.
     """
     from torchsmith import git
 
@@ -175,7 +175,7 @@ def _look_at(project: Project) -> tuple[list[Finding], Drift | None]:
 
 
 def _compare(project: Project) -> tuple[Finding, Drift | None]:
-    """Compare with the template; if that fails, say whether by network, version or answers."""
+    """Compare with the template; report a failure as one of network, version or answers."""
     from torchsmith import git
     from torchsmith.doctor import Finding
     from torchsmith.drift import drift, ignored
@@ -216,7 +216,7 @@ def _show_findings(findings: list[Finding], drifted: Drift | None) -> None:
         ("", "check", "found"),
         [(marks[each.status], each.check, each.found) for each in findings],
     )
-    # A fix is copied: no column may break it.
+    # Users copy a fix: it must not wrap in a column.
     for check, fix in fixes(findings):
         print(f"{check}:\n  {fix}\n")
     if drifted is None:

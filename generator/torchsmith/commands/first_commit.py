@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def require_no_repository(destination: Path) -> None:
-    """Refuse --git where it would make a repository within another."""
+    """Refuse --git if it would create a repository inside another one."""
     from torchsmith import git
     from torchsmith.destination import nearest
 
@@ -28,7 +28,7 @@ def require_no_repository(destination: Path) -> None:
 
 
 def wants_git(destination: Path) -> bool:
-    """Ask whether to create a repository, where there is none."""
+    """Ask whether to create a repository, if there is none."""
     from torchsmith import git
 
     if shutil.which("git") is None or git.root_of(destination):
@@ -37,7 +37,7 @@ def wants_git(destination: Path) -> bool:
 
 
 def commit(project: Project) -> bool:
-    """Commit a project for the first time, and return whether git did; if not, say why."""
+    """Create the first commit, and return whether git did; if not, print why."""
     from torchsmith import git
 
     try:

@@ -176,18 +176,18 @@ def _given(answers: Path | None) -> dict[str, Any]:
 
 
 def _name(folder: Path, *, ask: bool) -> dict[str, str]:
-    """The default of backend_name by the folder's name: torch-acme is a backend for acme.
+    """Return the default of backend_name from the folder's name: torch-acme gives acme.
 
     Raises:
-        InputError: It cannot be a backend's, and nobody is ``ask``ed for another.
+        InputError: A backend cannot have the name, and ``ask`` is false.
     """
     from torchsmith.catalog import name_problem
 
-    # As it was typed: a link is called so, whatever it leads to.
+    # The typed name: of a link, not of its target.
     typed = Path(os.path.normpath(folder.absolute()))
     named = re.fullmatch(r"(?:py)?torch[-_. ](.+)", typed.name, re.IGNORECASE)
     if named is None:
-        return {}  # it may be any folder: the template's default is as good
+        return {}  # not named like a backend: the template's default applies
     name = named[1].replace("-", "_")
     reason, _, idea = name_problem(name).rpartition(": try ")
     if not reason:
@@ -211,10 +211,10 @@ def _source(template: str | None) -> str:
 
 
 def _version_to_render(template: str | None, source: str, to: str | None) -> str:
-    """Return the version to render: what was asked for, or the newest release.
+    """Return the version to render: ``to``, or the newest release.
 
     Raises:
-        InputError: The template has no such version, which copier would find out late or pass over.
+        InputError: The template has no such version, or git is missing.
     """
     from torchsmith import git
     from torchsmith.template import CHECKOUT, TAG
@@ -245,11 +245,11 @@ def _version_to_render(template: str | None, source: str, to: str | None) -> str
 
 
 def _warn_of_no_version(project: Project, *, committed: bool) -> None:
-    """Say so if what was rendered is in no version of the template.
+    """Print a warning if the project was not rendered from a version of the template.
 
     Args:
-        project: What was rendered.
-        committed: Whether only what is committed was rendered.
+        project: The rendered project.
+        committed: Whether only committed files were rendered.
     """
     from torchsmith import git
     from torchsmith.template import TEMPLATE
@@ -273,7 +273,7 @@ def _folder(given: dict[str, Any], *, ask: bool) -> Path:
     """Ask for the name, unless it is ``given``, and for a folder.
 
     Raises:
-        InputError: Nobody is ``ask``ed.
+        InputError: ``ask`` is false.
     """
     if not ask:
         raise InputError("no folder is named: torchsmith new torch-NAME")
@@ -286,7 +286,7 @@ def _folder(given: dict[str, Any], *, ask: bool) -> Path:
 
 @contextmanager
 def _bar() -> Iterator[Progress]:
-    """Yield a bar that is shown from its start on, on a terminal."""
+    """Yield a progress bar, which a terminal shows once it is started."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     out = console(stderr=True)
@@ -306,10 +306,10 @@ def _begin(
     bar: Progress,
     values: Mapping[str, Any],
 ) -> None:
-    """Show what will be made, ask whether it shall be, and start the bar.
+    """Show a summary, ask for confirmation, and start the bar.
 
     Raises:
-        typer.Abort: It shall not.
+        typer.Abort: The user declines.
     """
     from torchsmith.commands.summary import size, summary
 
@@ -341,7 +341,7 @@ def _build_and_test(destination: Path, python: str, report: dict[str, Any], *, t
 
 @contextmanager
 def _timed(step: str) -> Iterator[Callable[[str], None]]:
-    """Show how far a long step is, and say how long it took."""
+    """Show the progress of a long step, and print how long it took."""
     start = time.monotonic()
     with working(step) as progress:
         yield progress
@@ -351,7 +351,7 @@ def _timed(step: str) -> Iterator[Callable[[str], None]]:
 def _say_what_is_next(destination: Path, project: Project, report: dict[str, Any]) -> None:
     from torchsmith import catalog, git
 
-    # A folder that is not there may be in the path, with .. behind it.
+    # The path may contain a missing folder, followed by `..`.
     there = destination if destination.exists() else Path(os.path.normpath(destination))
     steps = [f"cd {quoted_path(there)}"]
     if not report["committed"]:

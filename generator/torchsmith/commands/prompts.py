@@ -14,7 +14,7 @@ from torchsmith.question import Question
 
 
 def validated(question: Question) -> Callable[[Any], bool | str]:
-    """Return a check of what is typed, which gives a sentence on what is wrong."""
+    """Return a check of the user's input, which returns True or an error message."""
 
     def problem(typed: Any) -> bool | str:
         try:
@@ -35,8 +35,8 @@ def ask(question: Question, answer: Any) -> Any:
     """Ask the user a question.
 
     Args:
-        question: What is asked.
-        answer: What is offered as the answer.
+        question: The question.
+        answer: The default answer.
 
     Raises:
         KeyboardInterrupt: The user pressed Ctrl-C.

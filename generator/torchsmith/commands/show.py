@@ -61,7 +61,7 @@ def features(
 
 
 def _has(row: Feature, word: str) -> bool:
-    """Whether a feature is meant by a word, or has it in what is said of it."""
+    """Whether a word is the feature's id or, if it is no feature's, occurs in its texts."""
     from torchsmith import catalog
 
     if word in catalog.features():
@@ -70,7 +70,7 @@ def _has(row: Feature, word: str) -> bool:
 
 
 def _print_features(rows: Sequence[Feature], on: Mapping[str, str] | None) -> None:
-    """Print a line for each, in groups, with a mark at those that are on."""
+    """Print a line for each feature, in groups, and mark those that are on."""
     from torchsmith import catalog
 
     parts, out = catalog.sizes()["parts"], console()
@@ -99,7 +99,7 @@ def _print_presets() -> None:
 
 
 def _print_feature(row: Feature, on: Mapping[str, str] | None) -> None:
-    """Print all that is known of a feature."""
+    """Print the details of a feature."""
     from torchsmith import catalog
 
     size = catalog.sizes()["parts"][row.id]

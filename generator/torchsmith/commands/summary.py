@@ -31,9 +31,9 @@ def summary(destination: Path, values: Mapping[str, Any], given: Mapping[str, An
 
 
 def size(values: Mapping[str, Any]) -> Mapping[str, int]:
-    """Return the files and lines; for a preset that was measured also the CPU seconds to build.
+    """Return the files and lines; for a measured preset, also the CPU seconds to build.
 
-    For other features it is the sum of the parts, which is approximate.
+    Without a preset, the sum of the parts is returned, which is approximate.
     """
     sizes = catalog.sizes()
     return sizes["presets"].get(values.get("preset", "")) or {

@@ -1,6 +1,6 @@
-"""`torchsmith add`, `remove`, `update`, `preview`: merges, shown before they are done; and `diff`.
+"""`torchsmith add`, `remove`, `update`, `preview` and `diff`.
 
-The plan that is shown is the merge itself, done beside the project.
+A merge is first done outside the project. The plan shows its result.
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ def diff(
 
 
 def _named(words: Sequence[str]) -> list[str]:
-    """Return the features that words name: `a,b` two, `+serving` those of a preset or a group.
+    """Return the features in words: `a,b` names two, `+serving` those of a preset or a group.
 
     Raises:
         InputError: There is no such preset or group.
@@ -253,7 +253,7 @@ class Change:
 
     @property
     def nothing(self) -> bool:
-        """Whether it asks for what there is."""
+        """Whether nothing would change."""
         from torchsmith.update import CURRENT
 
         return not self.answers and self.ref == CURRENT and self.template is None
@@ -261,7 +261,7 @@ class Change:
 
 @contextmanager
 def _trying(project: Project, change: Change) -> Iterator[Plan]:
-    """Yield the plan; while it is made, show that this takes its time."""
+    """Yield the plan; show on a terminal that the merge is running."""
     from torchsmith.update import standing, trying
 
     if change.nothing:
@@ -281,7 +281,7 @@ def _trying(project: Project, change: Change) -> Iterator[Plan]:
 
 
 def _merge(project: Project, change: Change, *, yes: bool, as_json: bool) -> None:
-    """Show the plan, ask, and do it."""
+    """Show the plan, ask for confirmation, and apply it."""
     from torchsmith.update import apply
 
     if not change.nothing and not yes and not as_json and not sys.stdin.isatty():
@@ -312,7 +312,7 @@ def _report(plan: Plan) -> dict[str, Any]:
 
 
 def _folded(paths: Sequence[str], left_out: set[str], named: set[str]) -> list[str]:
-    """Return paths as a list shows them: many of a folder as one line, but those that are named."""
+    """Return lines for paths; if there are many, count them by folder, except those ``named``."""
     shown = [path for path in paths if path not in left_out]
     if len(shown) <= LISTED:
         return shown

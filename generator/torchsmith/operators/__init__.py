@@ -1,1 +1,1 @@
-"""`torchsmith op add`: an operator of PyTorch's, written down as a kernel to be filled in."""
+"""`torchsmith op add`: writes the files of a PyTorch operator, with a kernel to fill in."""

@@ -14,7 +14,7 @@ from torchsmith.operators.schema import Operator
 FILES = Path(__file__).with_name("files")
 _TEMPLATES = own(FILES)
 
-# The kernel family that would compute an elementwise operator of so many tensors.
+# The kernel family of an elementwise operator, by its number of input tensors.
 _FAMILIES = {1: "unary", 2: "binary"}
 
 
@@ -26,11 +26,11 @@ class Fit:
     operation: str
     """Its C++ name, "device::UnaryOp::kErf"."""
     truth: bool
-    """Whether its result is bool whatever its inputs are."""
+    """Whether its result is bool for inputs of every dtype."""
 
 
 def fit(operator: Operator, kernels_header: Path) -> Fit | None:
-    """Return the operation of a family that the operator is, by what kernels.h lists.
+    """Return the kernel family's operation for an operator, as kernels.h lists it, or None.
 
     Raises:
         InputError: The header has no such list.

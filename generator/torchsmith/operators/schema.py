@@ -25,11 +25,11 @@ class Argument(NamedTuple):
 
 @dataclass(frozen=True)
 class Function:
-    """One function of an operator that wants a kernel.
+    """One function of an operator, which needs a kernel.
 
     Attributes:
         name: As it is registered: "gelu", "gelu_" or "gelu.out".
-        kind: How it gives its result.
+        kind: How it returns its result.
         result: The C++ type of its result.
         arguments: Its arguments, its outputs included.
         outputs: The names of its outputs, for kind "out".
@@ -73,7 +73,7 @@ class Operator:
 
     @property
     def identifier(self) -> str:
-        """A name for files and functions, which no other form has."""
+        """A name for files and functions, unique to this form."""
         return "_".join(filter(None, [self.base.strip("_"), self.overload.lower()]))
 
     def get(self, kind: str) -> Function | None:
@@ -129,7 +129,7 @@ def _torchgen() -> Path:
 
 
 def _forms(base: str, rows: list[dict[str, Any]], folder: Path) -> Iterator[Operator]:
-    """Yield the forms of an operator that want a kernel."""
+    """Yield the forms of an operator that need a kernel."""
     from torchgen.gen import parse_tags_yaml, pre_group_native_functions
     from torchgen.model import Location, NativeFunction, NativeFunctionsGroup, SchemaKind
 
@@ -155,7 +155,7 @@ def _forms(base: str, rows: list[dict[str, Any]], folder: Path) -> Iterator[Oper
 
 
 def _wanted(members: list[Any], *, structured: bool) -> tuple[Function, ...]:
-    """Return those that PyTorch does not compose of others, and that are no views."""
+    """Return those that need a kernel: no views, and none that PyTorch composes of others."""
     return tuple(
         _function(each)
         for each in members
@@ -186,7 +186,7 @@ def _function(native: Any) -> Function:
 
 
 def _structured(group: Any) -> Structured | None:
-    """Return what the adaptor in csrc/aten/structured.h needs, if it can take the operator."""
+    """Return what the adaptor in csrc/aten/structured.h needs, or None if it does not apply."""
     from torchgen.api import meta, structured
     from torchgen.context import native_function_manager
 
@@ -212,5 +212,5 @@ def _argument(binding: Any) -> Argument:
 
 
 def _cpp(type: str) -> str:
-    """Return a C++ type as it is written here."""
+    """Return a C++ type in this project's spelling."""
     return type.replace("::std::", "std::").replace(" &", "&").replace(",", ", ")

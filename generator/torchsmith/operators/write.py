@@ -1,4 +1,4 @@
-"""Writing an operator into a project: which files, and that none is written twice."""
+"""Writes the files of an operator into a project that does not have it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from torchsmith.operators import code
 from torchsmith.operators.schema import Operator
 from torchsmith.project import Project
 
-# Folders of the project's owner, which the template has no path in: updates cannot conflict there.
+# The template has no files in these folders, so updates cannot conflict there.
 KERNEL_FOLDER = "csrc/operators"
 TEST_FOLDER = "tests/operators"
 DOCS_PAGE = "docs/own-operators.md"
@@ -28,10 +28,10 @@ class Added:
 
     Attributes:
         operator: Its name.
-        kind: "family" where a kernel family does it, "structured" where ATen does all but the
+        kind: "family" if a kernel family computes it, "structured" if ATen does all but the
             computation, "function" otherwise.
         kernel: The C++ file.
-        line: Where its body is to be written, or 0.
+        line: The line of the missing body, or 0.
         test: The test file.
         docs: The page with its row.
     """
@@ -48,8 +48,8 @@ def write_operator(project: Project, operator: Operator) -> Added:
     """Write an operator into a project.
 
     Raises:
-        InputError: It has a kernel there already.
-        OSError: The system refuses; the project is as it was.
+        InputError: The project already has a kernel for it, or one of the files.
+        OSError: The files cannot be written; the project is unchanged.
     """
     if there := _registered(project, operator):
         raise InputError(f"'{operator.name}' is there already: {there}")
@@ -83,7 +83,7 @@ def write_operator(project: Project, operator: Operator) -> Added:
 
 
 def _formatted(project: Project, path: str, text: str) -> str:
-    """Format a C++ file as the project does, where clang-format is at hand."""
+    """Format a C++ file as the project does, if clang-format is installed."""
     beside = Path(sys.executable).with_name("clang-format")
     program = shutil.which("clang-format") or shutil.which(beside)
     if program is None:
@@ -96,7 +96,7 @@ def _formatted(project: Project, path: str, text: str) -> str:
 
 
 def _registered(project: Project, operator: Operator) -> str:
-    """Return where one of the operator's functions is registered, as file:line, or nothing."""
+    """Return where one of the operator's functions is registered, as file:line, or ""."""
     names = "|".join(re.escape(function.name) for function in operator.functions)
     pattern = re.compile(rf'(impl\(|structured<|, )"({names})"')
     for file in sorted((project.root / "csrc").rglob("*.cpp")):
