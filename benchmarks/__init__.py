@@ -1,1 +1,1 @@
-"""The figures of the docs: what rendering, building and running a backend costs."""
+"""The figures of the docs: the costs of rendering, building and running a backend."""

@@ -33,7 +33,7 @@ PARTS = ("commands", "building", "running", "evidence", "features", "compiling",
 
 
 def measure(parts: Collection[str], found: Callable[[list[Row]], None]) -> list[units.Unit]:
-    """Measure parts, and give ``found`` the figures of each as soon as they are there."""
+    """Measure parts, and call ``found`` with the figures of each; return the units of the build."""
     compiled: list[units.Unit] = []
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
@@ -68,7 +68,7 @@ def measure(parts: Collection[str], found: Callable[[list[Row]], None]) -> list[
 
 
 def main() -> None:
-    """Measure, print, and write what was asked for."""
+    """Measure, print, and write the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"all, or of {', '.join(PARTS)}")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here as well")

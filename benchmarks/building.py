@@ -85,7 +85,7 @@ def running(environment: Path, project: Path, scratch: Path) -> list[Row]:
 
 
 def instructions(python: Path, project: Path, scratch: Path) -> list[Row]:
-    """Count the host's instructions of some operators, where there is valgrind to do it."""
+    """Count the host's instructions of some operators, if valgrind is installed."""
     if shutil.which("valgrind") is None:
         return []
     figures = scratch / "instructions.json"

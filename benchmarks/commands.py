@@ -1,4 +1,4 @@
-"""Measures renders and the command, as a user waits for them."""
+"""Measures the wall time of renders and of commands."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OLD, NEW = "v9998.0.0", "v9999.0.0"
 
 
 def cloned(scratch: Path) -> Path:
-    """Return a clone of the template, with what is committed as a release and another after it."""
+    """Return a clone of the template, with a release of its commit and another one after it."""
     template = scratch / "template"
     cost_of(["git", "clone", "--quiet", str(TEMPLATE), str(template)])
     _git(template, "tag", "--force", OLD)
@@ -31,7 +31,7 @@ def cloned(scratch: Path) -> Path:
 
 
 def rendering(scratch: Path, template: Path) -> list[Row]:
-    """Time copier by itself."""
+    """Time copier alone."""
     rows = []
     for preset, limit in {"minimal": 3.0, "standard": 5.0, "full": 3.0}.items():
         options = ["--quiet", "--defaults", "--vcs-ref", OLD, "-d", f"preset={preset}"]
@@ -46,7 +46,7 @@ def rendering(scratch: Path, template: Path) -> list[Row]:
 
 
 def sizes() -> list[Row]:
-    """Return how large the presets are, as the catalog has it."""
+    """Return the sizes of the presets from the catalog."""
     minimal, standard = (catalog.sizes()["presets"][preset] for preset in ("minimal", "standard"))
     return [
         Row("a render of `minimal`", minimal["files"], 300, "files"),
@@ -56,7 +56,7 @@ def sizes() -> list[Row]:
 
 
 def commanding(scratch: Path, template: Path) -> list[Row]:
-    """Time the command as it is when it was installed from a wheel, on projects of `full`."""
+    """Time the command, installed from a wheel, on projects of `full`."""
     torchsmith = str(environment(scratch / "installed", str(TEMPLATE)) / "torchsmith")
     rows = []
     for option in ("--help", "--version"):

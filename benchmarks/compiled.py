@@ -1,7 +1,7 @@
 """Times compiled models beside eager ones, in turns: ``python compiled.py EXAMPLES``.
 
-Prints, as JSON, the median of each as a multiple of the eager one's. A process has two processors:
-its own and the simulator's.
+Prints, as JSON, the median of each as a multiple of the eager one's. It runs on two processors:
+one for the host, one for the simulator.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def block(x: Tensor, rest: Tensor) -> Tensor:
 
 
 def rows(x: Tensor) -> Tensor:
-    """One reduction after the other."""
+    """A softmax, which has two reductions."""
     return x.softmax(-1)
 
 
@@ -70,7 +70,7 @@ def example(folder: Path, name: str) -> Any:
 
 
 def against_eager(make: Callable[[Callable[..., Any]], Call], **options: Any) -> float:
-    """Time what ``make`` returns for a function that compiles, and for one that does nothing."""
+    """Return the time of a compiled call from ``make``, as a multiple of the eager one's."""
     calls = {"eager": make(lambda model: model)}
     calls["compiled"] = make(lambda model: torch.compile(model, **options))
     times: dict[str, list[float]] = {name: [] for name in calls}
@@ -89,7 +89,7 @@ def against_eager(make: Callable[[Callable[..., Any]], Call], **options: Any) ->
 
 
 def measure(examples: Path) -> dict[str, float]:
-    """Measure all that this environment's compiler is for."""
+    """Measure training, decoding, and kernels."""
     found = {}
     x = torch.randn(64, 256, device=DEVICE)
     model = mlp()

@@ -21,7 +21,7 @@ KERNELS = {
 
 
 def compiling(python: Path, project: Path) -> list[Row]:
-    """Compare compiled models with eager ones, by kernels and by replays."""
+    """Compare compiled models with eager ones, with and without replays."""
     command = [str(python), str(PROGRAM), str(project / "examples")]
     result = subprocess.run(command, check=True, capture_output=True, text=True)
     found: dict[str, float] = json.loads(result.stdout.splitlines()[-1])

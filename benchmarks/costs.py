@@ -18,7 +18,7 @@ from maintenance.installing import BIN, make_environment
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds of a command: by the clock, of the processor, and of those outside the kernel."""
+    """Seconds of a command: wall time, CPU time, and CPU time in user mode."""
 
     wall: float
     cpu: float
@@ -26,7 +26,7 @@ class Cost:
 
 
 def cost_of(command: list[str], **environment: str) -> Cost:
-    """Run a command and return its seconds, its children's included."""
+    """Run a command and return its seconds, including its children's."""
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run(
         command,
@@ -56,7 +56,7 @@ def printed(
 
 
 def environment(folder: Path, package: str) -> Path:
-    """Install a package into an environment that has this one's others, and return its `bin`."""
+    """Install a package into an environment with this one's packages, and return its `bin`."""
     python = make_environment(folder, Path(sysconfig.get_path("purelib")))
     cost_of([
         sys.executable, "-m", "pip", "--python", str(python), "install",

@@ -1,7 +1,7 @@
 """Counts the operators that run on the device: ``python -m benchmarks.evidence PYTHON PROJECT``.
 
 The project is a render of `full` that is installed for this Python. Its conformance tests check the
-list of the entries that run on the CPU.
+list of entries that run on the CPU.
 """
 
 from __future__ import annotations

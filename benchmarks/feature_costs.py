@@ -1,6 +1,6 @@
-"""Measures what a feature costs, in a backend's environment: ``python feature_costs.py NAME``.
+"""Measures the cost of a feature in a backend's environment: ``python feature_costs.py NAME``.
 
-Prints microseconds, as JSON. A process has two processors: its own and the simulator's.
+Prints microseconds as JSON. It runs on two processors: one for the host, one for the simulator.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def launching() -> float:
 
 
 def profiling() -> dict[str, float]:
-    """Time it in a profile of nothing, of the host, of the device, and of both, in turns."""
+    """Time `add` without a profile, and in profiles of the host, the device, and both, in turns."""
     x = torch.ones(1, device=DEVICE)
     host, device = ProfilerActivity.CPU, ProfilerActivity.PrivateUse1
     kinds = {"off": [], "host": [host], "device": [device], "both": [host, device]}
@@ -69,7 +69,7 @@ def replaying() -> float:
 
 
 def _read(sent: Any, answers: Any) -> None:
-    """Put every tensor that arrives on the device, and say when it can be used there."""
+    """Copy every received tensor to the device, and answer when the copy has finished."""
     while (tensor := sent.get()) is not None:
         tensor = tensor.to(DEVICE)
         backend().synchronize()
@@ -78,7 +78,7 @@ def _read(sent: Any, answers: Any) -> None:
 
 
 def sending() -> dict[str, float]:
-    """Time 64 MiB on their way to another process: themselves, and a copy in the host's memory."""
+    """Time 64 MiB sent to another process: the device tensor, and a copy in host memory."""
     context = multiprocessing.get_context("spawn")
     sent, answers = context.Queue(), context.Queue()
     other = context.Process(target=_read, args=(sent, answers), daemon=True)

@@ -22,7 +22,7 @@ def _cost(python: Path, name: str) -> Any:
 
 
 def launches(full: Path, standard: Path) -> Row:
-    """Compare a launch with all features, none of them in use, with one without them."""
+    """Compare a launch with all features, none of them in use, with one of `standard`."""
     times: dict[Path, list[float]] = {full: [], standard: []}
     for _ in range(ROUNDS):
         for python, found in times.items():
@@ -32,7 +32,7 @@ def launches(full: Path, standard: Path) -> Row:
 
 
 def costs(full: Path, standard: Path) -> list[Row]:
-    """Measure what features cost where they are used, and where they are not."""
+    """Measure the cost of features in use, and of unused ones."""
     launch, sent = _cost(full, "profiling"), _cost(full, "sending")
     return [
         launches(full, standard),

@@ -39,7 +39,7 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """The text about the limit: by how much and why it is missed."""
+        """Whether the figure is within its limit, or by how much and why not; "" without a limit."""
         if self.limit is None:
             return ""
         if not self.is_missed:
@@ -88,7 +88,7 @@ class Report:
         )
 
     def count(self, figure: str) -> int:
-        """Return a figure that is a number of things."""
+        """Return a figure that is a count."""
         return int(next(row.measured for row in self.rows if row.figure == figure))
 
 

@@ -1,4 +1,4 @@
-"""Prints, as JSON, what quantized weights and paged caches cost against plain ones."""
+"""Prints, as JSON, the times of quantized weights and paged caches against plain ones."""
 
 import json
 import time
@@ -7,12 +7,12 @@ from collections.abc import Callable
 import torch
 
 SIZE, GROUP, ROUNDS = 2048, 128, 30
-# Of the decoding: sequences, heads, keys, the size of a head, keys of a block.
+# Sizes of the decoding: sequences, heads, keys, head size, block size.
 DECODING = (8, 8, 1024, 64, 16)
 
 
 def ratio(one: Callable[[], object], other: Callable[[], object]) -> float:
-    """The least time of the first against that of the second, measured by turns."""
+    """Return the least time of the first, divided by that of the second, measured in turns."""
     best = [float("inf")] * 2
     for _ in range(ROUNDS):
         for i, run in enumerate((one, other)):
@@ -24,7 +24,7 @@ def ratio(one: Callable[[], object], other: Callable[[], object]) -> float:
 
 
 def decoding() -> float:
-    """One query of each sequence to keys in blocks, against the same keys one after the other."""
+    """Compare attention with one query per sequence: keys in shuffled blocks against dense ones."""
     count, heads, keys, width, block = DECODING
     serving = torch.get_device_module("foo").serving
     query = torch.randn(count, heads, width, device="foo")

@@ -13,7 +13,7 @@ PROGRAM = Path(__file__).with_name("packing_costs.py")
 
 
 def packing(python: Path, project: Path) -> list[Row]:
-    """Multiply by a weight that is packed once, and by one that is packed each time."""
+    """Compare a weight that is packed once with one that is packed for each product."""
     build = project / "build" / "npu"
     cost_of(configure(project / "device", build, "-DFOO_DEVICE=tests/npu"))
     cost_of(["cmake", "--build", str(build)])

@@ -1,4 +1,4 @@
-"""Prints what a product by a weight that is packed once takes against packing it each time."""
+"""Prints the time of a product with a weight packed once, against packing it each time."""
 
 import time
 

@@ -13,7 +13,7 @@ from benchmarks.figures import Row
 from maintenance.site import build
 from torchsmith.template import REPOSITORY
 
-# Milliseconds from the navigation until something could be read.
+# Milliseconds from the navigation until the first content is painted.
 PAINTED = """
 return performance.getEntriesByName("first-contentful-paint")[0].startTime;
 """
@@ -25,7 +25,7 @@ const done = arguments[0];
   else setTimeout(look);
 })();
 """
-# Milliseconds from the click until the frame that shows what follows from it.
+# Milliseconds from the click until the frame that shows its effects.
 TOGGLED = """
 const [box, done] = [document.querySelector("input[name=features]"), arguments[0]];
 const start = performance.now();
@@ -35,7 +35,7 @@ requestAnimationFrame(() => setTimeout(() => done(performance.now() - start)));
 
 
 def browsing(scratch: Path, template: Path) -> list[Row]:
-    """Measure the page, where there is a browser: medians of seven."""
+    """Measure the page if there is a browser: medians of seven runs."""
     text = build.page(build.data(template, REPOSITORY))
     size = Row("the page, compressed", len(gzip.compress(text.encode())) / 1000, None, "kB")
     chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")

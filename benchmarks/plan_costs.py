@@ -1,4 +1,4 @@
-"""Prints, as JSON, the microseconds that a launch with a plan takes above a plain one."""
+"""Prints, as JSON, the additional microseconds of a launch with a plan."""
 
 import json
 import os
@@ -13,7 +13,7 @@ VARIABLE = "FOO_SIMULATOR_COMPILE_MS"
 
 
 def switch(plans: bool) -> None:
-    """Let all families have plans or none. Launches are answered and not done: `null`."""
+    """Enable plans for all kernel families, or for none. The layer `null` skips the kernels."""
     if plans:
         os.environ[VARIABLE] = "0"
     else:
@@ -22,7 +22,7 @@ def switch(plans: bool) -> None:
 
 
 def main() -> None:
-    """Measure by turns and print the difference of the medians."""
+    """Measure in turns and print the difference of the medians."""
     x = torch.ones(4, 4, device="foo")
     out = torch.empty(4, 4, device="foo")
     cases: dict[str, Callable[..., object]] = {

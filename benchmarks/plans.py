@@ -12,7 +12,7 @@ PROGRAM = Path(__file__).with_name("plan_costs.py")
 
 
 def preparing(python: Path) -> list[Row]:
-    """Compare launches of a family with plans with the same ones of a device without."""
+    """Compare launches with plans to the same launches without plans."""
     return [
         Row(f"{name} that finds its plan: host time on top", excess, 0.2, "µs")
         for name, excess in printed(PROGRAM, python).items()

@@ -1,7 +1,7 @@
 """Times two processes on tensors of ``foo`` and, in turns, of the CPU: ``python ranks.py FILE``.
 
-Writes medians of the first as multiples of those of the second: of ``all_reduce``, and of a step of
-training by DistributedDataParallel.
+Writes the medians on ``foo`` as multiples of those on the CPU: of ``all_reduce``, and of a training
+step with DistributedDataParallel.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ DEVICES = ("cpu", "foo")
 
 
 def all_reduce(device: str) -> Callable[[], object]:
-    """Return what reduces 64 MiB."""
+    """Return a function that reduces 64 MiB."""
     tensor = torch.ones(2**24, device=device)
     return lambda: dist.all_reduce(tensor)
 
 
 def training(device: str) -> Callable[[], object]:
-    """Return a step of the MLP of the rendered project's benchmarks."""
+    """Return a training step of the MLP of the rendered project's benchmarks."""
     torch.manual_seed(0)
     layers = [layer for _ in range(3) for layer in (nn.Linear(256, 256), nn.ReLU())]
     model = nn.parallel.DistributedDataParallel(nn.Sequential(*layers).to(device))
@@ -47,7 +47,7 @@ def training(device: str) -> Callable[[], object]:
 
 
 def ratio(make: Callable[[str], Callable[[], object]], calls: int, rounds: int) -> float:
-    """Time bursts of ``calls``, a third of the ``rounds`` to begin with for nothing."""
+    """Time bursts of ``calls``, after a warm-up of a third of the ``rounds``."""
     functions = {device: make(device) for device in DEVICES}
     seconds: dict[str, list[float]] = {device: [] for device in DEVICES}
     for _ in range(rounds + rounds // 3):
@@ -63,7 +63,7 @@ def ratio(make: Callable[[str], Callable[[], object]], calls: int, rounds: int) 
 
 
 def measure(rank: int, store: str, file: str) -> None:
-    """Be one of the ranks; the first writes the file."""
+    """Measure as one of the ranks; rank 0 writes the file."""
     torch.set_num_threads(1)
     dist.init_process_group(
         "cpu:gloo,foo:fooccl", store=FileStore(store, SIZE), rank=rank, world_size=SIZE

@@ -1,4 +1,4 @@
-"""A compiler launcher that notes each call's cost: ``python timed.py LOG COMPILER ARGUMENT…``."""
+"""Runs a compiler and logs the time of each call: ``python timed.py LOG COMPILER ARGUMENT…``."""
 
 import resource
 import subprocess
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def main() -> int:
-    """Run the compiler and append a line: CPU seconds, then what it wrote."""
+    """Run the compiler and append a line: CPU seconds, then the output file."""
     log, *command = sys.argv[1:]
     code = subprocess.run(command).returncode
     used = resource.getrusage(resource.RUSAGE_CHILDREN)

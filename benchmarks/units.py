@@ -21,7 +21,7 @@ class Unit:
 
 
 def launcher(log: Path) -> str:
-    """Return the option of CMake with which compilers note their times in ``log``."""
+    """Return the CMake option with which compilers log their times to ``log``."""
     return f"-DCMAKE_CXX_COMPILER_LAUNCHER={sys.executable};{TIMED};{log}"
 
 

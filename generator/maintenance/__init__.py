@@ -1,4 +1,4 @@
 """Tools for maintainers of the template: page, smoke builds, checks of PyTorch releases, docs.
 
-None of it is in the wheel.
+The wheel does not contain them.
 """

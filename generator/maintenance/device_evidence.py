@@ -1,9 +1,9 @@
-"""Shows what a device does on this machine: ``python -m maintenance.device_evidence opencl``.
+"""Tests and times a device on this machine: ``python -m maintenance.device_evidence opencl``.
 
 Renders `full`, builds it for the device, and runs the device's tests and the examples, each for a
-few minutes at most. Adds a row to `benchmarks/devices.json`, from which `docs/devices.md` is made.
-The machine needs a driver, a compiler and this checkout; `--no-index --find-links FOLDER` of pip
-can be given by PIP_* variables where there is no network.
+few minutes at most. Adds a row to `benchmarks/devices.json`, the source of `docs/devices.md`. The
+machine needs a driver, a compiler and this checkout. Without a network, set PIP_NO_INDEX and
+PIP_FIND_LINKS.
 """
 
 from __future__ import annotations
@@ -74,19 +74,19 @@ class Run:
     """A project that is built for one device."""
 
     def __init__(self, folder: Path, device: str) -> None:
-        """Render and build it in an empty folder, or raise with the compiler's output."""
+        """Render and build it in an empty folder; raises SystemExit with the compiler's output."""
         project = folder / "torch-foo"
         render(project, Job({"preset": "full"}))
         make_environment(folder / "venv", link_packages(folder / "packages"))
         self.device = device
         self.installed = Installed("full", project, folder / "venv" / "bin" / "python")
-        # The compiler of another machine may warn where ours does not.
+        # Compilers of other machines may print other warnings.
         built = self.installed.build(FOO_DEVICE=device, CMAKE_COMPILE_WARNING_AS_ERROR="OFF")
         if built.returncode:
             raise SystemExit(f"{device} does not compile:\n{built.stdout[-4000:]}")
 
     def run(self, *arguments: str, minutes: float, folder: str = ".", **variables: str) -> str:
-        """Return what a command prints until it ends, or until Ctrl-C after some minutes."""
+        """Return the output of a command, which gets SIGINT after ``minutes``."""
         with subprocess.Popen(
             [str(self.installed.python), *arguments],
             cwd=self.installed.project / folder,
@@ -128,14 +128,14 @@ class Run:
         return ran
 
     def step(self, device: str, minutes: float) -> float | None:
-        """Return the milliseconds of a training step, or none where it does not run."""
+        """Return the milliseconds of a training step, or None if it does not run."""
         said = self.run("-c", STEP, device, minutes=minutes, folder="examples")
         last = said.strip().rpartition("\n")[2]
         return round(float(last), 2) if re.fullmatch(r"[\d.]+", last) else None
 
 
 def judge(name: str, counts: dict[str, int], examples: list[str]) -> str:
-    """Return the status that the results deserve."""
+    """Return the status that follows from the results."""
     tested = counts["passed"] + counts["failed"]
     trains = "gpt.py" in examples
     if trains and tested and not counts["failed"] and name.startswith(NIGHTLY):
@@ -146,7 +146,7 @@ def judge(name: str, counts: dict[str, int], examples: list[str]) -> str:
 
 
 def table() -> str:
-    """The table of docs/devices.md."""
+    """Return the table of docs/devices.md."""
     known = json.loads(STORE.read_text("utf-8"))
     if not known:
         return "The command has not been run for a release yet.\n"

@@ -1,6 +1,6 @@
-"""Runs a command as on another machine: with an older CPU, other threads, signals or a language.
+"""Runs a command in another environment: older CPU, other threads, signals or locale.
 
-`python -m maintenance.environments terminal -- make test`; without a name, today's environment.
+`python -m maintenance.environments terminal -- make test`; the default is today's.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Environment:
-    """Variables, and what a process inherits beside them."""
+    """Environment variables, ignored signals and the umask of a process."""
 
     variables: dict[str, str] = field(default_factory=dict)
     ignored: tuple[signal.Signals, ...] = ()
@@ -25,7 +25,7 @@ class Environment:
 
 
 def instructions(aten: str, onednn: str, mkl: str, openblas: str, glibc: str) -> Environment:
-    """Return an environment in which libraries take the code for an older CPU than there is."""
+    """Return an environment in which libraries select the code for an older CPU."""
     return Environment(
         {
             "ATEN_CPU_CAPABILITY": aten,
@@ -45,17 +45,17 @@ ENVIRONMENTS = {
     "background": Environment(ignored=(signal.SIGINT, signal.SIGHUP), umask=0o077),
     "terminal": Environment(
         {
-            # Python still reads UTF-8 then, without which PyTorch's compilers cannot be imported.
+            # Python uses UTF-8 with LC_ALL=C too; PyTorch's compilers need it at import.
             **{"LC_ALL": "C", "TZ": "Pacific/Kiritimati", "PYTHONHASHSEED": "1"},
             **{"COLUMNS": "40", "NO_COLOR": "1", "TERM": "dumb", "PAGER": "false"},
         }
     ),
 }
-"""By name, one night each in turn."""
+"""The environments by name; each night uses the next one."""
 
 
 def of(day: datetime.date) -> str:
-    """Return the name of the environment whose day it is."""
+    """Return the name of the environment of a day."""
     return list(ENVIRONMENTS)[day.toordinal() % len(ENVIRONMENTS)]
 
 

@@ -1,7 +1,7 @@
 """The operators for which a feature has a kernel, read from the template's sources.
 
-`python -m maintenance.feature_operators` rewrites generator/catalog/operators.yml. A project that
-lacks a feature says with it which one has a kernel for an operator that ran on the CPU.
+`python -m maintenance.feature_operators` rewrites generator/catalog/operators.yml. A project
+uses it to name the missing feature that has a kernel for an operator that ran on the CPU.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ for name in torch._C._dispatch_get_all_op_names():
 
 
 def collect() -> str:
-    """Return the file: each feature's operators, without those that the core has a kernel for."""
+    """Return the file's text: the operators of each feature for which the core has no kernel."""
     known = set(ask_torch(_TORCH_PROBE).split())
     features = catalog.features()
     core: set[str] = set()

@@ -1,7 +1,7 @@
-"""Formats the code under template/ as it is formatted once rendered.
+"""Formats the code under template/ by the rules of a rendered project.
 
-A formatter cannot read a file with placeholders. So `python -m maintenance.format` renders
-everything under a name that occurs nowhere else, formats that, and puts the placeholders back.
+Formatters cannot read files with placeholders. `python -m maintenance.format` renders all files
+with a name that occurs nowhere else, formats them, and restores the placeholders.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def with_placeholders(text: str) -> str:
 
 
 def rendered_name(source: Path) -> str:
-    """Return where a file of the template lands."""
+    """Return the path of a template file in the render."""
     name = str(source.relative_to(TEMPLATE / "template")).removesuffix(".jinja")
     for value, placeholder in PLACEHOLDERS.items():
         name = name.replace(placeholder, value)

@@ -1,7 +1,7 @@
 """Runs one of the three sets of tests: ``python -m maintenance.gate check|test|test-all``.
 
-A set says first what it does, fails where a tool is missing, and ends with a table of its folders.
-A skip fails it, unless its reason is declared here.
+A set prints what it does, fails if a tool is missing, and ends with a table of its folders. A
+skipped test fails it unless the reason is declared here.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from torchsmith.template import TEMPLATE
 
 CHECKED = ("tests/rules", "tests/commands", "tests/workflows")
 DECLARED_SKIPS = (r"there is no aarch64-linux-gnu-g\+\+",)
-"""Reasons that a test may be skipped for, as regular expressions."""
+"""Allowed reasons for a skipped test, as regular expressions."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Set:
     needs_torch: bool = False
 
     def missing(self) -> Iterator[str]:
-        """Yield a sentence for each tool that is not there."""
+        """Yield a sentence for each missing tool."""
         for names in self.tools:
             if not any(map(shutil.which, names)):
                 yield f"there is no {names[0]}: install it, for example with apt-get"
@@ -121,7 +121,7 @@ def show(name: str, folders: dict[str, Folder]) -> None:
 
 
 def main() -> int:
-    """Run a set; the status is 0 where all tests passed and each skip is declared."""
+    """Run a set; the status is 0 if all tests passed and each skip is declared."""
     parser = argparse.ArgumentParser(prog="python -m maintenance.gate")
     parser.add_argument("set", choices=SETS)
     parser.add_argument("--jobs", default=str(os.cpu_count()))

@@ -23,7 +23,7 @@ class Installed:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The environment of its user: backends load by themselves, tools are found."""
+        """The variables for its user: PyTorch loads the backend, and PATH has the tools."""
         kept = {
             key: value
             for key, value in os.environ.items()
@@ -45,7 +45,7 @@ class Installed:
     def build(self, **settings: str) -> subprocess.CompletedProcess[str]:
         """Build and install the project as its user does, with settings of CMake.
 
-        Warnings are errors, unless a setting says otherwise.
+        Warnings are errors unless ``settings`` change that.
         """
         settings = {"CMAKE_COMPILE_WARNING_AS_ERROR": "ON", **settings}
         defines = [f"cmake.define.{name}={value}" for name, value in settings.items()]

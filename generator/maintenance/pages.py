@@ -22,7 +22,7 @@ from torchsmith.template import REPOSITORY, TAG, TEMPLATE
 
 PACKAGE = "torch_foo"
 NPU = "device/tests/npu"
-# Folders of which the tree names the contents.
+# Folders whose contents the tree lists.
 OPEN = {"csrc", "device", "docs", "python", f"python/{PACKAGE}", "tests"}
 
 _PART = re.compile(r"(<!-- (\w+): begin -->\n)(.*?)(<!-- \2: end -->)", re.DOTALL)
@@ -116,7 +116,7 @@ def dtypes_table() -> str:
 
 
 def accuracies_table() -> str:
-    """The table of how exact kernels have to be, from the tests of a device."""
+    """The table of the required accuracy of kernels, from the tests of a device."""
     source = (TEMPLATE / "template/device/tests/kernels/tolerances.py").read_text("utf-8")
     values = {
         target.id: ast.literal_eval(node.value)
@@ -138,7 +138,7 @@ def accuracies_table() -> str:
 
 
 def is_released() -> bool:
-    """Whether this version has been published: the changelog then has it with its date."""
+    """Whether this version is published: its heading in the changelog then has a date."""
     changes = (TEMPLATE / "CHANGELOG.md").read_text("utf-8")
     return f"\n## {__version__} (20" in changes
 
@@ -149,7 +149,7 @@ def shell(*lines: str) -> str:
 
 
 def clone() -> str:
-    """How to see a backend work: by the published command, or in a checkout."""
+    """The commands of the demo: with a clone once published, else in this checkout."""
     demo = "make demo    # renders, builds and runs a sample backend: 98 seconds on 2 cores"
     test = "make test    # tests of the generator and the backend: 25 minutes; make check: 5"
     if not is_released():
@@ -159,7 +159,7 @@ def clone() -> str:
 
 
 def copying() -> str:
-    """The same with copier alone."""
+    """The command that renders with copier alone."""
     if is_released():
         return shell(f"copier copy --vcs-ref {TAG} {REPOSITORY} torch-acme")
     return shell(".venv/bin/copier copy --vcs-ref HEAD . ../torch-acme")
@@ -231,13 +231,13 @@ PARTS: dict[str, Callable[[], str]] = {
 
 
 def pages() -> list[Path]:
-    """Return the files that may hold such parts."""
+    """Return the files that may have generated parts."""
     rendered = TEMPLATE / "template/docs/features/device_tests.md.jinja"
     return [TEMPLATE / "README.md", *sorted((TEMPLATE / "docs").rglob("*.md")), rendered]
 
 
 def current(text: str) -> str:
-    """Return a page with its parts as they should be."""
+    """Return a page with its parts generated again."""
 
     def fill(match: re.Match[str]) -> str:
         begin, name, _, end = match.groups()
@@ -247,7 +247,7 @@ def current(text: str) -> str:
 
 
 def main() -> None:
-    """Write every page whose parts are stale, and name it."""
+    """Write every page whose parts changed, and print its name."""
     for page in pages():
         text = page.read_text("utf-8")
         if (wanted := current(text)) != text:

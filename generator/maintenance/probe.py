@@ -1,4 +1,4 @@
-"""Asks PyTorch itself, in a new interpreter that loads no backend."""
+"""Runs code in a new interpreter that has PyTorch but loads no backend."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 
 
 def ask_torch(code: str) -> str:
-    """Return what ``code`` prints."""
+    """Run ``code`` and return what it prints."""
     done = subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"},

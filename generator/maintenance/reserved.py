@@ -1,7 +1,7 @@
 """The names that a backend cannot have, read from the installed PyTorch.
 
 `python -m maintenance.reserved` rewrites generator/catalog/reserved.yml. A name is reserved if
-something would break, and the file says what.
+it would break something; the file has the reason.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ print(json.dumps({
 
 
 def collect() -> str:
-    """The text of reserved.yml for the PyTorch of this interpreter."""
+    """Return the text of reserved.yml for the PyTorch of this interpreter."""
     seen: set[str] = set()
 
     def group(reason: str, names: list[str]) -> str:

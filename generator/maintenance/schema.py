@@ -1,6 +1,6 @@
-"""The JSON schema of the answers, by which editors complete and check answers files.
+"""The JSON schema of the answers, with which editors complete and check answers files.
 
-`python -m maintenance.schema` writes it into the template, from where each project gets it.
+`python -m maintenance.schema` writes it into the template, so that each project has it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _BACKEND_NAME = {"pattern": "^[a-z]+(_[a-z]+)*$", "maxLength": 50}
 
 
 def schema() -> dict[str, Any]:
-    """Return the schema; that a name is taken by PyTorch, and the like, only the template says."""
+    """Return the schema; it has no list of reserved names, which only the template checks."""
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "Answers to the questions of torchsmith",

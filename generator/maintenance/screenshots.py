@@ -1,6 +1,6 @@
 """`python -m maintenance.screenshots`: draws screens of the command and of the page for the docs.
 
-The command runs at the terminal of the tests, the page in their browser.
+The command runs in the tests' terminal, the page in their browser.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FOLDER = TEMPLATE / "docs" / "screens"
 COLUMNS = 92
 DOWN, ALL, ENTER, INTERRUPT = "\x1b[B", "\x15", "\r", "\x03"
 PAGER = "sed -n '/README.md b/,$p' | head -n 13"
-"""A pager that is scrolled to the first file whose text is the same on every machine."""
+"""Prints from the first file whose text is the same on every machine."""
 
 
 def new(folder: Path) -> Terminal:
@@ -89,7 +89,7 @@ def rows(screen: pyte.Screen) -> list[Text]:
 
 
 def colour(name: str) -> str | None:
-    """Return the name that rich has for a colour of the terminal's."""
+    """Return rich's name for a colour of the terminal."""
     if name == "default":
         return None
     if len(name) == 6 and set(name) <= set("0123456789abcdef"):

@@ -1,8 +1,8 @@
-"""How large the core, each feature and each preset are: generator/catalog/sizes.yml.
+"""Measures the core, each feature and each preset: generator/catalog/sizes.yml.
 
-`python -m maintenance.sizes` counts the files and lines of a render, and writes them into the
-choices of presets, too; a file of two features is counted for the one that owns it. With `--build`
-it also measures the CPU seconds of clean builds of the presets, in this environment.
+`python -m maintenance.sizes` counts the files and lines of a render, and also writes them into the
+choices of presets. A file of two features counts for the one that owns it. With `--build`, it also
+measures the CPU seconds of clean builds of the presets, in this environment.
 """
 
 from __future__ import annotations

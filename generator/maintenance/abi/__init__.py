@@ -1,7 +1,7 @@
-"""The border of the device library, as a compiler lays it out, frozen for each revision.
+"""The ABI of the device library's interface, recorded for each revision.
 
 `python -m maintenance.abi` writes ``revision_N.yml`` for the ``kInterfaceRevision`` of the headers.
-A revision that has its file changes no more: what the headers add gets the next number.
+A revision with a file must not change: additions to the headers need the next revision.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FROZEN = Path(__file__).parent
 
 Abi = dict[str, Any]
 """Structs with their size, fields and functions; enumerations with their values; ``fixed`` names
-the structs that pass by value or in spans, and so never grow."""
+the structs that are passed by value or in spans, and must not grow."""
 
 _SOURCE = """\
 #include <{backend}/device/table.h>
@@ -28,7 +28,7 @@ namespace device = {package}::device;
 int version() {{ return (device::kInterfaceVersion << 16) + device::kInterfaceRevision; }}
 device::Table table;
 """
-# The first does not cross, but what it carries; the second is the table's own.
+# Types that do not cross the interface themselves.
 _INTERNAL = {"Error", "Entry", "Wire", "Slice", "ArrayField"}
 
 
@@ -47,7 +47,7 @@ def revision(project: Path) -> int:
 
 
 def read(project: Path, compiler: str = "c++") -> Abi:
-    """Return what the compiler makes of a rendered project's headers."""
+    """Return the ABI of a rendered project's headers, from the compiler's debug information."""
     include = project / "device" / "include"
     (runtime,) = include.glob("*/device/runtime.h")
     backend = runtime.relative_to(include).parts[0]
@@ -101,7 +101,7 @@ def _types(elf: Any, package: str) -> list[DIE]:
 
 
 def _field(die: DIE) -> list[Any]:
-    """Its offset in bytes and its type."""
+    """Return the offset of a member in bytes, and its type."""
     return [_number(die, "DW_AT_data_member_location"), _type(die)]
 
 
@@ -139,7 +139,7 @@ def _number(die: DIE, attribute: str) -> int:
 
 
 def broken(older: Abi, newer: Abi) -> list[str]:
-    """Return what a library of the older one and a project of the newer one would disagree on."""
+    """Return the incompatibilities between a library of the older ABI and a newer project."""
     said = [f"{name} has gone" for kind in ("structs", "enumerations") for name in older[kind]
             if name not in newer[kind]]  # fmt: skip
     for name, before in older["structs"].items():

@@ -13,7 +13,7 @@ from torchsmith.render import Job, render
 
 
 def main() -> int:
-    """Return 1 where the revision has another file already."""
+    """Return 1 if the revision already has a file that differs."""
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder, "foo")
         render(project, Job({"backend_name": "foo", "preset": "full"}))

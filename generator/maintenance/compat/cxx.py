@@ -1,4 +1,4 @@
-"""Checks a rendered project's C++ against a PyTorch of which only the headers are there."""
+"""Checks a rendered project's C++ against the headers of a PyTorch release."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class Group:
 
 
 def configure(project: Path, build: Path, torch: Path, *, aarch64: bool = False) -> list[Group]:
-    """Configure a project for the PyTorch in ``torch``; return what it compiles above the seam.
+    """Configure a project for the PyTorch in ``torch``; return its groups above the seam.
 
     The commands are CMake's, with the flags of a real debug build. For aarch64, the sources below
     the seam are included.
 
     Raises:
-        InputError: CMake is missing, or refuses.
+        InputError: CMake is missing or fails.
     """
     command = [
         "cmake", "-G", "Ninja", "-S", str(project), "-B", str(build),
@@ -107,7 +107,7 @@ def _run_tool(command: list[str], **variables: str) -> subprocess.CompletedProce
 
 
 def _reason(said: str) -> str:
-    """The first error of CMake's, in one line."""
+    """Return CMake's first error on one line."""
     # Its lines are indented.
     first = re.search(r"^CMake Error(?: at .*)?:(.*\n(?:(?:[ \t].*)?\n)*)", said, re.M)
     return " ".join((first[1] if first else said).split())

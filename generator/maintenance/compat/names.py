@@ -1,4 +1,4 @@
-"""Which names of PyTorch a rendered project's Python uses, and which of them a release lacks.
+"""Finds names of PyTorch that a rendered project uses and a release does not have.
 
 Nothing is imported: names are looked up in the modules' sources and stubs.
 """
@@ -16,7 +16,7 @@ COMPAT = "_compat.py"
 
 @dataclass(frozen=True)
 class Use:
-    """A dotted name and where it stands."""
+    """A dotted name and its position."""
 
     file: Path
     line: int
@@ -33,7 +33,7 @@ class Module:
 
 
 class Library:
-    """A package as its sources describe it."""
+    """The names in a package, from its sources."""
 
     def __init__(self, root: Path) -> None:
         """Read the packages under ``root`` as needed."""
@@ -68,7 +68,7 @@ class Library:
         return "" if described.open_ended else None
 
     def _resolve(self, name: str) -> str:
-        """Where an alias leads: to a module, or to an object."""
+        """Return the module that an alias names, or "" for an object."""
         if self._module(name) is not None:
             return name
         module, _, last = name.rpartition(".")
@@ -128,7 +128,7 @@ def _bind(module: Module, statement: ast.stmt, package: str) -> None:
 
 
 def _origin(statement: ast.ImportFrom, package: str) -> str:
-    """The module that is imported from."""
+    """Return the module that a statement imports from."""
     if not statement.level:
         return statement.module or ""
     parts = package.split(".")
@@ -171,7 +171,7 @@ def uses(file: Path, package: str = "torch") -> Iterator[Use]:
 
 
 def missing(project: Path, backend: str, library: Library) -> list[Use]:
-    """Return the uses, in a rendered project, of what the library lacks; each name once a file."""
+    """Return a rendered project's uses of names that the library lacks, each once per file."""
     found: dict[tuple[Path, str], Use] = {}
     own = f"torch.{backend}"
     for file in sorted(project.rglob("*.py")):

@@ -11,7 +11,7 @@ from torchsmith import catalog
 
 
 def mypy_problems(project: Path, cache: Path) -> list[str]:
-    """Return what mypy says of the package for each version, without PyTorch's types."""
+    """Return mypy's errors in the package for each version, without PyTorch's types."""
     found = []
     for version in catalog.torch_window()["python"]:
         done = subprocess.run(

@@ -47,7 +47,7 @@ def sources(minor: str, platform: str | None = None) -> Path:
 
 
 def _download(minor: str, platforms: tuple[str, ...], folder: Path) -> Path:
-    """Fetch the wheel."""
+    """Download the wheel and return its path."""
     options = [f"--platform={platform}" for platform in platforms]
     done = subprocess.run(
         [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:",

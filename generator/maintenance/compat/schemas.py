@@ -1,4 +1,4 @@
-"""Finds kernels whose C++ types are not those that a release of PyTorch gives their operator."""
+"""Finds kernels whose C++ types differ from those of their operator in a PyTorch release."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-# PyTorch ends the process that registers a kernel of other types than its own. These are followed
-# by an alias of csrc/core/compat.h, which the kernel's file has to use.
+# PyTorch ends a process that registers a kernel with other types than the operator's. The kernels
+# of these operators must use an alias of csrc/core/compat.h.
 FOLLOWED = {"_scaled_mm_v2": "ScaleList", "_scaled_grouped_mm_v2": "ScaleList"}
 
 REGISTERED = re.compile(r'\bm\.impl\(\s*"(?:aten::)?(\w+)(?:\.(\w+))?",\s*&')
@@ -20,10 +20,10 @@ SCHEMA = re.compile(
 
 
 def differing(csrc: Path, tested: Path, torch: Path) -> Iterator[str]:
-    """Yield each operator of which the types differ and nothing in its file follows them.
+    """Yield each operator whose types differ and whose file does not use the alias.
 
-    ``tested`` and ``torch`` are folders that ``torch`` is in: of the release that the sources are
-    written against, and of another.
+    ``tested`` and ``torch`` are folders that contain ``torch/``: of the release that the sources
+    are written for, and of another one.
     """
     for file in sorted(csrc.rglob("*.cpp")):
         text = file.read_text("utf-8")

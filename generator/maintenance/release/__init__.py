@@ -1,4 +1,4 @@
-"""Rehearses a release, of the template and of a project, and publishes nothing.
+"""Rehearses a release of the template and of a project, without publishing it.
 
-`python -m maintenance.release` does what the workflows of a release do, on this machine.
+`python -m maintenance.release` runs the steps of the release workflows on this machine.
 """

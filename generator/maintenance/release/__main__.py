@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @contextmanager
 def step(name: str) -> Iterator[None]:
-    """Print what was done, and how long it took."""
+    """Print the name and the duration of a step."""
     begin = time.monotonic()
     yield
     print(f"{name}: done in {time.monotonic() - begin:.0f} s", flush=True)

@@ -1,4 +1,4 @@
-"""The template's packages, installed from a folder of files in each way that the README names."""
+"""Installs the template's packages from a folder in each way that the README names."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def rehearse(channel: str, packages: Path, folder: Path) -> None:
     """Run the command by a channel.
 
     Raises:
-        InputError: it is not the version that was built, or it failed.
+        InputError: The command failed, or has another version than this one.
     """
     printed = CHANNELS[channel](packages.resolve(), folder)
     if f"torchsmith {__version__}" not in printed.splitlines():

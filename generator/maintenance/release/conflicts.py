@@ -1,7 +1,7 @@
 """`python -m maintenance.release.conflicts`: the conflicts of updates from the last release.
 
-Projects of the last release are edited as users edit them, and updated to what is here. Each kind
-of edit has a limit for the files that conflict.
+Projects of the last release are edited as users edit them, then updated to this checkout. Each
+kind of edit has a limit for the number of files that conflict.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ OWN = (
     "python/torch_foo/tuning.py",
 )
 EVERY = 10
-"""Of the files in csrc/aten, one in so many is edited."""
+"""One of so many files in csrc/aten is edited."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class User:
     """A project and its edits.
 
     Attributes:
-        answers: What it is rendered from.
+        answers: The answers that it is rendered from.
         edit: Edits its files.
         limit: The most files that may conflict.
     """
@@ -79,7 +79,7 @@ USERS = {
 
 
 def last_release(template: Path) -> str | None:
-    """Return the newest release before the version that is here, or None."""
+    """Return the newest release before this version, or None."""
     before = [tag for tag in releases(str(template)) if Version(tag) < Version(__version__)]
     return before[-1] if before else None
 
@@ -101,7 +101,7 @@ def require_few(template: Path, release: str, users: Mapping[str, User]) -> None
     """Print how many files conflict for each user.
 
     Raises:
-        InputError: They are more than the limit.
+        InputError: A user has more conflicts than the limit.
     """
     over = []
     for name, user in users.items():

@@ -1,4 +1,4 @@
-"""Commands of a rehearsal, and environments that have nothing but what they are given."""
+"""Runs the commands of a rehearsal, in new virtual environments."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def run(
     """Run a command and return what it printed.
 
     Raises:
-        InputError: it failed, with the end of what it printed.
+        InputError: It failed; the message has the end of the output.
     """
     words = [str(word) for word in command]
     done = subprocess.run(
@@ -55,17 +55,17 @@ class Environment:
     def run(
         self, *command: str | Path, cwd: Path | None = None, variables: dict[str, str] | None = None
     ) -> str:
-        """Run a command with it as the current one."""
+        """Run a command in this environment."""
         return run(
             *command, cwd=cwd or self.folder, variables={**self.variables, **(variables or {})}
         )
 
     def install(self, *arguments: str | Path) -> None:
-        """Let pip install something."""
+        """Install packages with pip."""
         self.run(self.python, "-m", "pip", "install", "--quiet", *arguments)
 
 
 def make_environment(folder: Path) -> Environment:
-    """Make an environment, with pip alone in it."""
+    """Create an environment with only pip in it."""
     run(sys.executable, "-m", "venv", "--clear", folder)
     return Environment(folder)

@@ -1,4 +1,4 @@
-"""Tags in copies that nobody else sees: one of this repository, and a project's first release."""
+"""Tags releases in copies: of this repository, and of a rendered project."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _AUTHOR = ("-c", "user.name=Rehearsal", "-c", "user.email=rehearsal@localhost")
 
 
 def tag_template(checkout: Path, folder: Path) -> Path:
-    """Tag a copy of what is committed, render the tag as a user's copier does, and return the copy.
+    """Tag a clone of the checkout, render the tag with copier, and return the clone.
 
     Raises:
-        InputError: the project says that it comes of something else.
+        InputError: The project records another version than the tag.
     """
     copy, project, tag = folder / "template", folder / "of-the-tag", f"v{__version__}"
     run("git", "clone", "--quiet", checkout, copy)
@@ -35,7 +35,7 @@ def tag_project(template: Path, folder: Path) -> Path:
     """Render a project with every feature, tag its first release, and return it.
 
     Raises:
-        InputError: the tag is not the version in pyproject.toml, which a release refuses.
+        InputError: The version in pyproject.toml is not the tag's.
     """
     project = folder / "foo"
     copier = (sys.executable, "-m", "copier", "copy", "--quiet", "--defaults")

@@ -1,6 +1,6 @@
-"""Wheels of a project as its release makes them: by cibuildwheel's settings, but in no container.
+"""Builds wheels of a project with its release's cibuildwheel settings, but outside a container.
 
-The name of a wheel says so: a container's older libraries allow for more systems.
+The platform tag differs: a container's older libraries give wheels for more systems.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ else:
 
 @dataclass(frozen=True)
 class Recipe:
-    """The steps of a wheel, as shell commands; `{wheel}` and the like are paths."""
+    """The steps of a wheel, as shell commands with placeholders such as `{wheel}` for paths."""
 
     before_all: str
     before_build: str
@@ -55,15 +55,15 @@ def rehearse(project: Path, torch: str, folder: Path) -> Path:
     """Build, repair, install and try the wheel of a project for a minor release of PyTorch.
 
     Args:
-        project: where it is; it is copied.
-        torch: such as "2.13".
-        folder: for all that is made.
+        project: The project's folder, which is copied.
+        torch: The minor release, such as "2.13".
+        folder: The folder for all outputs.
 
     Returns:
-        The wheel, which has run the project's test in an environment where it alone was installed.
+        The wheel, which passed the project's test in an environment of its own.
 
     Raises:
-        InputError: a step failed.
+        InputError: A step failed.
     """
     shutil.rmtree(folder, ignore_errors=True)
     copy = folder / "project"

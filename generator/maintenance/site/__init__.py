@@ -1,1 +1,1 @@
-"""The page on which a backend is chosen and looked at before it is rendered."""
+"""The page on which users choose a backend and view its files before rendering it."""

@@ -1,7 +1,7 @@
 """`python -m maintenance.site.build`: writes the page, one HTML file that works from any folder.
 
-It holds renders of the presets under the name MARKER, which the page replaces by the chosen one: a
-feature is whole files, so the files of `full` and its owners give the tree of any other choice.
+It contains renders of the presets with the name MARKER, which the page replaces by the chosen one.
+Features own whole files, so the files of `full` and their owners give the tree of any choice.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def rendered(template: Path, source: str, **answers: str) -> Texts:
 
 
 def owners(paths: list[str]) -> dict[str, str]:
-    """Return the feature that each file and each folder belongs to, where it is one's."""
+    """Return the feature that owns each file and folder, without those that none owns."""
     places = catalog.places(f"torch_{MARKER}")
     every = {each for path in map(PurePosixPath, paths) for each in (path, *path.parents)}
     found = {str(path): catalog.owner(path, places) for path in sorted(every)}
@@ -59,13 +59,13 @@ def owners(paths: list[str]) -> dict[str, str]:
 
 
 def tagged(template: Path) -> str:
-    """Return the release that a template is, or nothing."""
+    """Return the release tag of a template's commit, or ""."""
     command = ["git", "describe", "--tags", "--exact-match"]
     return subprocess.run(command, cwd=template, capture_output=True, text=True).stdout.strip()
 
 
 def source_of(template: Path) -> str:
-    """Return where users have a template from: a release is in the repository."""
+    """Return the address of a template for users: the repository for a release, or its path."""
     return REPOSITORY if tagged(template) else str(template)
 
 
@@ -73,12 +73,12 @@ def data(template: Path, source: str) -> dict[str, Any]:
     """Return all that the page shows.
 
     Args:
-        template: the repository.
-        source: where users have it from: what they pass to the commands.
+        template: The repository's folder.
+        source: The address that users pass to the commands.
     """
     presets = {preset: rendered(template, source, preset=preset) for preset in catalog.presets()}
     whole = presets["full"]
-    # The other files as they are for its device: few differ.
+    # Files that are not in `minimal`, as rendered for its device.
     starter = rendered(template, source, preset="full", device="starter")
     presets["minimal"] = {**starter, **presets["minimal"]}
     features = catalog.features()
@@ -117,7 +117,7 @@ def data(template: Path, source: str) -> dict[str, Any]:
                     for id, feature in features.items()
                     if feature.owns(PurePosixPath(path), f"torch_{MARKER}")
                 ],
-                # As in the presets where the text is another one.
+                # The texts of presets that differ from `full`.
                 "presets": {
                     preset: texts[path]
                     for preset, texts in presets.items()
@@ -130,7 +130,7 @@ def data(template: Path, source: str) -> dict[str, Any]:
 
 
 def documentation(source: str) -> str | None:
-    """Return where the documentation of a template is read, or None if that is no web address."""
+    """Return the web address of a template's documentation, or None if it has none."""
     place = address(source)
     return f"{place.removesuffix('.git')}/tree/HEAD/docs" if place.startswith("https://") else None
 

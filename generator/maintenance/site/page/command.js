@@ -4,7 +4,7 @@ function quoted(word) {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'"'"'`)}'`;
 }
 
-// Commands that render what is shown, in this version.
+// Commands that render the choices with this version.
 function commands(preset, features) {
   const chosen = preset === CUSTOM ? `features=[${features.join(", ")}]` : `preset=${preset}`;
   const given = `--defaults -d backend_name=${state.name} -d ${quoted(chosen)}`;

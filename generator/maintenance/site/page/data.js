@@ -5,7 +5,7 @@ async function unpack() {
   return new Response(packed.body.pipeThrough(new DecompressionStream("gzip"))).json();
 }
 
-// Let the browser paint the first frame before this starts; a page in the background is never painted.
+// Waits for the first frame, as unpacking blocks the page; a page in the background is never painted.
 if (!document.hidden) await new Promise((painted) => requestAnimationFrame(() => setTimeout(painted)));
 const DATA = await unpack().catch((error) => {
   document.querySelector("main").textContent = "This page unpacks the template with DecompressionStream: "

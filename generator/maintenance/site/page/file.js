@@ -19,7 +19,7 @@ function nearest(features) {
     .reduce((one, other) => (far(other) < far(one) ? other : one));
 }
 
-// A file's text; that of a file that depends on the features is the nearest preset's.
+// A file's text; if it depends on the features, the text of the nearest preset.
 function textOf(path, features = choices().features) {
   const {text, presets} = state.written.get(path);
   return named(presets[nearest(features)] ?? text);

@@ -7,7 +7,7 @@ function writeLink() {
   history.replaceState(null, "", `#${new URLSearchParams(pairs)}`);
 }
 
-// What the link does not contain, and unknown values, get the default.
+// Missing and unknown values get the default.
 function readLink() {
   const link = new URLSearchParams(location.hash.slice(1));
   const preset = Object.hasOwn(PRESETS, link.get("preset")) ? link.get("preset") : "standard";

@@ -12,7 +12,7 @@ const forms = (name) => ({
 const MARKER = forms(DATA.marker);
 
 const $ = (id) => document.getElementById(id);
-// What is shown, under the last name that can be one, and which entry of the tree is in the tab order.
+// The last valid name, the shown file, the tree's entry in the tab order, open folders, files and their owners.
 const state = {name: DATA.name.default, chosen: README, stop: "", opened: new Set(), written: new Map(), owners: new Map()};
 
 function make(tag, properties = {}, ...children) {
@@ -21,7 +21,7 @@ function make(tag, properties = {}, ...children) {
   return element;
 }
 
-// A text of the render with the name that was chosen.
+// A text of the render with the chosen name.
 function named(text) {
   const wanted = forms(state.name);
   return Object.entries(MARKER).reduce((done, [form, marker]) => done.replaceAll(marker, wanted[form]), text);
@@ -126,5 +126,5 @@ function start() {
 }
 
 start();
-// For tests and benchmarks, which wait for it.
+// Tests and benchmarks wait for this.
 Object.assign(window, {torchsmith: {choose, choices, problem, textOf, written: () => [...state.written.keys()]}});
