@@ -39,7 +39,7 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """Whether the figure is within its limit, or by how much and why not; "" without a limit."""
+        """Whether the figure is within its limit, or how far above and why; "" without a limit."""
         if self.limit is None:
             return ""
         if not self.is_missed:

@@ -1,4 +1,4 @@
-"""A headless Chromium, which `.ci/run` installs, and what a user of the page does in it."""
+"""A headless Chromium, which `.ci/run` installs, and the actions of a user of the page."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def chromium(*, width: int = 1400, height: int = 1000, dark: bool = False) -> It
     assert found, "there is no Chromium: apt-get install chromium chromium-driver"
     options = webdriver.ChromeOptions()
     options.binary_location = found
-    # As root, as on many CI machines, Chromium starts without its sandbox only.
+    # As root, as on many CI machines, Chromium only starts without its sandbox.
     for argument in (
         "--headless=new",
         "--no-sandbox",
@@ -64,13 +64,13 @@ def _wait(window: WebDriver, page: str) -> None:
 
 
 def complaints(window: WebDriver) -> list[Any]:
-    """What the page's scripts failed at, as the browser's console has it."""
+    """Return the errors of the page's scripts from the browser's console."""
     log = window.get_log("browser")  # type: ignore[no-untyped-call]
     return [entry for entry in log if entry["level"] == "SEVERE"]
 
 
 def opened(window: WebDriver, content: dict[str, Any], folder: Path, link: str = "") -> WebDriver:
-    """Open the page of some content in a window, from a file."""
+    """Write a page of some content to a file, and open it in a window."""
     file = folder / "index.html"
     file.write_text(build.page(content), "utf-8")
     visit(window, file.as_uri() + link)
@@ -84,7 +84,7 @@ def text(page: WebDriver, id: str) -> str:
 
 
 def shown(page: WebDriver) -> set[str]:
-    """The files in the tree, open or not."""
+    """Return the files in the tree, open or not."""
     files = "document.querySelectorAll('#tree [role=treeitem]:not([aria-expanded])')"
     return set(page.execute_script(f"return [...{files}].map((it) => it.dataset.path)"))
 

@@ -1,4 +1,4 @@
-"""Runs of the `torchsmith` command: how they end, as the tests see it, and how they start."""
+"""Runs the `torchsmith` command for tests, and checks how it ends."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rendering import ROOT, Renderer
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended, and what it printed."""
+    """The status of a command, and its output."""
 
     status: int
     out: str
@@ -24,16 +24,16 @@ class Ended:
 
     @property
     def json(self) -> Any:
-        """What it reported."""
+        """Return its JSON report."""
         return json.loads(self.out)
 
     def passed(self) -> Ended:
-        """Check that it went well."""
+        """Check that it succeeded."""
         assert self.status == 0, self.out[-8000:] + self.err[-8000:]
         return self
 
     def refused(self, *words: str) -> str:
-        """Check that it was refused in one sentence, which has some words, and return that."""
+        """Check that it was refused in one sentence with these words, and return that sentence."""
         assert (self.status, self.out, self.err.count("\n")) == (2, "", 1), self
         assert self.err.startswith("torchsmith: ")
         assert [each for each in words if each not in self.err] == [], self.err
@@ -46,12 +46,12 @@ BIN = Path(sys.executable).parent
 
 
 def new(render: Renderer, *more: str) -> tuple[str, ...]:
-    """Return the arguments that render torch-acme, the core alone."""
+    """Return the arguments that render torch-acme with only the core."""
     return ("new", "torch-acme", "--template", str(render.template), "-d", "preset=minimal", *more)
 
 
 def run(*command: str | Path, cwd: Path | None = None, **variables: str) -> Ended:
-    """Run a program, this environment's own before others, with nobody at the terminal."""
+    """Run a program without a terminal; this environment's programs come first on PATH."""
     done = subprocess.run(
         command,
         cwd=cwd,
@@ -64,23 +64,23 @@ def run(*command: str | Path, cwd: Path | None = None, **variables: str) -> Ende
 
 
 def succeed(*command: str | Path, cwd: Path | None = None, **variables: str) -> str:
-    """Run a program, which must go well, and return what it prints."""
+    """Run a program, which must succeed, and return its output."""
     return run(*command, cwd=cwd, **variables).passed().out
 
 
 def fits(schema: str, *files: Path) -> None:
-    """Check files against one of the schemas that check-jsonschema has."""
+    """Check files against a schema of check-jsonschema's."""
     succeed("check-jsonschema", "--builtin-schema", f"vendor.{schema}", *files)
 
 
 def run_python(*arguments: str, cwd: Path | None = None, **variables: str) -> Ended:
-    """Run a Python of its own on this tree's code."""
+    """Run Python in a new process with this tree's code."""
     variables = {"PYTHONPATH": str(ROOT / "generator"), **variables}
     return run(sys.executable, *arguments, cwd=cwd, **variables)
 
 
 def start_python(*arguments: str, cwd: Path | None = None) -> subprocess.Popen[str]:
-    """Start the same in a group of its own, which Ctrl-C goes to."""
+    """Start Python in a process group of its own, which tests can interrupt."""
     return subprocess.Popen(
         [sys.executable, *arguments],
         cwd=cwd,

@@ -12,7 +12,7 @@ from rendering import GIT_ENVIRONMENT, Renderer, snapshot
 
 @pytest.fixture(scope="session", autouse=True)
 def _isolated(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Keep the machine's git and copier settings, and installed backends, out of every test."""
+    """Isolate every test from the machine's git and copier settings and installed backends."""
     os.environ.update(GIT_ENVIRONMENT)
     settings = tmp_path_factory.mktemp("copier") / "settings.yml"
     settings.write_text("{}\n")
@@ -20,20 +20,20 @@ def _isolated(tmp_path_factory: pytest.TempPathFactory) -> None:
     os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
     # The processes of these tests share the cores.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    # A job in the background has Ctrl-C ignored, and so would the processes that tests interrupt.
+    # A background job ignores SIGINT, and so would its children, which tests interrupt.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
-    """A folder that all processes of this run share."""
+    """Return a folder that all processes of this run share."""
     base = tmp_path_factory.getbasetemp()
     return base if worker_id == "master" else base.parent
 
 
 @pytest.fixture(scope="session")
 def render(shared: Path, _isolated: None) -> Renderer:
-    """Renders of the template as it stands in the working tree."""
+    """Return a renderer of the template in the working tree."""
     template = shared / "template"
     with FileLock(shared / "template.lock"):
         if not template.exists():
@@ -45,5 +45,5 @@ def render(shared: Path, _isolated: None) -> Renderer:
 
 @pytest.fixture
 def project(render: Renderer, tmp_path: Path) -> Path:
-    """A project with amp alone, under git."""
+    """Return a project with only amp, under git."""
     return render.project(tmp_path / "torch-foo", features=["amp"])

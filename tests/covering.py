@@ -13,7 +13,7 @@ Pair = tuple[tuple[str, Any], ...]
 """Values of two axes, in the order of the axes."""
 
 TRIES = 10
-"""Number of greedy searches in different orders; one takes a tenth of a second, a row a build."""
+"""Number of greedy searches; each takes 0.1 s, and each row that it saves is a build."""
 
 
 def pairs(axes: Axes, legal: Legal) -> Iterator[Pair]:
@@ -28,15 +28,15 @@ def pairs(axes: Axes, legal: Legal) -> Iterator[Pair]:
 def covering_array(axes: Axes, legal: Legal) -> list[dict[str, Any]]:
     """Return rows that contain every legal pair: the smallest result of several tries.
 
-    Equal arguments give equal rows on every machine. A part that is ``legal`` must be completable
-    one value at a time.
+    Equal arguments give equal rows on every machine. It must be possible to complete each part that
+    is ``legal`` one value at a time.
     """
     wanted = list(pairs(axes, legal))
     return min((_greedy(axes, legal, wanted, Random(seed)) for seed in range(TRIES)), key=len)
 
 
 def _greedy(axes: Axes, legal: Legal, wanted: list[Pair], order: Random) -> list[dict[str, Any]]:
-    """Start each row from a pair not covered yet, then choose the value with the largest gain."""
+    """Start each row with an uncovered pair, then choose the values with the largest gains."""
     missing = dict.fromkeys(order.sample(wanted, len(wanted)))
     rows = []
     while missing:

@@ -1,4 +1,4 @@
-"""Processes that end in the middle of their work on the disk."""
+"""Ends a process in the middle of its file operations."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from torchsmith import git as product_git
 
 
 class Dead(BaseException):
-    """The process is gone: from here on it does nothing more, nor cleans up."""
+    """Simulates a killed process, which does not clean up."""
 
 
 @contextmanager
 def dying(moment: int, last_words: BaseException | None) -> Iterator[None]:
-    """End the process at one of its steps on the disk: by an exception, or without last words."""
+    """End the process at a file operation: with an exception, or as if it were killed."""
     steps = itertools.count(1)
 
     def counted(function: Callable[..., Any]) -> Callable[..., Any]:

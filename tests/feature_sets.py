@@ -1,4 +1,4 @@
-"""Sets of features, and of other answers, for tests that go through them."""
+"""Sets of features and of other answers, for tests with many combinations."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def axes() -> dict[str, tuple[Any, ...]]:
 
 
 def is_legal(part: Mapping[str, Any]) -> bool:
-    """Whether features that are on and off leave on what those that are on require."""
+    """Whether no feature is off that one of the others requires."""
     on = frozenset(id for id in catalog.features() if part.get(id) is True)
     return not any(part.get(id) is False for id in catalog.closure(on))
 
 
 @cache
 def rows() -> list[dict[str, Any]]:
-    """Return rows in which each two values of different axes occur together."""
+    """Return rows in which each pair of values of different axes occurs."""
     return covering_array(axes(), is_legal)
 
 
@@ -45,7 +45,7 @@ def features_of(row: Mapping[str, Any]) -> frozenset[str]:
 
 
 def answers(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row as answers; those of a hostile one break what forgets to quote."""
+    """Return a row as answers; those of a hostile row break code that does not quote."""
     return {
         **{name: HOSTILE[name] for name in NAMES if row["hostile"]},
         **{name: row[name] for name in ("license", "ci_provider")},
@@ -55,9 +55,9 @@ def answers(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def telling_combinations() -> list[frozenset[str]]:
-    """Return sets in which each feature is on and off, with and without each other one.
+    """Return a few sets in which each feature is on and off, with and without each other one.
 
-    None, all, and those of the rows; few, where the valid sets double with every feature.
+    They are none, all, and those of the rows. All valid sets would be too many.
     """
     sets = {frozenset[str](), frozenset(catalog.features()), *map(features_of, rows())}
     return sorted(sets, key=lambda on: (len(on), sorted(on)))

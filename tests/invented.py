@@ -1,7 +1,7 @@
-"""A template with six releases, between which all happens that can happen.
+"""A template with six releases, which have every kind of change between them.
 
-Files change, come, go, move and come back; a question is renamed; a feature comes, another one is
-retired.
+Files change, are added, removed, moved and restored. A question is renamed. A feature is added,
+another one is retired.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ TAGS = tuple(f"v{number}.0.0" for number in range(1, 7))
 
 
 def text(word: str, **changed: str) -> str:
-    """Twelve lines that no other file has, of which some are changed: _3="another"."""
+    """Return twelve lines that no other file has, with changes: _3="another"."""
     lines = {f"_{number}": f"{word}, line {number}" for number in range(1, 13)}
     return "".join(f"{line}\n" for line in {**lines, **changed}.values())
 
@@ -93,5 +93,5 @@ def make(template: Path) -> None:
 
 
 def takes(tag: str) -> set[str]:
-    """Return the features that a release takes in answers."""
+    """Return the features that a release accepts in answers."""
     return {*FEATURES[tag], *RETIRED.get(tag, ())}

@@ -1,4 +1,4 @@
-"""What plain `git merge` makes of a project and two renders: the oracle for updates."""
+"""The result of `git merge` for a project and two renders: the oracle for updates."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from commanding import run
 from rendering import git
 
 Index = dict[str, list[str]]
-"""The mode, content and stage that git's index has of each file."""
+"""The mode, content and stage of each file in git's index."""
 
 
 def index(folder: Path) -> Index:
-    """Return what git's index has of a folder."""
+    """Return git's index of a folder."""
     found: Index = {}
     for row in git(folder, "ls-files", "--stage", "-z").split("\0")[:-1]:
         version, _, path = row.partition("\t")
@@ -25,11 +25,11 @@ class Merge:
     """A merge of a project and a render, which both come from an older render."""
 
     def __init__(self, shadow: Path, before: Path, project: Path) -> None:
-        """Take the older render and the project as they are now.
+        """Store the older render and the project as they are now.
 
         Args:
             shadow: A folder for the repository in which git merges; it is replaced.
-            before: The render of the version and the answers that the project has.
+            before: The render of the project's version and answers.
             project: The project.
         """
         shutil.rmtree(shadow, ignore_errors=True)
@@ -48,7 +48,7 @@ class Merge:
         """Merge, and return git's index.
 
         Args:
-            after: The render of the version and the answers that the project is to have.
+            after: The render of the new version and answers.
             directory_renames: Whether a file that one side added follows a folder that the other
                 side renamed.
         """
@@ -61,7 +61,7 @@ class Merge:
 
 
 def differing(actual: Index, merged: Index) -> list[str]:
-    """Return the files in which a project differs from git's merge, where that has no conflict."""
+    """Return the files that differ from git's merge and have no conflict in it."""
     return [
         f"{path}: {actual.get(path)}, in git's merge {merged.get(path)}"
         for path in sorted(actual.keys() | merged.keys())

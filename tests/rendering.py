@@ -27,7 +27,7 @@ else:
 
 ROOT = Path(__file__).resolve().parents[1]
 
-# Git must not see the machine's configuration, and commits must come out the same everywhere.
+# Git must not read the machine's configuration, and commits must be equal everywhere.
 GIT_ENVIRONMENT = {
     "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_CONFIG_SYSTEM": os.devnull,
@@ -39,7 +39,7 @@ GIT_ENVIRONMENT = {
     "GIT_COMMITTER_DATE": "2001-01-01T00:00:00Z",
 }
 
-# Legal answers that break what forgets to quote, or relies on a name's length; the fewest dtypes.
+# Legal answers that break code without quotes, or with a limit on names; the fewest dtypes.
 HOSTILE: dict[str, Any] = {
     "backend_name": "zq_a_rather_long_but_legal_device_name",
     "display_name": 'Ünïcode "Quoted" {Braces} & Co',
@@ -64,7 +64,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 def commit(folder: Path, message: str, tag: str | None = None) -> None:
-    """Commit everything in ``folder``, which becomes a repository if it is none."""
+    """Commit everything in ``folder``, and make it a repository if it is not one."""
     if not (folder / ".git").exists():
         git(folder, "init", "--quiet", "--initial-branch=main")
     git(folder, "add", "--all")
@@ -81,7 +81,7 @@ def snapshot(folder: Path) -> Path:
     )  # fmt: skip
     for name in filter(None, listed.split("\0")):
         source, target = ROOT / name, folder / name
-        # A file behind a link is not git's own.
+        # A file behind a link is not in git.
         if source.exists() and source == source.resolve():
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(source, target)
@@ -90,7 +90,7 @@ def snapshot(folder: Path) -> Path:
 
 
 class Renderer:
-    """Renders a template; equal answers share one folder, which nobody may change."""
+    """Renders a template; equal answers share one folder, which tests must not change."""
 
     def __init__(self, template: Path, cache: Path) -> None:
         """Render ``template`` into folders under ``cache``, which several processes may share."""
@@ -116,7 +116,7 @@ class Renderer:
         return destination
 
     def apart(self, folder: Path, **answers: Any) -> tuple[Path, Path]:
-        """Copy the template and a project of it to ``folder``, for tests that change both."""
+        """Copy the template and a render of it to ``folder``, for tests that change both."""
         template, project = folder / "template", folder / "torch-foo"
         git(self.cache, "clone", "--quiet", str(self.template), str(template))
         shutil.copytree(self(**answers), project)
@@ -132,7 +132,7 @@ class Renderer:
         return destination
 
     def by_copier(self, destination: Path, **answers: Any) -> Path:
-        """Render into ``destination`` by copier."""
+        """Render into ``destination`` with copier."""
         copier.run_copy(
             str(self.template),
             destination,
@@ -154,18 +154,18 @@ def files(folder: Path) -> Iterator[PurePosixPath]:
 
 
 def toml(file: Path) -> dict[str, Any]:
-    """Return what a TOML file says."""
+    """Return the content of a TOML file."""
     return tomllib.loads(file.read_text("utf-8"))
 
 
 def answers_in(project: Path) -> dict[str, Any]:
-    """Return what a project's answers file says."""
+    """Return the content of a project's answers file."""
     found: dict[str, Any] = yaml.safe_load((project / ".copier-answers.yml").read_text("utf-8"))
     return found
 
 
 class Content(bytes):
-    """A file's bytes; a failed comparison names them, as pprint takes minutes for a whole tree."""
+    """A file's bytes with a short repr, as pprint takes minutes for a whole tree."""
 
     def __repr__(self) -> str:
         """Return the size and a digest."""
@@ -178,7 +178,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def contents_but_for_answers(folder: Path) -> dict[str, bytes]:
-    """Return every file with its bytes, without the answers, which two files have."""
+    """Return every file with its bytes, without the answers, which are in two files."""
     tree = contents(folder)
     del tree[".copier-answers.yml"]
     manifest = tree[".torchsmith.yml"]

@@ -1,4 +1,4 @@
-"""A terminal that a command talks to: what it shows, and what is typed."""
+"""A terminal for a command: its screen and its keyboard."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from rendering import ROOT
 
 LINES = 50
 LONGEST = 60
-"""Seconds that anything is waited for."""
+"""Seconds after which a wait fails."""
 QUIET = 0.3
-"""Seconds after which a screen is taken for complete."""
+"""Seconds without output after which a screen counts as complete."""
 
 
 class _Screen(pyte.Screen):
-    """Answers the question of where the cursor is, as terminals do."""
+    """Answers queries of the cursor's position, as terminals do."""
 
     terminal = 0
 
@@ -36,7 +36,7 @@ class _Screen(pyte.Screen):
 
 
 class Terminal:
-    """Runs `torchsmith` with arguments at a terminal that has so many columns."""
+    """Runs `torchsmith` at a terminal."""
 
     def __init__(
         self,
@@ -70,20 +70,20 @@ class Terminal:
 
     @property
     def lines(self) -> list[str]:
-        """What is on the screen."""
+        """Return the lines of the screen."""
         return [line.rstrip() for line in self.screen.display]
 
     def wait_for(self, words: str) -> list[str]:
         """Wait until the screen shows some words, and return its lines.
 
-        What is typed before a question is shown gets lost.
+        Keys that are typed before a question is shown are lost.
         """
         end = time.monotonic() + LONGEST
         while words not in "\n".join(self.lines):
             assert time.monotonic() < end, self.lines
             assert self._read(), self.lines
         while select.select([self._ours], [], [], QUIET)[0] and self._read():
-            pass  # until all of it is shown
+            pass  # until the whole screen is shown
         return self.lines
 
     def type(self, keys: str) -> None:
@@ -108,7 +108,7 @@ class Terminal:
             return False
         try:
             some = os.read(self._ours, 1 << 16)
-        except OSError:  # how Linux says that the other side has ended
+        except OSError:  # Linux raises it when the other side has ended
             return False
         self._stream.feed(some)
         return bool(some)

@@ -1,4 +1,4 @@
-"""Templates of a few lines, with releases, and what their users do to a project."""
+"""Small templates with releases, and edits of their users."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def release(
     retired: Sequence[str] = (),
     questions: str = "",
 ) -> None:
-    """Commit a release; a feature has the folder of its name, a retired one has nothing."""
+    """Commit a release; a feature owns the folder of its name, a retired one owns nothing."""
     tree = template / "template"
     if tree.exists():
         git(template, "rm", "-r", "--quiet", "template")

@@ -17,7 +17,7 @@ from torchsmith.render import render as render_for_cli
 
 @pytest.fixture
 def torchsmith(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Torchsmith:
-    """Run the command in this process, with nobody at the terminal."""
+    """Return a function that runs the command in this process, without a terminal."""
 
     def run(*arguments: str, cwd: Path | None = None, columns: int = 200) -> Ended:
         with monkeypatch.context() as patch:
@@ -38,7 +38,7 @@ def torchsmith(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[st
 
 @pytest.fixture
 def template(tmp_path: Path) -> Path:
-    """A template with two releases, between which files changed, moved, went and came."""
+    """Return a template with two releases, between which files change, move, go and come."""
     folder = tmp_path / "template"
     folder.mkdir()
     tiny.release(folder, "v1.0.0", tiny.FIRST, {})
@@ -48,7 +48,7 @@ def template(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def small(template: Path, tmp_path: Path) -> Path:
-    """A project from the first of them."""
+    """Return a project of the first release."""
     folder = tmp_path / "project"
     render_for_cli(folder, Job({}, str(template), "v1.0.0"))
     commit(folder, "rendered")
@@ -57,7 +57,7 @@ def small(template: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def six_releases(shared: Path) -> Path:
-    """The invented template; nobody may change it."""
+    """Return the invented template, which tests must not change."""
     folder = shared / "invented"
     with FileLock(shared / "invented.lock"):
         if not folder.exists():

@@ -1,4 +1,4 @@
-"""`torchsmith features`, `dtypes` and `names`; and what holds for every command."""
+"""`torchsmith features`, `dtypes` and `names`; and rules for every command."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def commands() -> Iterator[tuple[str, ...]]:
 
 
 COMMANDS = list(commands())
-# Those that are about a project.
+# Commands that work on a project.
 PROJECTS = {
     "features", "add", "remove", "update", "preview", "diff", "doctor", "device new", "op add",
 }  # fmt: skip
@@ -80,7 +80,7 @@ def test_every_command_has_help_with_an_example_and_reports_json(
     assert f"Example: torchsmith {name} " in re.sub(r"\s+", " ", done.out) + " "
     options = set(re.findall(r"--[a-z-]+", done.out))
     assert "--json" in options
-    # One thing has one name in all commands.
+    # An option has the same name in all commands.
     assert ("--project" in options) == (name in PROJECTS)
     assert ("--to" in options) == (name in ("new", "update", "preview"))
     assert not options & {"--ref", "--vcs-ref", "--version", "--folder"}
@@ -112,7 +112,7 @@ def test_help_is_not_cut_short(torchsmith: Torchsmith) -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_a_shell_completes_the_commands(shell: str) -> None:
-    """The command asks itself for completions, as the script of --show-completion makes it."""
+    """The command is run for completions, as the script of --show-completion does."""
     code = "import sys; from torchsmith.cli import main; sys.argv = ['torchsmith']; main()"
     words = "torchsmith feat"
     done = run_python(

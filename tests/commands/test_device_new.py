@@ -10,7 +10,7 @@ from pathlib import Path
 from commanding import Torchsmith, succeed
 from rendering import Renderer, git
 
-# Two devices with memory of their own, whose errors have the new name.
+# Two devices with memory of their own; their errors have the new name.
 CALLS = """
 #include <cstdio>
 #include <foo/device/kernels.h>
@@ -97,7 +97,7 @@ def test_every_function_of_the_header_is_written_or_named_as_absent(project: Pat
     text = (project / "device" / "starter" / "runtime.cpp").read_text("utf-8")
     for name in re.findall(r"X\((\w+)\)", listed[1]):
         assert re.search(rf"\b{name}\b", text) or name == "set_interrupt_check"
-    # What stands above a function says what to do on a chip.
+    # The comment above a function says what to do on a chip.
     _, *functions = text.split("// --- Devices ---")[1].split("\n\n")
     assert all(part.lstrip().startswith(("// ", "}")) for part in functions)
 

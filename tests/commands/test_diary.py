@@ -1,7 +1,7 @@
-"""Two years of a project, entry by entry: what its people and the template do to it.
+"""Two years of a project, entry by entry, with changes by its users and by the template.
 
-After each command the project is what plain `git merge` makes of it and of two renders, and each
-line that somebody wrote is still there.
+After each command, the project equals the result of `git merge` with two renders, and it has each
+line that a user wrote.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Template:
     """A copy of the template, with its releases."""
 
     def __init__(self, folder: Path, present: Path) -> None:
-        """Publish v1.0.0: the present template, without the features that nobody adds."""
+        """Publish v1.0.0: the present template, without the features that the test does not add."""
         git(folder.parent, "clone", "--quiet", str(present), str(folder))
         self.folder = folder
         self.files = folder / "template"
@@ -45,7 +45,7 @@ class Template:
         commit(self.folder, tag, tag=tag)
 
     def move(self, old: str, new: str, since: str) -> None:
-        """Move a file, and list it for the projects that have it."""
+        """Move a file, and list the move for existing projects."""
         (self.files / f"{old}.jinja").rename(self.files / f"{new}.jinja")
         row = {"from": old, "to": new, "part": "core", "since": since}
         listed = yaml.safe_dump([row], default_flow_style=True)
@@ -54,10 +54,10 @@ class Template:
 
 
 class Person:
-    """Somebody with a clone of the project."""
+    """A user with a clone of the project."""
 
     def __init__(self, project: Path, torchsmith: Torchsmith, wrote: set[str]) -> None:
-        """Begin with the project as it is.
+        """Start with the current project.
 
         Args:
             project: The clone.
@@ -84,10 +84,10 @@ class Person:
         commit(self.project, f"Edit {path}")
 
     def run(self, *arguments: str, renamed: bool = False) -> Ended:
-        """Run a command that merges, and compare the project with a merge of git's.
+        """Run a command that merges, and compare the project with git's merge.
 
         Args:
-            arguments: Those of the command.
+            arguments: The arguments of the command.
             renamed: Whether the command renames the folders of the backend.
         """
         merge = plain_git.Merge(self.project.parent / "shadow", self.render(), self.project)
@@ -105,12 +105,12 @@ class Person:
         return done.out
 
     def commit(self, message: str) -> None:
-        """Commit what is staged, which is all there is."""
+        """Commit what is staged, which must be all changes."""
         git(self.project, "commit", "--quiet", "--message", message)
         assert git(self.project, "status", "--porcelain") == ""
 
     def render(self) -> Path:
-        """Return a folder with what the project's answers ask for, which nobody may change."""
+        """Return a render of the project's answers, which tests must not change."""
         answers = answers_in(self.project)
         source, version = answers["_src_path"], answers["_commit"]
         given = {key: value for key, value in answers.items() if key[0] != "_"}
@@ -121,7 +121,7 @@ class Person:
         return folder
 
     def keeps_what_was_written(self) -> None:
-        """Check that each line that somebody wrote is in the project."""
+        """Check that each line that a user wrote is in the project."""
         text = b"\n".join(contents(self.project).values()).decode("utf-8", "replace")
         assert {line for line in self.wrote if line not in text} == set()
 
@@ -140,7 +140,7 @@ def change(file: Path, how: Callable[[str], str]) -> None:
 
 
 def with_line(text: str, number: int, line: str) -> str:
-    """Return a text with another line in a place; the lines are counted from 1."""
+    """Return a text with one line replaced; lines are counted from 1."""
     lines = text.splitlines(keepends=True)
     lines[number - 1] = f"{line}\n"
     return "".join(lines)
@@ -168,7 +168,7 @@ def test_two_years_of_a_project(render: Renderer, tmp_path: Path, torchsmith: To
     assert "csrc/amp/" in acme.take("add", *FEATURES)
     acme.rewrite("csrc/amp/autocast.cpp", 1, "// Acme lowers the precision of gelu, too.")
 
-    # May. v1.1.0 mends a kernel, and ignores one more folder.
+    # May. v1.1.0 fixes a kernel, and ignores one more folder.
     change(template.files / "csrc/aten/fill.cpp.jinja", lambda text: text + "// Mended.\n")
     change(template.files / ".gitignore", lambda text: "/scratch/\n" + text)
     template.publish("v1.1.0")
@@ -180,13 +180,13 @@ def test_two_years_of_a_project(render: Renderer, tmp_path: Path, torchsmith: To
     assert "csrc/layout/" in acme.take("remove", "storage")
     assert set(answers_in(acme.project)["features"]) == {"amp", "rng"}
 
-    # July. The history is squashed: nobody needs the one of the first half-year.
+    # July. Acme squashes the history of the first half-year.
     first = git(acme.project, "rev-list", "--max-parents=0", "HEAD").strip()
     git(acme.project, "reset", "--quiet", "--soft", first)
     git(acme.project, "commit", "--quiet", "--amend", "--message", "Start")
     assert git(acme.project, "rev-list", "--count", "HEAD") == "1\n"
 
-    # August. v1.2.0 moves a page that Acme has a sentence in, and adds one.
+    # August. v1.2.0 moves a page that Acme has edited, and adds one.
     acme.write("docs/dtypes.md", "The a100 has no float64.")
     template.move("docs/dtypes.md", "docs/types.md", since="v1.2.0")
     (template.files / "docs/news.md").write_text("# News\n")

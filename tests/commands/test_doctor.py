@@ -1,4 +1,4 @@
-"""`torchsmith doctor`: tools, and whose hand a file drifted by."""
+"""`torchsmith doctor`: tools, and files changed by the user or by the template."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def findings(report: dict[str, object]) -> dict[str, dict[str, str]]:
 
 
 def bare_python(folder: Path) -> Path:
-    """A Python in which nothing is installed."""
+    """Return a Python without packages."""
     folder.mkdir(exist_ok=True)
     python = folder / "python"
     python.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "$@"\n')
@@ -66,7 +66,7 @@ def test_a_tool_that_is_too_old_is_a_problem(version: str, status: str, tmp_path
 def test_drift_tells_your_edits_from_the_templates(
     torchsmith: Torchsmith, tmp_path: Path, render: Renderer
 ) -> None:
-    """And has a status for each hand."""
+    """Each of the two has its own status."""
     repository, project = render.apart(tmp_path, features=["amp"])
     template = repository / "template"
     done = torchsmith("doctor", "--drift", "--json", cwd=project)
@@ -112,7 +112,7 @@ def append(file: Path, text: str) -> None:
 
 
 def change(project: Path, key: str, value: str) -> None:
-    """Give one of a project's answers another value."""
+    """Change one of a project's answers."""
     file = project / ".copier-answers.yml"
     text = re.sub(rf"^{key}: .*$", f"{key}: {value}", file.read_text("utf-8"), flags=re.M)
     file.write_text(text, "utf-8")
@@ -197,7 +197,7 @@ def test_restore_gives_files_back_and_loses_nothing(
     ).passed()  # fmt: skip
     assert contents(project) == {**fresh, "NOTICE": b"ours alone\n"}
     assert git(project, "status", "--porcelain").split() == ["M", "LICENSE"]
-    # What was given back once is uncommitted, but not lost if it is given back again.
+    # A restored file is uncommitted, but restoring it again loses nothing.
     torchsmith("doctor", "--restore", "LICENSE", cwd=project).passed()
     (project / "LICENSE").write_text("not committed\n")
     git(project, "add", "LICENSE")

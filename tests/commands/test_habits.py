@@ -1,4 +1,4 @@
-"""What people do to a project with git and an editor, and what an update makes of it."""
+"""Updates of projects that users have changed with git and an editor."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_second_update_says_that_there_is_nothing_and_touches_nothing(
     assert git(small, "status", "--porcelain") == ""
 
     def times() -> dict[Path, int]:
-        """When each file was written; git marks objects that it meets again as young."""
+        """Return when each file was written, except objects, whose times git updates."""
         every = {path: path.lstat().st_mtime_ns for path in small.rglob("*")}
         return {path: 0 if "objects" in path.parts else time for path, time in every.items()}
 
@@ -112,7 +112,7 @@ def test_a_renamed_backend_takes_edits_and_own_files_along(
     assert contents(project) == expected
 
 
-# How it differs.
+# Differences from the template.
 
 
 def test_diff_shows_what_the_user_changed(project: Path, torchsmith: Torchsmith) -> None:

@@ -1,8 +1,8 @@
-"""Whatever a user and the template do in whatever order, no edit is lost.
+"""No order of changes by a user and by the template loses an edit.
 
-A project from one of six invented releases is edited, updated, taken back, extended and reduced, at
-random. After each command git's index is what `git merge` makes of the same project and two renders
-of copier's, and each line that the user wrote is still there.
+A project of one of six invented releases is edited, updated, downgraded, extended and reduced at
+random. After each command, git's index equals the result of `git merge` with two renders of
+copier's, and the project has each line that the user wrote.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ HISTORIES = 50
 STEPS = 3
 LOG = logging.getLogger(__name__)
 
-# What a shard must have come to, or it proves nothing.
+# The events that each shard must have, or it proves nothing.
 REACHED = {"update", "downgrade", "the same", "add", "remove", "refused", "merged by git",
            "conflicts", "moved", "renamed", "lost", "deleted"}  # fmt: skip
 
 
 class Renders:
-    """Copier's own renders of a template, each made once."""
+    """Copier's renders of a template, each made once."""
 
     def __init__(self, template: Path, folder: Path) -> None:
         """Render ``template`` into folders in ``folder``."""
@@ -42,7 +42,7 @@ class Renders:
         self.folder = folder
 
     def __call__(self, tag: str, answers: dict[str, Any]) -> Path:
-        """Return a folder that nobody may change."""
+        """Return a folder that tests must not change."""
         words = ("_".join(answer) if isinstance(answer, list) else answer
                  for _, answer in sorted(answers.items()))  # fmt: skip
         folder = self.folder / "-".join([tag, *words])
@@ -73,7 +73,7 @@ class History:
         commit(self.repository, "rendered")
 
     def step(self) -> None:
-        """Work a while, then run a command."""
+        """Make some edits, then run a command."""
         for _ in range(self.draw.randint(1, 4)):
             work = (self.edit, self.add_file, self.delete, self.move)
             self.draw.choices(work, (7, 1, 1, 2))[0]()
@@ -81,7 +81,7 @@ class History:
             commit(self.repository, "by the user")
         self.draw.choices((self.update, self.toggle), (3, 2))[0]()
 
-    # What the user does.
+    # Actions of the user.
 
     def edit(self) -> None:
         """Change a file."""
@@ -132,13 +132,13 @@ class History:
         return self.root / self.draw.choice([p for p in contents(self.root) if p[0] != "."])
 
     def ours(self) -> bytes:
-        """A line as there is none yet."""
+        """Return a new, unique line."""
         return f"ours {self.draw.getrandbits(64):016x}".encode()
 
-    # What the commands do.
+    # Commands.
 
     def update(self) -> None:
-        """Go to a release, a newer or an older one, perhaps with another answer."""
+        """Update to a newer or an older release, perhaps with another answer."""
         tag = self.draw.choice(TAGS)
         question = "owner" if tag < TAGS[2] else "vendor"
         change = {question: self.draw.choice(["Acme", "S\u00f6hne"])}
@@ -146,7 +146,7 @@ class History:
         given = [word for key, value in change.items() for word in ("-d", f"{key}={value}")]
         arguments = ("update", "--to", tag, *given)
         if not self.chosen() <= takes(tag):
-            self.refused(arguments)  # what the user chose is not dropped without a word
+            self.refused(arguments)  # a user's answer is not dropped silently
         else:
             self.note(
                 "update" if tag > self.tag else "the same" if tag == self.tag else "downgrade"
@@ -166,17 +166,17 @@ class History:
         self.run((command, feature), self.tag, change)
 
     def chosen(self) -> set[str]:
-        """Return the features that were asked for."""
+        """Return the features that the user chose."""
         return set(answers_in(self.root)["features"])
 
     def refused(self, arguments: tuple[str, ...]) -> None:
-        """Run a command that cannot be done, and look that nothing is."""
+        """Run a command that must be refused, and check that nothing changes."""
         self.torchsmith(*arguments, "--yes", cwd=self.root).refused("does not take your features")
         assert git(self.root, "status", "--porcelain") == ""
         self.note("refused")
 
     def run(self, arguments: tuple[str, ...], tag: str, change: dict[str, Any]) -> None:
-        """Run a command, and compare the project with a merge of git's."""
+        """Run a command, and compare the project with git's merge."""
         discard = arguments[0] != "add" and self.draw.random() < 0.3
         arguments = (*arguments, "--yes", "--json", *(["--discard-edits"] if discard else []))
         answers = {k: v for k, v in answers_in(self.root).items() if k[0] != "_"}
@@ -203,19 +203,19 @@ class History:
         self.tag = tag
         self.resolve(report["conflicts"])
 
-    # What holds.
+    # Checks.
 
     def came(self, before: Path, after: Path) -> None:
-        """Each new file of the template's is there, perhaps in a conflict with the user's."""
+        """Check that each new template file is there, perhaps in a conflict."""
         there, new = contents(self.root), contents(after)
-        # What moves may have another name by the user, or be deleted.
+        # The user may have renamed or deleted files that move.
         moved = {path for moves in MOVED for move in moves.items() for path in move}
         for path in new.keys() - contents(before).keys() - moved:
             if b"\0" not in there[path]:
                 assert set(new[path].splitlines()) <= set(there[path].splitlines()), path
 
     def explained(self, report: dict[str, Any]) -> None:
-        """Check that git shows what the plan did, and nothing else."""
+        """Check that git shows the changes of the plan, and no others."""
         listed = git(self.root, "-c", "status.relativePaths=true", "status", "--porcelain", "-z",
                      "--untracked-files=all", "--no-renames", "--", ".")  # fmt: skip
         prefix = git(self.root, "rev-parse", "--show-prefix").strip("\n")
@@ -227,7 +227,7 @@ class History:
             assert paths == set(report[key]) - conflicts, key
 
     def resolve(self, conflicts: list[str]) -> None:
-        """Keep both sides of each conflict, as a patient user may."""
+        """Resolve each conflict by keeping both sides."""
         marks = (b"<<<<<<< ", b"=======", b">>>>>>> ")
         for path in conflicts:
             lines = (self.root / path).read_bytes().splitlines(keepends=True)
@@ -235,12 +235,12 @@ class History:
             (self.root / path).write_bytes(b"".join(kept))
 
     def note(self, what: str) -> None:
-        """Tell what happened, and count it."""
+        """Record an event, and count it."""
         LOG.warning(what)
         self.reached[what] += 1
 
 
-# One of them in the gate. The template is one of the tests' own.
+# The gate runs one shard. The template is the tests' own.
 @pytest.mark.parametrize(
     "shard", [0, *(pytest.param(each, marks=pytest.mark.nightly) for each in range(1, SHARDS))]
 )

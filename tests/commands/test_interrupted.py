@@ -1,4 +1,4 @@
-"""Commands that are ended in the middle leave what was there, or what they were to do."""
+"""Interrupted commands leave the project unchanged, or complete."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from rendering import Renderer, answers_in, commit, contents, git
 from torchsmith.files import swap
 from torchsmith.render import Job, render
 
-# The template that it works on is one of the tests' own.
+# The template is the tests' own.
 MOMENTS = 20
 OLD, NEW = invented.TAGS[0], invented.TAGS[-1]
-# Says when Python itself has started, which nobody can do anything about: within main(), so that
-# the next moment is the command's already.
+# Reports when Python itself has started, which the command cannot handle. It does so in main(), so
+# that the next signal reaches the command.
 START = """
 import sys
 from torchsmith.__main__ import main
@@ -35,7 +35,7 @@ class Beginning:
 sys.meta_path.insert(0, Beginning())
 sys.exit(main())
 """
-# Sends itself a signal at one of its steps on the disk, which it counts in a file.
+# Sends itself a signal at one of its file operations, which it counts in a file.
 AT_A_STEP = """
 import os, pathlib, sys
 counted, moment, number, *sys.argv[1:] = sys.argv[1:]
@@ -57,7 +57,7 @@ status = main()
 pathlib.Path(counted).write_text(str(steps))
 sys.exit(status)
 """
-# Ctrl-C in the middle of a callback, whose exceptions Python prints and forgets.
+# Ctrl-C in a callback, whose exceptions Python prints and discards.
 WITHIN_A_CALLBACK = """
 import signal, sys, time, weakref
 from torchsmith import __main__, cli
@@ -78,7 +78,7 @@ sys.exit(__main__.main())
 
 @pytest.fixture
 def project(six_releases: Path, tmp_path: Path) -> Path:
-    """A project from the first release."""
+    """Return a project of the first release."""
     folder = tmp_path / "project"
     render(folder, Job({}, str(six_releases), OLD))
     commit(folder, "rendered")
@@ -87,12 +87,12 @@ def project(six_releases: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def torch_foo(render: Renderer, tmp_path: Path) -> Path:
-    """A project with features, in a folder with nothing else."""
+    """Return a project with features, in a folder with nothing else."""
     return render.project(tmp_path / "around" / "torch-foo", features=["amp"])
 
 
 def started(arguments: list[str], folder: Path) -> subprocess.Popen[str]:
-    """Start a command, and wait until Python has."""
+    """Start a command, and wait until Python has started."""
     process = start_python("-c", START, *arguments, cwd=folder)
     assert process.stdout is not None
     assert process.stdout.readline() == "started\n"
@@ -140,7 +140,7 @@ def test_an_update_is_done_or_not(
     for moment in range(MOMENTS):
         statuses.add(cut_off(update, project, took * moment / MOMENTS, by))
         if by == signal.SIGKILL:
-            torchsmith("features", cwd=project)  # the next command, whatever it is, tidies up
+            torchsmith("features", cwd=project)  # the next command cleans up
         assert contents(project) in (before, planned)
         if contents(project) == before:
             assert git(project, "status", "--porcelain") == ""
@@ -155,7 +155,7 @@ def test_an_update_is_done_or_not(
 def test_the_next_command_undoes_what_a_killed_one_left(
     project: Path, six_releases: Path, tmp_path: Path, torchsmith: Torchsmith
 ) -> None:
-    """Otherwise it would take the new version for the one that the project has."""
+    """Otherwise it would read the new version as the project's."""
     newer, write = tmp_path / "newer", [".copier-answers.yml", "readme.txt"]
     render(newer, Job({}, str(six_releases), NEW))
     if (child := os.fork()) == 0:
@@ -219,7 +219,7 @@ def test_what_is_asked_to_end_is_done_or_leaves_nothing(
         return count
 
     def tidied() -> dict[str, bytes]:
-        """What is there, which goes again."""
+        """Return the files, and undo the changes."""
         found = contents(around)
         shutil.rmtree(around / "torch-bar", ignore_errors=True)
         git(torch_foo, "reset", "--quiet", "--hard")

@@ -1,4 +1,4 @@
-"""What `torchsmith new` asks at a terminal, and how it looks at any width."""
+"""The questions of `torchsmith new` at a terminal, and their layout at any width."""
 
 from __future__ import annotations
 
@@ -87,13 +87,13 @@ def test_nothing_is_written_without_consent(end: str, tmp_path: Path, render: Re
 
 
 def words_of(lines: list[str]) -> set[str]:
-    """The words on a screen, without those of one letter."""
+    """Return the words on a screen, without those of one letter."""
     return {word for line in lines for word in re.findall(r"[a-zA-Z_]{2,}", line)}
 
 
 @pytest.mark.parametrize("columns", [40, 80, 120])
 def test_nothing_is_cut_at_any_width(columns: int, tmp_path: Path, render: Renderer) -> None:
-    """Each word on a narrow screen is one of a wide one, where nothing has to be divided."""
+    """Each word on a narrow screen is on a wide one, where no word is divided."""
 
     def dialogue(columns: int) -> list[list[str]]:
         terminal = Terminal(

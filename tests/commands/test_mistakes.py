@@ -1,6 +1,6 @@
 """Mistakes at the command line: one sentence each, status 2, at 80 columns, and nothing is written.
 
-The mistakes that only a render finds stand in tests/rules/test_bad_input.py.
+tests/rules/test_bad_input.py has the mistakes that only a render finds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from torchsmith import template
 ANSWERS = "_commit: v1.0.0\n_src_path: /gone\nbackend_name: foo\npreset: full\n"
 MANIFEST = "parts:\n  core:\n    requires: []\n    paths: []\n"
 
-# Folders that look like projects: what stands in .copier-answers.yml and in .torchsmith.yml.
+# Folders that look like projects: the content of .copier-answers.yml and of .torchsmith.yml.
 PROJECTS: dict[str, tuple[bytes, bytes | None]] = {
     "good": (ANSWERS.encode(), MANIFEST.encode()),
     "empty": (b"", None),
@@ -46,7 +46,7 @@ PROJECTS: dict[str, tuple[bytes, bytes | None]] = {
 }
 
 RESTORE = "restore it with git"
-# Command lines, and what is said of each.
+# Command lines with their messages.
 MISTAKES = {
     # The command line itself
     "udpate": "no such command 'udpate'. Did you mean 'update'?",
@@ -182,7 +182,7 @@ MISTAKES = {
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """A folder with what one may stumble over."""
+    """Return a folder with broken projects and unusable paths."""
     (tmp_path / "file").write_text("mine\n")
     for link, target in (
         ("dangling", "none"),
@@ -258,7 +258,7 @@ sys.exit(main())
 
 
 def test_help_imports_nothing_slow() -> None:
-    """It is to be there within 0.3 s."""
+    """It must come within 0.3 s."""
     code = """
 import sys
 sys.argv = ["torchsmith", "--help"]
@@ -298,7 +298,7 @@ def test_without_a_template_nothing_passes(
 
 @pytest.fixture
 def private() -> Iterator[str]:
-    """The address of a repository that wants a password."""
+    """Yield the address of a repository that requires a password."""
 
     class Server(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

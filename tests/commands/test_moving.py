@@ -1,4 +1,4 @@
-"""Files that a template of a few lines moves, deletes or adds, and what its users did to them."""
+"""Files that a small template moves, deletes or adds, and that its users have changed."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ def with_ours(text: str) -> str:
 
 
 def both(text: str) -> str:
-    """Both sides of the line that the template changed."""
+    """Return a text with both sides of the line that the template changed."""
     conflict = "<<<<<<< yours\nours\n=======\nline two\n>>>>>>> template-v2.0.0\n"
     return text.replace("line 2\n", conflict)
 
 
 def beside(text: str) -> str:
-    """A file of the template's and one of the user's at the same place."""
+    """Return a conflict of a template file and a user's file at the same path."""
     return f"<<<<<<< yours\nours\n=======\n{text}>>>>>>> template-v2.0.0\n"
 
 
 def do(project: Path, deed: str) -> None:
-    """Do something as a user, and commit it."""
+    """Make a user's change, and commit it."""
     what, *paths = deed.split()
     if what == "insert":
         edited(project, paths[0], "line 8\n", "line 8\nours\n")
@@ -47,8 +47,8 @@ def do(project: Path, deed: str) -> None:
 
 
 RENAMED = "you renamed kept.txt; own.txt takes what the template changed in it"
-# What the user does in the first release, what an update to the second says, the files that are not
-# as the second has them, and those in conflict.
+# The user's changes to the first release, the output of an update to the second, the files that
+# differ from the second, and those in conflict.
 CASES: list[tuple[list[str], str, dict[str, str | None], dict[str, str]]] = [
     (["insert here.txt"], "your edits of here.txt follow it to there/it-is.txt",
      {"there/it-is.txt": with_ours(SECOND["there/it-is.txt"])}, {}),
@@ -152,7 +152,7 @@ def test_a_file_that_git_ignores_is_not_written_over(small: Path, torchsmith: To
 def test_what_the_template_did_meanwhile_waits(
     small: Path, template: Path, torchsmith: Torchsmith, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was shown is what happens."""
+    """The merge does what the plan shows."""
 
     def agree(_: str) -> bool:
         release(template, "v3.0.0", {**SECOND, "new.txt": "newer\n"}, MOVED)

@@ -1,4 +1,4 @@
-"""`torchsmith new`: which version it renders, by which name, and from which answers."""
+"""`torchsmith new`: the version, the name and the answers of a render."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_version_is_asked_of_a_repository_alone(
 
 @pytest.fixture
 def template(tmp_path: Path) -> Path:
-    """A template with releases, the newest of which is not its last commit."""
+    """Return a template with releases, the newest of which is not its last commit."""
     folder = snapshot(tmp_path / "template")
     for tag in ("v1.9.0", "v1.10.0", "v2.0.0rc1", None):
         (folder / "template" / "docs" / "news.md").write_text(f"# News of {tag}\n")

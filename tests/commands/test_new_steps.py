@@ -1,4 +1,4 @@
-"""`torchsmith new` beside the render: builds, tests, commits, and what it asks and remembers."""
+"""`torchsmith new` after the render: builds, tests, commits, questions and remembered answers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from torchsmith import building, catalog, doctor
 
 @pytest.fixture
 def python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A Python whose pip and pytest write down what they were asked, and fail on request."""
+    """Return a Python whose pip and pytest record their arguments, and fail on request."""
     monkeypatch.setattr(building, "toolchain", lambda _: [])
     script = tmp_path / "python"
     script.write_text(
@@ -78,7 +78,7 @@ def test_a_build_that_is_ended_leaves_no_process(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         building.install(tmp_path, str(script), interrupted)
     stat = Path("/proc", (tmp_path / "child").read_text().strip(), "stat")
-    end = time.monotonic() + 30  # the system ends it when it comes to it
+    end = time.monotonic() + 30  # the system may take a moment to end it
     with suppress(FileNotFoundError, ProcessLookupError):
         while stat.read_text().split()[2] != "Z":
             assert time.monotonic() < end, "it still runs"
@@ -190,7 +190,7 @@ def test_who_is_unknown_to_git_has_the_project_and_is_told(
 
 @pytest.fixture
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Copier's settings of a person who sits at a terminal."""
+    """Return copier's settings of a user at a terminal."""
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
     file = tmp_path / "config" / "settings.yml"
     monkeypatch.setenv("COPIER_SETTINGS_PATH", str(file))

@@ -1,4 +1,4 @@
-"""`torchsmith op add`: what is written, and that it compiles."""
+"""`torchsmith op add`: the files that it writes, and that they compile."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SITE = Path(sysconfig.get_path("purelib"))
 
 @pytest.fixture
 def without_erfc(project: Path) -> Path:
-    """A project in which no kernel computes erfc, though a family can."""
+    """Return a project without a kernel for erfc, although a family can compute it."""
     file = project / "csrc" / "aten" / "unary.cpp"
     lines = file.read_text("utf-8").splitlines(keepends=True)
     kept = [line for line in lines if 'structured<"erfc"' not in line]
@@ -110,7 +110,7 @@ def test_what_fails_half_way_leaves_nothing(project: Path, torchsmith: Torchsmit
     assert not (project / "csrc" / "operators").exists()
 
 
-# Each moment, with git and without, is tried in test_swap.py.
+# test_swap.py tries each moment, with git and without.
 @pytest.mark.parametrize("moment", [2, 6, 10])
 @pytest.mark.parametrize("under_git", [True, False], ids=["git", "no-git"])
 def test_what_is_cut_off_is_undone_by_the_next_command(
@@ -174,7 +174,7 @@ def test_mistakes_are_one_sentence(project: Path, torchsmith: Torchsmith) -> Non
 def test_what_is_written_is_formatted_and_compiles(
     without_erfc: Path, torchsmith: Torchsmith
 ) -> None:
-    """One of each kind, and the shapes of arguments that differ, against PyTorch's own headers."""
+    """Tests one operator of each kind and of each form of arguments, with PyTorch's headers."""
     names = (
         "erfc", "special_airy_ai", "frexp", "segment_reduce", "fractional_max_pool2d",
         "_spdiags", "multilabel_margin_loss_forward",

@@ -1,4 +1,4 @@
-"""The JSON schema by which editors check answers files: what it takes and what it refuses."""
+"""The JSON schema with which editors check answers files: valid and invalid files."""
 
 from __future__ import annotations
 
@@ -59,5 +59,5 @@ def test_a_mistake_does_not_fit(answers: dict[str, Any]) -> None:
 
 
 def test_the_template_has_it_as_the_catalog_says() -> None:
-    """Stale? `make docs` writes it anew."""
+    """If it is stale, run `make docs`."""
     assert SCHEMA.read_text("utf-8") == text()

@@ -1,4 +1,4 @@
-"""What lies round a project: git's variables, marks and settings, a cache, hand-made answers."""
+"""The surroundings of a project: git's variables, marks and settings, caches, edited answers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ANSWERS, MANIFEST = ".copier-answers.yml", ".torchsmith.yml"
 
 
 def with_settings(folder: Path, *settings: str) -> None:
-    """Check out all files again with settings of git's."""
+    """Check out all files again with some git settings."""
     for setting in settings:
         git(folder, "config", *setting.split("="))
     git(folder, "rm", "-r", "--quiet", "--cached", ".")
@@ -50,7 +50,7 @@ def no_prefixes(folder: Path) -> None:
 def test_what_git_does_not_take_for_a_change_is_none(
     set_up: Callable[[Path], None], small: Path, torchsmith: Torchsmith
 ) -> None:
-    """The template of this project has no .gitattributes, as other templates have none."""
+    """The template of this project has no .gitattributes, like other templates."""
     set_up(small)
 
     def edits() -> list[str]:
@@ -81,7 +81,7 @@ def test_what_git_does_not_take_for_a_change_is_none(
 def test_a_sparse_checkout_is_compared_and_updated_as_a_whole(
     template: Path, tmp_path: Path, torchsmith: Torchsmith
 ) -> None:
-    """Files that are not checked out are as git has them."""
+    """Files that are not checked out are compared as git's index has them."""
     first = {**FIRST, "docs/page.txt": LINES, "docs/other.txt": LINES}
     tiny.release(template, "v3.0.0", first, {})
     second = {**first, "docs/page.txt": LINES.replace("line 2", "line two"), "kept.txt": "new\n"}

@@ -1,4 +1,4 @@
-"""Files of a project are replaced all together or not at all, whatever happens meanwhile."""
+"""Files of a project are replaced all together or not at all, even after a failure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from torchsmith.files import recover, swap
 WRITE = ["changed.txt", "folder/new.txt", "folder/deep/er.txt"]
 DELETE = ["gone/old.txt"]
 MOMENTS = 40
-"""More than the steps that a swap takes on the disk."""
+"""More than the number of a swap's file operations."""
 BEFORE = {"changed.txt": b"before\n", "gone/old.txt": b"old\n", "kept.txt": b"kept\n"}
 AFTER = {
     "changed.txt": b"after changed.txt\n",
@@ -32,7 +32,7 @@ AFTER = {
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A project with three files."""
+    """Return a project with three files."""
     folder = filled(tmp_path / "project", BEFORE)
     commit(folder, "start")
     return folder
@@ -40,7 +40,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    """A folder with the files that are to come."""
+    """Return a folder with the new files."""
     return filled(tmp_path / "source", {path: AFTER[path] for path in WRITE})
 
 
@@ -82,7 +82,7 @@ def test_it_is_all_or_nothing_whenever_it_ends(
         swap(root, source, write=WRITE, delete=DELETE, last=stage)
     if how not in ends:
         recover(root)
-    # Without git the copies that were not finished yet lie in the project, until the next swap.
+    # Without git, unfinished copies stay in the project until the next swap.
     there = contents(root)
     mine = {path: there[path] for path in there if not path.startswith(".torchsmith-swap/")}
     assert mine in (BEFORE, AFTER)
@@ -94,7 +94,7 @@ def test_it_is_all_or_nothing_whenever_it_ends(
 
 
 def cut_off(root: Path, source: Path) -> None:
-    """Let a swap die when it has written its files and changed git's index."""
+    """Kill a swap after it has written its files and changed git's index."""
 
     def die() -> None:
         git(root, "add", "--all")
@@ -120,7 +120,7 @@ def test_an_undo_that_is_cut_off_too_is_gone_on_with(root: Path, source: Path, c
 def test_work_that_came_after_a_cut_off_swap_is_not_undone(
     root: Path, source: Path, reset: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Neither what is committed, nor what is staged, nor what is not."""
+    """Committed, staged and other changes stay."""
     cut_off(root, source)
     if reset:
         git(root, "reset", "--quiet", "--hard")

@@ -1,4 +1,4 @@
-"""The script of the rendered job `update`, run as CI runs it against an invented CI."""
+"""The script of the rendered job `update`, run against a fake CI."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from commanding import succeed
 from rendering import GIT_ENVIRONMENT, ROOT, Renderer, commit, git
 
 PROVIDERS = ("github", "gitlab")
-# What a program of CI's was called with, an argument a line and a file that is named along with it.
+# Records the arguments of a CI program, one a line, with the content of files among them.
 RECORD = """#!/bin/sh
 for word in "$@"; do
   echo "$word" >> "$LOG"
@@ -24,7 +24,7 @@ for word in "$@"; do
   before=$word
 done
 """
-# There is a request already if ASKED says so.
+# ASKED is the output of `gh pr list`: a request that exists.
 GH = RECORD + 'case "$*" in "pr list"*) echo "$ASKED" ;; esac\n'
 CURL = (
     RECORD
@@ -39,7 +39,7 @@ WITH_CONFLICTS = {
 
 @dataclass(frozen=True)
 class Job:
-    """A checkout that CI made, the repository that it came from, and the template."""
+    """CI's checkout, the repository that it came from, and the template."""
 
     template: Path
     checkout: Path
@@ -48,7 +48,7 @@ class Job:
     log: Path
 
     def run(self, asked: str = "") -> str:
-        """Run the script, and return what CI was asked to do."""
+        """Run the script, and return the calls of CI's program."""
         for step in self.script:
             variables = {**GIT_ENVIRONMENT, **self.environment, "ASKED": asked}
             succeed("bash", "-eo", "pipefail", "-c", step, cwd=self.checkout, **variables)
@@ -56,7 +56,7 @@ class Job:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What CI sets."""
+        """Return the variables that CI sets."""
         folder = self.log.parent
         return {
             "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
@@ -75,12 +75,12 @@ class Job:
         }
 
     def branches(self) -> list[str]:
-        """The branches of the repository that the checkout came from."""
+        """Return the branches of the repository that the checkout came from."""
         return git(self.origin, "branch", "--format=%(refname:short)").split()
 
 
 def script(project: Path, provider: str) -> list[str]:
-    """The shell of the job: on GitHub a process for each step, on GitLab one for all."""
+    """Return the scripts of the job: one for each step on GitHub, one for all on GitLab."""
     if provider == "github":
         file = project / ".github" / "workflows" / "update.yml"
         steps = yaml.safe_load(file.read_text("utf-8"))["jobs"]["update"]["steps"]
@@ -96,7 +96,7 @@ def provider(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def job(provider: str, render: Renderer, tmp_path: Path) -> Job:
-    """The job in a project that v1.0.0 wrote."""
+    """Return the job in a project of v1.0.0."""
     template, project = render.apart(tmp_path, features=["release"], ci_provider=provider)
     origin, checkout = tmp_path / "origin.git", tmp_path / "checkout"
     git(tmp_path, "clone", "--quiet", "--bare", str(project), str(origin))
@@ -115,7 +115,7 @@ def job(provider: str, render: Renderer, tmp_path: Path) -> Job:
 
 
 def release(template: Path) -> None:
-    """Version v1.1.0 ignores another folder."""
+    """Publish v1.1.0, which ignores another folder."""
     ignored = template / "template" / ".gitignore"
     text = ignored.read_text("utf-8")
     ignored.write_text(text.replace("/site/\n", "/site-of-the-template/\n"), "utf-8")

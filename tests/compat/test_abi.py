@@ -1,4 +1,4 @@
-"""The border of the device library is as it was frozen, and each revision only adds to the last."""
+"""The device library's ABI equals its record, and each revision only adds to the last."""
 
 from __future__ import annotations
 

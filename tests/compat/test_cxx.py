@@ -28,7 +28,7 @@ def test_every_file_above_the_seam_is_compiled(groups: list[cxx.Group], render: 
 
 
 def test_for_aarch64_the_device_is_compiled_too(render: Renderer, tmp_path: Path) -> None:
-    """Whether it compiles is for `make compat` to say, which has that processor's PyTorch."""
+    """Only `make compat`, which has that processor's PyTorch, compiles the files."""
     if not shutil.which(cxx.CROSS):
         pytest.skip(f"there is no {cxx.CROSS}")
     project = render(preset="full")

@@ -15,7 +15,7 @@ SITE = Path(sysconfig.get_path("purelib"))
 
 @pytest.fixture
 def library(tmp_path: Path) -> Library:
-    """A package that binds names in every way that PyTorch does."""
+    """Return a package that binds names in every way that PyTorch does."""
     files = {
         "torch/__init__.py": (
             "from torch import nn as nn\n"

@@ -1,4 +1,4 @@
-"""Kernels of other C++ types than a release gives their operator are found in its headers."""
+"""Kernels whose C++ types differ from those in a release's headers are found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every command line in docs/commands and in the update guide runs, page by page, as it stands."""
+"""Every command line in docs/commands and in the update guide runs, page by page."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ STUB = (
 
 @pytest.fixture
 def workplace(render: Renderer, shared: Path, tmp_path: Path) -> Path:
-    """A folder with the project torch-foo, whose template has had a release since."""
+    """Return a folder with the project torch-foo, whose template has a newer release."""
     ready = shared / "with-two-releases"
     with FileLock(shared / "with-two-releases.lock"):
         if not ready.exists():

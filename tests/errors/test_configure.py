@@ -1,4 +1,4 @@
-"""A machine that lacks what the build needs: one sentence from CMake."""
+"""CMake prints one sentence if a machine lacks a requirement of the build."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_no_torch(project: Path, tmp_path: Path) -> None:
 
 
 def pretended(version: str, folder: Path) -> str:
-    """Return a folder with a PyTorch that has nothing but a version."""
+    """Return a folder with a fake PyTorch that has only a version."""
     package = folder / "site" / "torch"
     package.mkdir(parents=True)
     (package / "__init__.py").touch()
@@ -91,7 +91,7 @@ def test_one_that_is_not_released_is_let_in_by_a_definition(project: Path, tmp_p
     site = pretended("2.16.0.dev20261101+cpu", tmp_path)
     options = (HERE, "-DTORCH_NEWEST=2.99", "-DFOO_DEVICE=acme")
     error = configure(project, tmp_path / "build", *options, PYTHONPATH=site)
-    assert error.startswith("There is no device in ")  # which is looked for afterwards
+    assert error.startswith("There is no device in ")  # the check of the device comes later
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
-"""Plants faults, one at a time, and says which suite of tests catches each.
+"""Plants faults, one at a time, and reports which suite of tests catches each.
 
-python -m faults                      # all, by the tests of the gate, each until one fails
-python -m faults autocast             # those whose name or file has this word
-python -m faults --all                # by the nightly tests, too
-python -m faults --suites every       # which files of tests catch each: what no other does
+python -m faults                      # all faults with the gate's tests, until one fails
+python -m faults autocast             # faults whose name or file contains this word
+python -m faults --all                # with the nightly tests, too
+python -m faults --suites every       # with all tests: lists every test file that catches a fault
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from faults.places import Checkout, NotBuiltError, Place, Project
 
 
 def catch(place: Place, fault: Fault, which: str, *, slow: bool) -> list[str]:
-    """Return the files of tests that fail: of the likely tests, the first of all, or of all.
+    """Return the test files that fail: of the likely tests, the first of all tests, or all.
 
     Raises:
         NotBuiltError: The fault does not compile.
@@ -35,7 +35,7 @@ def catch(place: Place, fault: Fault, which: str, *, slow: bool) -> list[str]:
 
 
 def main() -> int:
-    """Run the command; its status is 1 where less than nine of ten faults are caught."""
+    """Run the command; its status is 1 if less than nine of ten faults are caught."""
     summary, _, _ = (__doc__ or "").partition("\n")
     parser = argparse.ArgumentParser(prog="faults", description=summary)
     parser.add_argument("words", nargs="*", help="of the names or files of faults, instead of all")

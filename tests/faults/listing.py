@@ -1,4 +1,4 @@
-"""The list of faults: what is planted where, and which tests look first."""
+"""The list of faults, with their places and the tests that run first."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAMES = {"{= package =}": "torch_foo", "{= backend_name =}": "foo"}
 
 @dataclass(frozen=True)
 class Fault:
-    """A text of one file, and what stands in its place."""
+    """A text of one file, and its replacement."""
 
     name: str
     kind: str
@@ -29,7 +29,7 @@ class Fault:
 
     @property
     def is_rendered(self) -> bool:
-        """Whether the rendered project's own tests are to catch it."""
+        """Whether the rendered project's own tests must catch it."""
         return self.file.startswith("template/")
 
     @property

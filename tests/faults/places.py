@@ -1,4 +1,4 @@
-"""The two places that faults are planted in: a rendered project that is built, and a checkout."""
+"""The two places for faults: a rendered project that is built, and a checkout."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from faults.listing import ROOT, Fault
 from maintenance.installing import Installed, link_packages, make_environment
 from rendering import Renderer, files, git, snapshot
 
-# A test that hangs has found something, too.
+# Seconds; a test that hangs counts as failed.
 LONGEST = 900
 FAILED = re.compile(r"^(?:FAILED|ERROR) ([^:\s]+)", re.MULTILINE)
 
 
 class NotBuiltError(Exception):
-    """What should compile does not; the text is the compiler's."""
+    """The fault does not compile; the text is the compiler's."""
 
 
 def pytest(python: str, folder: Path, variables: dict[str, str], *arguments: str) -> set[str]:
-    """Run tests; return the files of those that failed, or how the run of the first ended."""
+    """Run tests; return the files of those that failed, or how the run ended without one."""
     command = [python, "-m", "pytest", "-q", "-rfE", "-p", "no:cacheprovider", *arguments]
     with subprocess.Popen(
         command,
@@ -41,7 +41,7 @@ def pytest(python: str, folder: Path, variables: dict[str, str], *arguments: str
         except subprocess.TimeoutExpired:
             os.killpg(running.pid, 9)
             return {f"{arguments[0]} hangs"}
-    if running.returncode in (0, 5):  # 5: none was collected
+    if running.returncode in (0, 5):  # 5: no test was collected
         return set()
     return set(FAILED.findall(said)) or {f"{arguments[0]} ends with {running.returncode}"}
 
@@ -55,12 +55,12 @@ def folders(root: Path, *parents: str) -> Iterator[str]:
 
 
 class Place:
-    """A folder that faults are planted in, and its suites of tests."""
+    """A folder for faults, and its suites of tests."""
 
     folder: Path
 
     def suites(self, path: str) -> list[str]:
-        """Return what can catch a fault in a file."""
+        """Return the suites that can catch a fault in a file."""
         raise NotImplementedError
 
     def run(self, suite: str, *, slow: bool, first: bool) -> set[str]:
@@ -68,11 +68,11 @@ class Place:
         raise NotImplementedError
 
     def build(self, path: str) -> None:
-        """Make what a changed file is a part of."""
+        """Rebuild what contains a changed file."""
 
     @contextmanager
     def planted(self, fault: Fault) -> Iterator[None]:
-        """Have a fault in the folder for a while."""
+        """Plant a fault for the length of the block."""
         file = self.folder / fault.path
         before = file.read_text("utf-8")
         file.write_text(fault.planted(before), "utf-8")
@@ -84,10 +84,10 @@ class Place:
 
 
 class Project(Place):
-    """`full`, rendered, built and installed; a change compiles what it concerns."""
+    """A render of `full`, built and installed; a change compiles only what depends on it."""
 
     def __init__(self, scratch: Path) -> None:
-        """Build it in ``scratch``, or take up what an earlier run has built there."""
+        """Build it in ``scratch``, or use the build of an earlier run there."""
         self.folder = scratch / "project"
         python = scratch / "venv" / "bin" / "python"
         self.installed = Installed("full", self.folder, python)
@@ -102,7 +102,7 @@ class Project(Place):
             if done.returncode != 0:
                 raise NotBuiltError(done.stdout + done.stderr)
             (scratch / "built").touch()
-        # What has changed since, or was left by a run that was killed.
+        # Files that changed since, or that a killed run has left.
         for folder in ("csrc", "device", "python", "tests"):
             for path in files(self.folder / folder):
                 if not (rendered / folder / path).exists():
@@ -117,7 +117,7 @@ class Project(Place):
         self.stale = True
 
     def suites(self, path: str) -> list[str]:
-        """Return the folders of tests and the examples; the device's look at the device alone."""
+        """Return the test folders and the examples; device tests are only for files of device/."""
         below = ["device/tests"] if path.startswith("device/") else []
         return [*folders(self.folder, *below, "tests"), "examples"]
 
@@ -137,8 +137,8 @@ class Project(Place):
         )
 
     def build(self, path: str) -> None:
-        """Compile what has changed, and install it."""
-        # What the last fault has left compiled goes with the next build.
+        """Compile the changes, and install them."""
+        # The next build replaces files that were compiled with the last fault.
         if path.startswith("python/"):
             if self.stale:
                 self._compile()
@@ -165,7 +165,7 @@ class Checkout(Place):
     """A copy of this checkout."""
 
     def __init__(self, scratch: Path) -> None:
-        """Copy what git knows of the working tree to ``scratch``."""
+        """Copy the files of the working tree that git knows to ``scratch``."""
         self.folder = scratch
         shutil.rmtree(scratch, ignore_errors=True)
         scratch.parent.mkdir(parents=True, exist_ok=True)
@@ -179,8 +179,8 @@ class Checkout(Place):
                 (scratch / name).unlink(missing_ok=True)
 
     def suites(self, path: str) -> list[str]:
-        """Return the folders of tests, without these here."""
-        # Builds tell little of the generator, and the faults' own tests nothing.
+        """Return the folders of tests, without tests/faults."""
+        # Tests that build projects catch few faults of the generator.
         return [
             suite
             for suite in folders(self.folder, "tests")

@@ -1,4 +1,4 @@
-"""The rehearsal of a release, as far as it goes without a network and without a compiler."""
+"""The steps of a release's rehearsal that need neither a network nor a compiler."""
 
 from __future__ import annotations
 

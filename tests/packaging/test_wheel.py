@@ -1,4 +1,4 @@
-"""The wheel has the template, and renders what the repository renders."""
+"""The wheel contains the template, and renders the same as the repository."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TEMPLATE = ("copier.yml", "generator/catalog", "template")
 
 @pytest.fixture(scope="module")
 def check(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Ended]:
-    """`make release-check` in folders of its own, with the environment that the tests run in."""
+    """Return a function that runs `make release-check` in its own folders."""
     folder = tmp_path_factory.mktemp("release")
     command = ["make", "-o", f"{sys.prefix}/ready", f"VENV={sys.prefix}", "release-check"]
     command += [f"DIST={folder / 'dist'}", f"TRIAL={folder / 'trial'}", "RELEASES="]
@@ -29,7 +29,7 @@ def check(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Ended]:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A wheel built from what git knows of the checkout."""
+    """Return a wheel, built from the checkout's files that git knows."""
     folder = tmp_path_factory.mktemp("wheel")
     pip = (sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation")
     succeed(*pip, "--wheel-dir", folder, ROOT)
@@ -39,21 +39,21 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment with the wheel and what it depends on, but nothing of this checkout."""
+    """Return an environment with the wheel and its dependencies, without this checkout."""
     environment = tmp_path_factory.mktemp("installed") / "environment"
     succeed(sys.executable, "-m", "venv", "--without-pip", environment)
     site = next((environment / "lib").glob("python3*/site-packages"))
     pip = (sys.executable, "-m", "pip", "--python", environment / "bin" / "python")
     succeed(*pip, "install", "--quiet", "--no-deps", wheel)
     theirs = next((Path(sys.prefix) / "lib").glob("python3*/site-packages"))
-    # Dependencies alone: the lines of .pth files in a folder on the path are not read.
+    # Only dependencies: Python does not read .pth files in a folder that a .pth file adds.
     (site / "dependencies.pth").write_text(f"{theirs}\n")
     return environment / "bin" / "python"
 
 
 @pytest.fixture(scope="module")
 def offline(python: Path) -> Path:
-    """The same environment without a network: whoever asks for one fails."""
+    """Return the same environment without a network: connections fail."""
     site = next((python.parents[1] / "lib").glob("python3*/site-packages"))
     (site / "offline.py").write_text(
         "import os, sys\n"
@@ -72,7 +72,7 @@ def torchsmith(python: Path, *arguments: str, cwd: Path) -> Ended:
 
 
 def listed(*folders: str) -> set[str]:
-    """What git knows of some folders."""
+    """Return the files of some folders that git knows."""
     names = git(ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard", *folders)
     return {name for name in names.split("\0") if name and (ROOT / name).exists()}
 
@@ -112,7 +112,7 @@ def test_it_works_without_a_network(
 
 
 def test_a_project_of_its_begins_without_a_network(offline: Path, tmp_path: Path) -> None:
-    """What its project can do later stands in the tests of each command."""
+    """The tests of each command cover what the project does later."""
     tag = f"v{__version__}"
     done = torchsmith(
         offline, "new", "torch-acme", "-d", "preset=minimal", "--to", tag, "--git", cwd=tmp_path
@@ -186,7 +186,7 @@ def test_what_a_release_publishes_is_built_installed_and_tried(
     check: Callable[..., Ended],
 ) -> None:
     done = check().passed()
-    assert done.out.count("PASSED") == 2, done.out  # twine's word on wheel and sdist
+    assert done.out.count("PASSED") == 2, done.out  # from twine, for wheel and sdist
     assert f"torchsmith {__version__}\n" in done.out
     for preset in ("minimal", "standard", "full"):
         assert f"torch-{preset} is rendered" in done.err, done.err

@@ -16,7 +16,7 @@ from torchsmith.errors import InputError
 from torchsmith.render import Job, renders
 from torchsmith.render import render as render_by_us
 
-# A template of others, with what ours has no need of. Its lines are in copier's docs.
+# A template with settings that ours does not need, from copier's docs.
 SETTINGS = """\
 _subdirectory: "{{ folder }}"
 _templates_suffix: .tmpl
@@ -73,7 +73,7 @@ FILES = {
 
 @pytest.fixture
 def others(tmp_path: Path) -> Path:
-    """A template with most of what copier.yml can say."""
+    """Return a template with most settings of copier.yml."""
     template = tmp_path / "others"
     texts = {"copier.yml": SETTINGS, "parts/q.yml": QUESTIONS, "parts/text": "{{ plain | upper }}"}
     for path, text in {**texts, **{f"tree/{path}": text for path, text in FILES.items()}}.items():
@@ -104,13 +104,13 @@ def assert_same(ours: Path, copiers: Path) -> None:
 
 
 def both(template: Path, folder: Path, answers: dict[str, Any]) -> tuple[Path, Path]:
-    """Render to folders of one name."""
+    """Render with our command and with copier, into folders of the same name."""
     ours, copiers = folder / "ours" / "torch-foo", folder / "copiers" / "torch-foo"
     render_by_us(ours, Job(answers, str(template)))
     return ours, Renderer(template, folder).by_copier(copiers, **answers)
 
 
-# The gate takes a few of the rows, in which each two answers occur together.
+# The gate runs only the first rows; all rows together contain each pair of answers.
 QUICK = 4
 
 
@@ -126,7 +126,7 @@ def test_rows_of_answers(number: int, render: Renderer, tmp_path: Path) -> None:
 
 
 def test_answers_of_before_and_changed_ones(render: Renderer, tmp_path: Path) -> None:
-    """A project with features, of which one is gone, in a version that has other questions."""
+    """The old answers have a removed feature, an invalid licence and an unknown question."""
     last = tmp_path / "last.yml"
     last.write_text(
         f"_commit: v0.9\n_src_path: {render.template}\nvendor: Ac me\nlicense: none-of-them\n"

@@ -1,4 +1,4 @@
-"""A rendered project stays connected to the template: updates, toggles, edits kept."""
+"""A rendered project can be updated and its features toggled, and keeps its edits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from rendering import Renderer, answers_in, commit, contents, contents_but_for_answers, files, git
 from torchsmith import catalog
 
-# Toggling is the user's documented command line: --vcs-ref=:current:.
+# The docs toggle features with --vcs-ref=:current:.
 CURRENT = copier.VcsRef.CURRENT
 
 
@@ -63,7 +63,7 @@ def test_a_preset_can_take_the_place_of_a_choice(project: Path, render: Renderer
 
 @pytest.mark.nightly
 def test_features_take_the_place_of_a_preset(render: Renderer, tmp_path: Path) -> None:
-    """The answers of a project that began with a preset name its features."""
+    """The answers of a project that was rendered with a preset then name its features."""
     path = render.project(tmp_path / "project", preset="standard")
     update(path, vcs_ref=CURRENT, data={"features": ["amp"], "device": "starter"})
     assert contents(path) == contents(render(features=["amp"]))

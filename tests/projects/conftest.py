@@ -20,7 +20,7 @@ from rendering import ROOT, Renderer
 def new(
     installed: Installed, template: Path, answers: Mapping[str, object]
 ) -> CompletedProcess[str]:
-    """Render and build a project by the one command that does both."""
+    """Render and build a project with `torchsmith new --build`."""
     given = [word for name, answer in answers.items() for word in ("-d", f"{name}={answer}")]
     return subprocess.run(
         [sys.executable, "-m", "torchsmith.cli", "new", str(installed.project), "--defaults",
@@ -33,7 +33,7 @@ def new(
 
 @pytest.fixture(scope="session")
 def packages(shared: Path) -> Path:
-    """What every environment of this run sees."""
+    """Return the packages that every environment of this run shares."""
     folder = shared / "packages"
     with FileLock(shared / "packages.lock"):
         return folder if folder.exists() else link_packages(folder)
@@ -41,7 +41,7 @@ def packages(shared: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def install(render: Renderer, packages: Path, shared: Path) -> Callable[..., Installed]:
-    """Render, build and install a project as its user does, edited or not; each once per run."""
+    """Return a function that renders, builds and installs a project, each once per run."""
 
     def install(
         name: str,
@@ -75,7 +75,7 @@ def install(render: Renderer, packages: Path, shared: Path) -> Callable[..., Ins
 
 @pytest.fixture(scope="session")
 def build_device() -> Callable[[Installed, str, Path], None]:
-    """Build a device library of a project alone: of a folder of `device`, or of any other."""
+    """Return a function that builds only a project's device library, from any folder."""
 
     def build(project: Installed, device: str, folder: Path) -> None:
         where = ("-S", "device", "-B", folder, "-G", "Ninja", f"-DFOO_DEVICE={device}")

@@ -1,4 +1,4 @@
-"""A new kernel family is a declaration, a line of the list, a kernel and a test."""
+"""A new kernel family needs a declaration, a line in the list, a kernel and a test."""
 
 from __future__ import annotations
 

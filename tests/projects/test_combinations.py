@@ -1,4 +1,4 @@
-"""Each two answers together: rendered, built, and put through the tests of what they chose."""
+"""Each pair of answers is rendered and built, and passes the tests of its features."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def label(row: Mapping[str, Any]) -> str:
 
 
 def own_tests(row: Mapping[str, Any], project: Installed) -> list[str]:
-    """The project's smoke tests, and those of its features."""
+    """Return the project's smoke tests, and those of its features."""
     package = f"torch_{answers(row).get('backend_name', 'foo')}"
     places = {
         place.as_posix()
@@ -41,7 +41,7 @@ def own_tests(row: Mapping[str, Any], project: Installed) -> list[str]:
 
 @pytest.fixture
 def place(shared: Path, worker_id: str) -> Iterator[str]:
-    """The name of a project, the same for each row, so that the compiler's cache is of use."""
+    """Yield the name of a project, the same for each row, so that the compiler's cache is used."""
     name = f"combination-{worker_id}"
     yield name
     shutil.rmtree(shared / "projects" / name)

@@ -1,4 +1,4 @@
-"""A device of a runtime and three kernel families, and the fallback for everything else."""
+"""A device with a runtime and three kernel families; all else uses the CPU fallback."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ print(json.dumps([list(losses("cpu")), list(losses("foo"))]))
 torch.foo.fallback_report()
 """
 
-# What the host does for a device that cannot copy a view: what lies between the elements stays.
+# The host copies views for a device that cannot: memory between the elements must not change.
 VIEWS = """
 import torch
 x = torch.arange(24.0).reshape(4, 6)
@@ -123,13 +123,13 @@ torch.foo.fallback_report()
 
 @dataclass(frozen=True)
 class Partial:
-    """The device's folder, and a project to try it with."""
+    """The device's folder, and a project that uses it."""
 
     folder: Path
     full: Installed
 
     def run(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        """Run the project's Python, with this device to build."""
+        """Run the project's Python, with this device as the one to build."""
         return self.full.run(*arguments, FOO_DEVICE=str(self.folder), **environment)
 
     def test(self, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -138,7 +138,7 @@ class Partial:
 
 
 def add_runtime(full: Installed, folder: Path) -> None:
-    """Make the folder a device: the simulator's runtime, in one file.
+    """Write a device into the folder: the simulator's runtime, in one file.
 
     Its collectives are left out, as they add by the reference's kernels.
     """
@@ -174,7 +174,7 @@ def test_its_gaps_are_declared_in_few_words(partial: Partial) -> None:
     assert all(said[family] == f"{family} is not implemented by this device" for family in missing)
     entries_header = partial.full.project / "device" / "include" / "foo" / "device" / "entries.h"
     listed = entries_header.read_text().split("#define DEVICE_FAMILIES(X)")[1].split("#define")[0]
-    # Of convert_layout nothing is declared: its tests are those of its group, layouts.
+    # convert_layout has no declaration: its tests are those of its group, layouts.
     families = set(re.findall(r"X\((\w+)\)", listed)) - {"convert_layout"}
     assert missing == families - NATIVE
 

@@ -1,4 +1,4 @@
-"""`full` and `minimal`, built, installed and put through their own tests and examples."""
+"""`full` and `minimal` are built and installed, and pass their own tests and examples."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torchsmith import catalog
 
 PROJECTS: dict[str, dict[str, Any]] = {
     "full": {"preset": "full"},
-    # Another name: whatever forgot to follow the answers shows here.
+    # Another name, to find code that does not follow the answers.
     "minimal": {
         "preset": "minimal",
         "backend_name": "zq_nova",
@@ -23,15 +23,15 @@ PROJECTS: dict[str, dict[str, Any]] = {
 }
 NAMES = {"full": "foo", "minimal": "zq_nova"}
 
-# Fewer tests would mean that some were not collected.
+# With fewer tests, some were not collected.
 AT_LEAST = {"tests": 6000, "device/tests": 7500}
 ALL = {"tests": 11000, "device/tests": 40000}
 
 
 def run_tests(project: Installed, *arguments: str) -> int:
-    """Run tests of the project, which must pass, and return how many there were.
+    """Run tests of the project, which must pass, and return their number.
 
-    In several processes, as a project's own CI does: our own would else wait for the last of these.
+    They run in several processes, so that our own do not wait for the last of these.
     """
     done = project.run("-m", "pytest", "-q", "-n", "auto", "-p", "no:cacheprovider", *arguments)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[:6000]

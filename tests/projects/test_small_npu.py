@@ -14,7 +14,7 @@ pytestmark = [
     pytest.mark.nightly,
 ]
 
-# What the device declines would be an error.
+# A fallback would be an error.
 TRAINING = """
 import sys, torch
 sys.path.append("examples")
@@ -66,7 +66,7 @@ assert model.write("after one").endswith(".")
 def run(
     install: Callable[..., Installed], build_device: Callable[[Installed, str, Path], None]
 ) -> Callable[[str], None]:
-    """Run a program of the project, with the NPU's library in place of the simulator's."""
+    """Return a function that runs a program with the NPU's library instead of the simulator's."""
     full = install("full", preset="full")
     build = full.project / "build" / "npu"
     build_device(full, "tests/npu", build)

@@ -1,4 +1,4 @@
-"""A wheel, built and repaired as a release does it, serves an environment that has no compiler."""
+"""A wheel, built and repaired as for a release, works in an environment without a compiler."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ def run(command: list[str], cwd: Path, variables: dict[str, str]) -> str:
 def repaired(
     install: Callable[..., Installed], packages: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Installed:
-    """A repaired wheel in an environment where nothing else of the project is.
+    """Return a repaired wheel in an environment without other files of the project.
 
-    The steps are those of `maintenance.release`, with the packages that are there.
+    The steps are those of `maintenance.release`, with the installed packages.
     """
     full = install("full", preset="full")
     folder = tmp_path_factory.mktemp("wheel")
     recipe = read_recipe(full.project)
 
-    # By the Python that installed it, for which everything is compiled already.
+    # With the Python that installed it, for which everything is compiled already.
     built = folder / "built"
     pip = [sys.executable, "-m", "pip", f"--python={full.python}", "wheel", "--no-deps"]
     run([*pip, *recipe.pip_arguments, f"--wheel-dir={built}", "."], full.project, full.environment)

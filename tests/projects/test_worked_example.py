@@ -16,7 +16,7 @@ PAGE = "docs/adding-an-operator.md"
 
 
 def apply(project: Path) -> None:
-    """Do what the page says: each diff's old lines must stand in the file once."""
+    """Apply the diffs of the page: the old lines of each must occur once in its file."""
     for kind, path, text in BLOCK.findall((project / PAGE).read_text("utf-8")):
         file = project / path
         if kind != "diff":

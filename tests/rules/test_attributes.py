@@ -1,4 +1,4 @@
-"""What git and its hosts make of a project's files, as .gitattributes tells them."""
+"""The effects of .gitattributes on git and its hosts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mistakes: one sentence each, through copier and through our command, and nothing is written."""
+"""Mistakes give one sentence each, with copier and with our command, and write nothing."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ MISTAKES: dict[str, Mistake] = {
 
 
 def refused(ours: bool, folder: Path, answers: dict[str, object], render: Renderer) -> str:
-    """Render by our command or by copier, which must refuse, and return what is said."""
+    """Render with our command or with copier, which must refuse, and return the message."""
     with pytest.raises(InputError if ours else ValueError) as caught:  # noqa: PT012
         if ours:
             render_for_cli(folder, Job(answers, str(render.template)))
@@ -135,7 +135,7 @@ def test_an_empty_repository_can_be_filled_and_a_project_copied_over(
 def test_a_failure_that_is_no_mistake_keeps_its_traceback(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Hiding our own defects would help nobody."""
+    """Defects of our own must stay visible."""
 
     def defect(*_: object, **__: object) -> None:
         raise AssertionError("defect")

@@ -1,4 +1,4 @@
-"""A covering array holds every legal pair of values, and few rows."""
+"""A covering array contains every legal pair of values, in few rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def every_row(axes: Axes, legal: Legal) -> list[dict[str, Any]]:
 
 @st.composite
 def problems(draw: st.DrawFn) -> tuple[dict[str, tuple[int, ...]], frozenset[tuple[str, str]]]:
-    """Axes of several sizes; rules of the kind that features have: one value 1 requires another."""
+    """Draw axes of several sizes, and rules like those of features: a 1 requires another 1."""
     sizes = draw(st.lists(st.integers(1, 4), min_size=1, max_size=6))
     axes = {f"x{number}": tuple(range(size)) for number, size in enumerate(sizes)}
     able = [name for name, values in axes.items() if len(values) > 1]
@@ -44,7 +44,7 @@ def test_every_legal_pair_is_held_and_every_row_is_legal(
         return all(part.get(name, 1) == 1 for name in on)
 
     rows = covering_array(axes, legal)
-    # An oracle of its own: what full rows hold.
+    # The oracle: all pairs in legal full rows.
     whole = every_row(axes, legal)
     for names in combinations(axes, min(2, len(axes))):
         wanted = {tuple(row[name] for name in names) for row in whole}

@@ -1,4 +1,4 @@
-"""What the documentation says is so."""
+"""The documentation matches the code."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def markdown(project: Path) -> list[Path]:
 
 @pytest.mark.parametrize("page", pages.pages(), ids=lambda page: str(page.relative_to(ROOT)))
 def test_generated_parts_are_current(page: Path) -> None:
-    """Stale? `make docs` writes them."""
+    """If they are stale, run `make docs`."""
     text = page.read_text("utf-8")
     assert pages.current(text) == text
 
@@ -66,13 +66,13 @@ def test_a_figure_that_misses_its_limit_says_why() -> None:
 
 
 def test_build_times_are_those_of_the_run_that_they_came_from() -> None:
-    """Stale? `python -m benchmarks --write` measures and writes them."""
+    """If they are stale, run `python -m benchmarks --write`."""
     report = Report.load(STORE)
     assert (ROOT / "benchmarks" / "build-times.md").read_text("utf-8") == units.page(report.units)
 
 
 def test_the_recording_shows_what_the_quickstart_does_today() -> None:
-    """Stale? `make recording` runs the commands again."""
+    """If it is stale, run `make recording`."""
     lines = drawn(recording.PICTURE.read_text("utf-8"))
     assert [line for line in lines if line.startswith("$ ")] == [
         f"$ {command}" for command in recording.COMMANDS
@@ -89,7 +89,7 @@ def test_a_recording_keeps_every_character() -> None:
 
 
 def drawn(picture: str) -> list[str]:
-    """The texts of a picture, which has non-breaking blanks."""
+    """Return the texts of a picture, which has non-breaking spaces."""
     texts = ElementTree.fromstring(picture).iter("{http://www.w3.org/2000/svg}text")
     return [(text.text or "").replace("\xa0", " ") for text in texts]
 
@@ -115,7 +115,7 @@ def test_named_tests_exist(project: Path) -> None:
         for page in markdown(project)
         for file, test in TEST_ID.findall(page.read_text("utf-8"))
     ]
-    # A project names them on the page of backend_tests alone.
+    # A project names them only on the page of backend_tests.
     assert named or not (project == ROOT or (project / "docs" / "privateuse1-api.md").exists())
     missing = [
         f"{file}::{test}"
@@ -140,7 +140,7 @@ def test_documented_environment_variables_are_those_that_are_read(render: Render
     read |= set(re.findall(r'(?:kEnvPrefix,|DEVICE_ENV_PREFIX) "_(\w+)"', sources))
     read |= set(re.findall(r"\bFOO_(DEVICE\w*)", sources))
     read |= set(re.findall(r"\bENV_PREFIX}_(EXPECT|(?:TEST|WITHOUT)_\w+)", sources))
-    # Those that a feature reads stand on a feature's page.
+    # A feature's page has the variables that the feature reads.
     features = "".join(page.read_text("utf-8") for page in (project / "docs/features").glob("*.md"))
     documented |= read & set(re.findall(r"`FOO_(\w+)", features))
     assert len(read) > 5

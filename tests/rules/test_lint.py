@@ -1,4 +1,4 @@
-"""Rendered code is clean under the tools that the rendered project itself uses."""
+"""Rendered code passes the linters of the rendered project."""
 
 from __future__ import annotations
 

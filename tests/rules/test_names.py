@@ -81,13 +81,13 @@ def test_the_clash_is_named(name: str, owner: str) -> None:
 
 @pytest.mark.torch
 def test_the_list_is_that_of_the_installed_pytorch() -> None:
-    """Stale? `make reserved` writes it anew."""
+    """If it is stale, run `make reserved`."""
     assert reserved.RESERVED.read_text("utf-8") == reserved.collect()
 
 
 @pytest.mark.torch
 def test_renaming_fails_or_misleads_for_words_on_the_list_and_works_for_others() -> None:
-    """PyTorch itself, asked: an oracle that does not come from the list."""
+    """PyTorch is the oracle, independent of the list."""
     script = (
         "import sys, torch\n"
         "taken = hasattr(torch, sys.argv[1]) or hasattr(torch.Tensor, sys.argv[1])\n"

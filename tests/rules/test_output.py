@@ -1,4 +1,4 @@
-"""Rules for what is rendered: telling combinations of features, and the hostile answers."""
+"""Rules for rendered files, with few combinations of features and with hostile answers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rendering import HOSTILE, Renderer, answers_in, contents, contents_but_for_
 from torchsmith import catalog
 
 COMBINATIONS = telling_combinations()
-# What may differ between two combinations besides the features' own files.
+# Files that may differ between combinations, besides the features' own files.
 WHITELIST = {
     ".copier-answers.yml",
     ".torchsmith.yml",
@@ -56,7 +56,7 @@ def test_each_feature_is_on_and_off_with_and_without_each_other_one() -> None:
 
 
 def test_every_file_is_clean(project: Path) -> None:
-    """No placeholder or blank at a line's end is left, files end in one newline, data parse."""
+    """There is no placeholder and no trailing space, files end in one newline, data parses."""
     wrong = []
     for path, data in contents(project).items():
         text = data.decode("utf-8")
@@ -78,7 +78,7 @@ def test_every_file_is_clean(project: Path) -> None:
 
 @pytest.mark.parametrize("combination", parameters())
 def test_a_feature_is_whole_files(combination: frozenset[str], render: Renderer) -> None:
-    """What is rendered equals the full render less the files of the features that are off."""
+    """A render equals the full render without the files of the features that are off."""
     off = [feature for id, feature in catalog.features().items() if id not in combination]
     full = contents(render(preset="full", device="starter"))
     expected = {
@@ -107,9 +107,9 @@ def test_the_core_leaves_the_names_of_features_to_them(render: Renderer) -> None
         f"{path}: {match[0]}"
         for path in files(project)
         if path.parts[0] in ("csrc", "python")
-        # Functions of the C++ module are no names of the package.
+        # Functions of the C++ module are not names of the package.
         and path.name not in ("_features.py", "_operators.json", "_C.pyi")
-        # There names are those that other libraries ask for.
+        # Other libraries define the names there.
         and "integrations" not in path.parts
         for match in re.finditer(
             rf"\bdef ({words})\b|(?<![.\w])({words}) =", (project / path).read_text("utf-8")
@@ -201,6 +201,6 @@ def test_the_requirements_of_the_device_s_tests_are_what_they_import(render: Ren
             elif isinstance(node, ast.Import):
                 imported |= {alias.name.partition(".")[0] for alias in node.names}
     required = set(re.findall(r"^[\w-]+", (tests / "requirements.txt").read_text(), re.MULTILINE))
-    # What builds the module and runs the tests is not imported.
+    # Build tools and test runners are not imported.
     tools = {"cmake", "ninja", "pybind11", "pytest-xdist"}
     assert imported - own - sys.stdlib_module_names == required - tools

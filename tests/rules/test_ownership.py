@@ -23,7 +23,7 @@ def paths(request: pytest.FixtureRequest, render: Renderer) -> list[PurePosixPat
 
 
 def parts() -> dict[str, tuple[PurePosixPath, ...]]:
-    """The paths of the features, of `ci` and of the core."""
+    """Return the paths of the features, of `ci` and of the core."""
     tables = catalog.load("features")
     others = {
         "ci": chain.from_iterable(tables["ci_files"]["default"].values()),
@@ -42,7 +42,7 @@ PARTS = parts()
 
 
 def needs(path: PurePosixPath) -> frozenset[str]:
-    """The parts with which it is rendered: those of the folders in which it lies, and its own."""
+    """Return the parts that a path needs: its own, those of its folders, and what these require."""
     covering = {
         id for id, places in PARTS.items() if any(catalog.covers(place, path) for place in places)
     }
@@ -63,11 +63,11 @@ ROOTS = [
     PurePosixPath(root)
     for root in ("csrc", "device", "device/include", "device/tests", "python", "tests")
 ]
-"""Where names in includes and imports begin, beside the folder of the file."""
+"""Roots of names in includes and imports, besides the folder of the file."""
 
 
 def needed(path: Path) -> Iterator[str]:
-    """How the paths end, without what they begin with, of the files that it cannot do without."""
+    """Yield the ends of the paths of the files that it includes or imports."""
     text = path.read_text("utf-8")
     if path.suffix != ".py":
         yield from re.findall(r'^#include ["<]([^">]+)[">]', text, re.M)
@@ -86,7 +86,7 @@ def needed(path: Path) -> Iterator[str]:
 
 
 def test_what_stays_needs_nothing_of_a_feature_that_goes(render: Renderer) -> None:
-    """A project without a feature has whatever its own files include or import."""
+    """A project without a feature has all files that its own files include or import."""
     project = render(preset="full")
     paths = {path for path in files(project) if path.suffix in (".h", ".cpp", ".py")}
     count, wrong = 0, []
@@ -120,7 +120,7 @@ def test_every_path_of_the_core_exists(render: Renderer) -> None:
 
 
 def test_paths_of_features_end_without_a_slash() -> None:
-    """Copier leaves an empty folder behind where the pattern ends in one."""
+    """Copier leaves an empty folder if the pattern ends with a folder."""
     for feature in catalog.features().values():
         assert not [path for path in feature.paths if path.endswith("/") or path[0] != "/"]
 
@@ -173,7 +173,7 @@ def test_a_project_lists_the_moves_of_the_files_that_it_has(
 
 
 def test_the_seam_is_in_every_project(paths: list[PurePosixPath]) -> None:
-    """All headers, the table and the loader: a function that a device lacks is null there."""
+    """All headers, the table and the loader stay: a missing function of a device is null there."""
     seam = [
         path
         for path in paths
@@ -186,7 +186,7 @@ def test_the_seam_is_in_every_project(paths: list[PurePosixPath]) -> None:
 def test_a_test_uses_the_names_of_features_that_are_rendered_with_it(
     paths: list[PurePosixPath], render: Renderer
 ) -> None:
-    """Or asks whether they are there. Elsewhere the error names the feature that is absent."""
+    """A test may also check for them. Otherwise, the error names the missing feature."""
     project = render(preset="full")
     providers = {name: id for id, row in catalog.features().items() for name in row.provides}
     wrong = []

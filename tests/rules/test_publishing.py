@@ -1,4 +1,4 @@
-"""`release`, `relay` and `editors`: files that work as the tools read them, short, in step."""
+"""`release`, `relay` and `editors`: their files are valid, short and consistent."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PROCESSORS = {
     "saas-linux-small-amd64": "x86_64",
     "saas-linux-small-arm64": "aarch64",
 }
-# What PyTorch itself has no wheels for.
+# PyTorch has no wheels for these.
 NONE = {("2.15", "3.10")}
 
 
@@ -60,7 +60,7 @@ def test_it_fits_the_published_schema(
 
 
 def test_what_agents_are_told_of_is_there(render: Renderer) -> None:
-    """Also where `editors` is the only feature; a placeholder, and what is yours, is not."""
+    """Also if `editors` is the only feature; placeholders and the user's own files are exempt."""
     project = render(features=["editors"])
     text = (project / "AGENTS.md").read_text("utf-8")
     named = re.findall(r"`([\w.][\w./]*)`", text)
@@ -84,7 +84,7 @@ def test_sources_include_single_operators_as_agents_are_told(render: Renderer) -
 
 
 def rows(project: Path, provider: str) -> list[dict[str, str]]:
-    """Each job that builds wheels: its PyTorch, its runner, what it skips."""
+    """Return each job that builds wheels: its PyTorch, its runner, and the builds that it skips."""
     if provider == "github":
         job = read(project / ".github" / "workflows" / "release.yml")["jobs"]["wheels"]
         matrix = job["strategy"]["matrix"]
@@ -156,7 +156,7 @@ def test_pre_commit_has_the_tools_of_the_job_lint(project: Path, provider: str) 
 def test_what_pre_commit_runs_finds_nothing_in_a_fresh_project(
     render: Renderer, tmp_path: Path
 ) -> None:
-    """With the tools from this environment, which has the same versions."""
+    """The tools come from this environment, which has the same versions."""
     project = render.project(tmp_path / "project", preset="full")
     hooks = read(project / ".pre-commit-config.yaml")["repos"][0]["hooks"]
     for hook in hooks:

@@ -1,7 +1,7 @@
-"""A project with edits comes from every release of the template to what is here now.
+"""A project with edits can be updated from every release of the template to this checkout.
 
-Past releases are the repository's tags; the one that stands in for history that does not exist yet
-differs from the present as releases do: by lines, by files that came, went and moved.
+Past releases are the repository's tags, and an invented one. That differs from this checkout as
+releases do: in lines, and in added, removed and moved files.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from torchsmith.versions import releases
 
 ANSWERS: dict[str, Any] = {"vendor": "Acme", "preset": "custom", "features": ["amp", "rng"]}
 PAST, NOW = "v0.0.1", "v9999.0.0"
-# What the user has changed: a device, an operator and prose.
+# The user's changes: a device, an operator and prose.
 EDITS: dict[str, Callable[[str], str]] = {
     "README.md": lambda text: text + "\nOur own words.\n",
     "csrc/aten/fill.cpp": lambda text: text.replace("\n#include", "\n// Ours.\n#include", 1),
@@ -67,7 +67,7 @@ def make_past(template: Path) -> None:
 
 @pytest.fixture(scope="session")
 def history(shared: Path) -> Path:
-    """A repository with every release as a tag, and the present as the last."""
+    """Return a repository with every release as a tag, and this checkout as the last."""
     template = shared / "history"
     with FileLock(shared / "history.lock"):
         if not template.exists():
@@ -95,7 +95,7 @@ def history(shared: Path) -> Path:
 
 
 def replace(repository: Path, tree: Path) -> None:
-    """Make the repository's files those of ``tree``."""
+    """Replace the repository's files with those of ``tree``."""
     repository.mkdir(exist_ok=True)
     for entry in repository.iterdir():
         if entry.is_file():
@@ -146,7 +146,7 @@ def test_edits_are_kept_and_all_else_is_as_a_fresh_render(
 
 
 def test_what_became_a_feature_stays_in_projects_that_had_it(tmp_path: Path) -> None:
-    """A release divides the core: linalg is a feature of its own from then on."""
+    """A release splits the core: linalg becomes a feature."""
     present, template = snapshot(tmp_path / "present"), tmp_path / "template"
     replace(template, present)
     features = template / "generator" / "catalog" / "features"

@@ -11,7 +11,7 @@ import pytest
 
 from rendering import Renderer, contents
 
-# Renders with a clock of its own: SHIFT seconds off.
+# Renders with a clock that is SHIFT seconds off.
 SCRIPT = """
 import os, sys, time
 true_time, true_local = time.time, time.localtime

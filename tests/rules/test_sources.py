@@ -1,4 +1,4 @@
-"""Rules for the files under template/, which hold however they are rendered."""
+"""Rules for the files under template/, which do not depend on answers."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ LAYERS: dict[str, set[str]] = {
     "fallback": {"runtime", "memory", "core"},
     "aten": {"runtime", "memory", "core", "fallback", "random"},
 }
-"""What each folder of csrc includes of csrc; bindings include python/binding.h as well."""
+"""The folders of csrc that each folder includes; bindings also include python/binding.h."""
 
 
 @pytest.mark.parametrize("folder", LAYERS)
@@ -82,7 +82,7 @@ def test_the_layers_of_csrc_are_no_circle(template: Path, folder: str) -> None:
 
 
 def test_only_files_with_placeholders_are_rendered(template: Path) -> None:
-    """A file without a variable is plain: any tool can read it, and copier need not compile it."""
+    """A file without a variable is no template: tools can read it, and copier just copies it."""
     rendered = [path for path in files(template) if path.suffix == ".jinja"]
     idle = [
         path
@@ -107,7 +107,7 @@ def test_placeholders_name_answers_or_computed_values(template: Path) -> None:
 
 def test_nothing_depends_on_the_machine_or_the_clock(render: Renderer, template: Path) -> None:
     catalog = render.template / "generator" / "catalog"
-    # names.jinja looks at the destination and messages.yml names it: neither reaches a file.
+    # names.jinja and messages.yml use the destination, but write no file.
     tables_only = [
         path
         for path in files(catalog)
@@ -143,7 +143,7 @@ def test_nothing_above_the_seam_knows_the_simulator(template: Path) -> None:
     assert not offenders(template, above, r"(?i)simulator")
 
 
-# Where nothing waits, or on a thread of the backend's own, where no handler of a signal runs.
+# Files without waits, or that run on the backend's own threads, without signal handlers.
 HEARS_NO_SIGNAL = {
     "distributed/comm_streams.cpp",
     "distributed/staged.cpp",
@@ -157,7 +157,7 @@ HEARS_NO_SIGNAL = {
 
 
 def test_no_interrupt_is_swallowed(template: Path) -> None:
-    """What a handler throws in a wait is a ``std::exception``: to catch all takes ``NoSignals``."""
+    """Signal handlers throw ``std::exception``s in waits: catching all requires ``NoSignals``."""
     swallows = re.compile(
         r"try \{(?P<tried>(?:(?!try \{).)*?)\} catch \((?:const std::exception&[^)]*|\.\.\.)\) "
         r"\{(?P<handled>.*?)\n *\}",
@@ -181,7 +181,7 @@ def test_no_unfinished_business(template: Path) -> None:
     assert not offenders(template, list(files(template)), r"\bTODO\b|\bFIXME\b|\bXXX\b|\bHACK\b")
 
 
-# One header is the interface, and one its checks: a vendor reads each from top to bottom.
+# One header is the interface, one its checks: vendors read each from top to bottom.
 INTERFACE = ("kernels.h.jinja", "promises.h.jinja")
 
 
@@ -215,7 +215,7 @@ def test_names_differ_by_more_than_case(template: Path) -> None:
 
 
 def test_no_plain_file_stands_beside_its_template(template: Path) -> None:
-    """Copier drops the plain one of the two without a word."""
+    """Copier silently drops the plain one of the two."""
     paths = {str(path) for path in files(template)}
     assert not [path for path in paths if f"{path}.jinja" in paths]
 

@@ -1,4 +1,4 @@
-"""A version that stands in several places is the same in all of them."""
+"""A version that occurs in several places is the same in all of them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_our_own_pytorch(file: str) -> None:
 
 @pytest.mark.parametrize("project", ["ours", "github", "gitlab"])
 def test_one_pytorch_is_recommended(project: str, render: Renderer) -> None:
-    """Where a command installs a certain PyTorch, it is the tested one."""
+    """Commands that install a fixed PyTorch version use the tested one."""
     folder = ROOT if project == "ours" else render(preset="full", ci_provider=project)
     names = ["README.md", "docs"] if project == "ours" else files(folder)
     listed = [path for name in names for path in (folder / name, *(folder / name).rglob("*.*"))]

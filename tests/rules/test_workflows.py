@@ -1,4 +1,4 @@
-"""Workflows, ours, the rendered ones and those of docs/ci.md: valid, complete, of real commands."""
+"""Our workflows, the rendered ones and those of docs/ci.md are valid and complete."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from torchsmith import catalog
 WINDOW = catalog.torch_window()
 SCHEMAS = {"github": "github-workflows", "gitlab": "gitlab-ci"}
 NIGHTLY = ("integrations", "operator_conformance", "pytorch_suites", "random_programs")
-"""Features with a workflow of their own."""
+"""Features that have their own workflow."""
 NAMES = {
     ("ours", "github"): {"ci.yml", "nightly.yml", "release.yml"},
     ("ours", "gitlab"): {".gitlab-ci.yml"},
@@ -39,7 +39,7 @@ BLOCKS = re.findall(r"```yaml\n# (\.\S+?),?( .*)?\n(.*?)```", GUIDE, re.DOTALL)
 
 @pytest.fixture(params=["ours", "rendered"])
 def project(request: pytest.FixtureRequest, render: Renderer) -> dict[str, Path]:
-    """The folder that holds each provider's files."""
+    """Return the folder with each provider's files."""
     if request.param == "ours":
         return {"github": ROOT, "gitlab": ROOT}
     return {provider: render(preset="full", ci_provider=provider) for provider in SCHEMAS}
@@ -53,7 +53,7 @@ def workflows(project: dict[str, Path], provider: str) -> list[Path]:
 
 
 def scripts(project: dict[str, Path], provider: str) -> list[str]:
-    """Every shell script in the workflows."""
+    """Return every shell script in the workflows."""
 
     def within(node: Any) -> Iterator[str]:
         if isinstance(node, dict):
@@ -88,13 +88,13 @@ def test_a_wrong_key_does_not_fit_the_schema(tmp_path: Path) -> None:
 
 
 def test_actions_are_pinned_by_commit(project: dict[str, Path]) -> None:
-    """A tag can be moved to other code by whoever owns the action; a commit cannot."""
+    """The owner of an action can move a tag to other code, but not a commit."""
     text = "".join(file.read_text("utf-8") for file in workflows(project, "github"))
     lines = re.findall(r"^\s*(?:- )?uses: *(.*)$", text, re.MULTILINE)
     assert len(lines) > 3
     pinned = re.compile(r"[\w./-]+@[0-9a-f]{40} # v\d+(\.\d+)*")
     assert [line for line in lines if not pinned.fullmatch(line)] == []
-    # And by one commit in all of them.
+    # All of them use the same commit of an action.
     assert len(set(lines)) == len({line.partition("@")[0] for line in lines})
 
 
@@ -148,7 +148,7 @@ def test_our_commands_are_ones_that_we_have() -> None:
     assert made <= TARGETS
 
 
-# What docs/ci.md says to paste and to type.
+# The workflow and the commands of docs/ci.md.
 
 
 @pytest.mark.parametrize(("name", "note", "text"), BLOCKS, ids=[block[0] for block in BLOCKS])

@@ -1,4 +1,4 @@
-"""The page of the template as it stands, in a browser."""
+"""The page of the working tree's template, in a browser."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ def browser() -> Iterator[WebDriver]:
 
 @pytest.fixture
 def page(browser: WebDriver, content: dict[str, Any], tmp_path: Path) -> WebDriver:
-    """The page, just opened, from a file."""
+    """Return the page, newly opened from a file."""
     return opened(browser, content, tmp_path)

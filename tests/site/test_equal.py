@@ -1,4 +1,4 @@
-"""What the page shows is what its commands write, and what it says of names the template says."""
+"""The page shows the files that its commands write, and the template's messages on names."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from torchsmith import catalog
 if TYPE_CHECKING:
     from selenium.webdriver.chrome.webdriver import WebDriver
 
-# One browser serves all of them.
+# All tests share one browser.
 pytestmark = pytest.mark.xdist_group("browser")
 
-# The sums and not the texts: a megabyte for each render takes a browser long to hand over.
+# Checksums instead of texts: a browser takes long to return a megabyte for each render.
 SUMS = """
 const done = arguments[arguments.length - 1];
 (async () => {
@@ -36,7 +36,7 @@ const done = arguments[arguments.length - 1];
   return sums;
 })().then(done, (error) => done(String(error)));
 """
-# Whose text depends on the features: it is shown as for the nearest preset.
+# Files whose text depends on the features: the page shows the nearest preset's.
 DEPENDING = {
     ".copier-answers.yml",
     ".torchsmith.yml",
@@ -44,12 +44,12 @@ DEPENDING = {
     "python/torch_foo/_features.py",
     "python/torch_foo/_operators.json",
 }
-# But none and all of the features, which the presets `minimal` and `full` have.
+# Without the sets of no and of all features, which are the presets `minimal` and `full`.
 COMBINATIONS = telling_combinations()[1:-1]
 
 
 def different(page: WebDriver, project: Path) -> set[str]:
-    """The files that the page shows otherwise than a project has them."""
+    """Return the files that differ between the page and a project."""
     sums = page.execute_async_script(SUMS)
     wanted = {path: hashlib.sha256(data).hexdigest() for path, data in contents(project).items()}
     assert shown(page) == set(wanted)

@@ -1,4 +1,4 @@
-"""The page's address holds what was chosen."""
+"""The page's address contains the choices."""
 
 from __future__ import annotations
 

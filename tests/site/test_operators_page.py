@@ -1,4 +1,4 @@
-"""The page that the conformance tests of a rendered project are reported on, in a browser."""
+"""The page with the results of a rendered project's conformance tests, in a browser."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ RESULTS = {
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The address of a page made of RESULTS."""
+    """Return the address of a page made from RESULTS."""
     folder = tmp_path_factory.mktemp("page")
     versions = {
         "backend": "foo",

@@ -1,4 +1,4 @@
-"""The page as a whole: what it asks, what it shows, and that it can be read."""
+"""The whole page: its questions, its contents, and its accessibility."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.xdist_group("browser")
 
-# As `npm pack` gives them: components of prismjs 1.30.0.
+# Components of prismjs 1.30.0, from `npm pack`.
 PUBLISHED = {
     "LICENSE": "2b947f0901a7ffcf08a89957da9783c0e9c6e72cb6ce8e959f501ab5409e4d2b",
     "prism-c.min.js": "9e05cf21207bff46afbf80cb8f43bb58bc4a4a87b68f28bc0470342f69345209",
@@ -95,7 +95,7 @@ def test_sizes_are_those_of_the_catalog(page: WebDriver) -> None:
 def test_texts_stand_out_and_nothing_is_cut_off_on_a_phone(
     dark: bool, content: dict[str, Any], tmp_path: Path
 ) -> None:
-    """By WCAG's measure of contrast: 4.5 to 1 for text."""
+    """WCAG requires a contrast of 4.5 to 1 for text."""
     with chromium(width=500, height=900, dark=dark) as window:
         opened(window, content, tmp_path)
         query = "return matchMedia('(prefers-color-scheme: dark)').matches"
@@ -194,7 +194,7 @@ def test_it_is_built_by_one_command(tmp_path: Path) -> None:
 
 
 def test_its_commands_render_what_it_shows(tmp_path: Path) -> None:
-    """Of a release from the repository, of all else from the checkout."""
+    """A release uses the repository's address, all else the checkout's path."""
     template = snapshot(tmp_path / "template")
     commands = build.data(template, "gh:a/b")
     assert (commands["source"], commands["version"]) == ("gh:a/b", "v1.0.0")

@@ -1,4 +1,4 @@
-"""The rendered project's files on the page, by mouse and by keyboard."""
+"""The tree of files on the page, used by mouse and by keyboard."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_file_is_opened_with_the_keyboard_and_stays(page: WebDriver, render: R
         entry.send_keys("\n")
     assert text(page, "path") == "python/torch_acme/__init__.py"
     assert text(page, "content") == (project / "python/torch_acme/__init__.py").read_text("utf-8")
-    # It stays while other answers change.
+    # It stays open while other answers change.
     feature(page, "rng").click()
     assert text(page, "path") == "python/torch_acme/__init__.py"
 
@@ -59,7 +59,7 @@ def test_the_tree_is_walked_with_arrow_keys(page: WebDriver) -> None:
 
     page.find_element("id", "filter").send_keys(Keys.TAB)
     assert press() == ".github"
-    # A closed folder is passed by; an open one is entered, left, and closed.
+    # A key passes a closed folder; it enters, leaves and closes an open one.
     assert press(Keys.ARROW_DOWN) == "cmake"
     assert press(Keys.ARROW_UP) == ".github"
     assert press(Keys.ARROW_RIGHT) == ".github"
@@ -72,7 +72,7 @@ def test_the_tree_is_walked_with_arrow_keys(page: WebDriver) -> None:
     assert press("r") == "README.md"
     assert press(Keys.HOME, "d") == "device"
     assert press("d") == "docs"
-    # The file is shown, and is what the tab key comes back to.
+    # The file is shown, and Tab returns to it.
     assert press("l", " ") == "LICENSE"
     assert text(page, "path") == "LICENSE"
     selected = page.find_elements("css selector", "#tree [aria-selected=true]")
@@ -84,7 +84,7 @@ def test_the_tree_is_walked_with_arrow_keys(page: WebDriver) -> None:
 
 
 def test_assistive_technology_is_told_of_a_tree(page: WebDriver) -> None:
-    """By the browser's own account of accessibility."""
+    """Uses the browser's accessibility tree."""
     folder = page.find_element("css selector", "#tree [data-path=csrc]")
     assert (folder.aria_role, folder.accessible_name) == ("treeitem", "csrc")
     owned = page.find_element("css selector", "#tree [data-path='csrc/amp']")

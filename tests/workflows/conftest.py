@@ -8,5 +8,5 @@ from workflows.steps import Checkout
 
 @pytest.fixture(scope="module")
 def checkout(render: Renderer, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
-    """A checkout of a project with the features `release` and `relay`, which no step may change."""
+    """Return a checkout of a project with `release` and `relay`, which no step may change."""
     return Checkout.of(render, tmp_path_factory.mktemp("github"))

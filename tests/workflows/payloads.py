@@ -1,4 +1,4 @@
-"""What the relay of PyTorch sends: GitHub's webhooks, with the keys that the tests look at."""
+"""The payloads of PyTorch's relay: GitHub's webhooks, with the keys that tests read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TAG = "refs/tags/ciflow/trunk/191234"
 
 
 def sent(name: str) -> dict[str, Any]:
-    """Return an event as GitHub leaves it in a file."""
+    """Return an event as GitHub writes it to a file."""
     kind, payload = {
         "opened": ("pull_request", _request("opened", OPENED)),
         "synchronize": ("pull_request", _request("synchronize", SYNCHRONIZED)),

@@ -1,4 +1,4 @@
-"""The steps of a rendered workflow, run as GitHub runs them: by bash, in a checkout."""
+"""Runs steps of a rendered workflow as GitHub does: with bash, in a checkout."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def workflow(project: Path, name: str) -> dict[str, Any]:
 
 
 def step(job: dict[str, Any], words: str) -> dict[str, Any]:
-    """Return the one step of a job whose script has some words."""
+    """Return the only step of a job whose script has some words."""
     (found,) = [each for each in job["steps"] if words in each.get("run", "")]
     assert isinstance(found, dict)
     return found
@@ -36,14 +36,14 @@ class Checkout:
 
     @classmethod
     def of(cls, render: Renderer, folder: Path) -> Checkout:
-        """Check a project with the features `release` and `relay` out."""
+        """Create a checkout of a project with the features `release` and `relay`."""
         project = render.project(folder / "checkout", features=["release", "relay"])
         machine = folder / "machine"
         machine.mkdir()
         return cls(project, machine)
 
     def run(self, script: str, event: Any = None, **variables: str) -> Ended:
-        """Run a step's script with an event, or with the bytes of one."""
+        """Run a step's script with an event, given as an object or as bytes."""
         path = self.machine / "event.json"
         path.write_bytes(event if isinstance(event, bytes) else json.dumps(event).encode())
         for name in ("output", "summary"):
@@ -64,13 +64,13 @@ class Checkout:
 
     @property
     def outputs(self) -> dict[str, str]:
-        """What the last step has left for other jobs, as GitHub reads it."""
+        """Return the outputs of the last step, as GitHub reads them."""
         lines = (self.machine / "output").read_text("utf-8").splitlines()
         return dict(line.split("=", 1) for line in lines)
 
     @property
     def summary(self) -> str:
-        """What the last step has written for a reader."""
+        """Return the summary of the last step."""
         return (self.machine / "summary").read_text("utf-8")
 
     def untouched(self) -> bool:

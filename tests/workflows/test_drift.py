@@ -1,4 +1,4 @@
-"""The rendered job `drift` and the one issue that it keeps, against an invented GitHub."""
+"""The rendered job `drift` and the issue that it maintains, with a fake GitHub."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ HOSTILE = {
 
 @dataclass
 class Nights:
-    """A project, and the GitHub that its nightly job talks to."""
+    """A project, and the fake GitHub of its nightly job."""
 
     project: Path
     folder: Path
@@ -82,13 +82,13 @@ class Nights:
 
     @property
     def issues(self) -> list[dict[str, Any]]:
-        """The issues that there are."""
+        """Return all issues."""
         found: list[dict[str, Any]] = json.loads((self.folder / "issues.json").read_text("utf-8"))
         return found
 
     @property
     def asked(self) -> list[list[str]]:
-        """What GitHub was asked to change."""
+        """Return the calls to GitHub, except `issue list`."""
         rows = map(json.loads, (self.folder / "asked").read_text("utf-8").splitlines())
         return [row for row in rows if row[:2] != ["issue", "list"]]
 
@@ -100,7 +100,7 @@ class Nights:
         failed: tuple[str, ...] = (),
         torch: str = "2.16.0.dev20261101+cpu",
     ) -> Ended:
-        """Run the job that keeps the issue, after a night that has found some kinds of changes."""
+        """Run the job that maintains the issue, after a night with some kinds of changes."""
         changes = [
             {"kind": kind, **KINDS[kind]} if isinstance(kind, str) else {"kind": "new", **kind}
             for kind in kinds
@@ -126,7 +126,7 @@ class Nights:
 
 @pytest.fixture
 def nights(render: Renderer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Nights:
-    """A project with the feature `relay`, before its first night."""
+    """Return a project with the feature `relay`, before its first night."""
     project = render.project(tmp_path / "project", features=["relay"])
     folder = tmp_path / "github"
     (folder / "bin").mkdir(parents=True)
@@ -168,7 +168,7 @@ def test_more_is_added_to_the_same_issue_and_told(nights: Nights) -> None:
     assert "bool b() const" in comment
     assert "new(Tensor x)" not in comment
     assert "bool b() const" in issue["body"]
-    # Also after GitHub has given the lines other ends.
+    # Also after GitHub has changed the line endings.
     nights.night("new", "gone").passed()
     assert nights.asked == []
 

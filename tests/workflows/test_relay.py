@@ -1,4 +1,4 @@
-"""The rendered workflow `relay`: who may do what in it, what it cancels, what PyTorch hears."""
+"""The rendered workflow `relay`: permissions, cancelled runs, and reports to PyTorch."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COUNTS = {"passed": 3, "failed": 1, "skipped": 2}
 
 @pytest.fixture
 def relay(render: Renderer) -> dict[str, Any]:
-    """The rendered workflow."""
+    """Return the rendered workflow."""
     return workflow(render(features=["relay"]), "relay.yml")
 
 
@@ -85,7 +85,7 @@ def test_jobs_run_only_for_what_is_to_be_tested(relay: dict[Any, Any]) -> None:
 
 
 def group(relay: dict[str, Any], event: dict[str, Any]) -> str:
-    """Return the group of an event: `a || b` of GitHub's expressions, on the paths that it has."""
+    """Return the concurrency group of an event: evaluates GitHub's `a || b` on its paths."""
     expression = re.search(r"\$\{\{ (.*) \}\}", relay["concurrency"]["group"])
     assert expression
     for path in expression[1].split(" || "):
@@ -107,13 +107,13 @@ def test_a_newer_commit_and_closing_stop_what_runs(relay: dict[str, Any]) -> Non
 
 @pytest.fixture
 def gate(relay: dict[str, Any]) -> str:
-    """The script of the step that runs the tests."""
+    """Return the script of the step that runs the tests."""
     return str(step(relay["jobs"]["gate"], "relay gate")["run"]).replace("python ", "python3 ", 1)
 
 
 @pytest.fixture
 def small(render: Renderer, tmp_path: Path) -> Checkout:
-    """A checkout whose tests take seconds: two pass, one fails, one is skipped."""
+    """Return a checkout whose tests take seconds: two pass, one fails, one is skipped."""
     checkout = Checkout.of(render, tmp_path)
     for name in ("tests", "device/tests", "examples"):
         succeed("rm", "-rf", checkout.project / name)
@@ -161,7 +161,7 @@ def test_a_gate_that_passes_has_status_0(gate: str, small: Checkout) -> None:
 
 @dataclass
 class Relay:
-    """GitHub, which gives tokens away, and the relay, which has answers ready."""
+    """A fake GitHub, which issues tokens, and a fake relay with prepared answers."""
 
     address: str
     answers: list[int] = field(default_factory=list)
@@ -170,7 +170,7 @@ class Relay:
 
     @property
     def variables(self) -> dict[str, str]:
-        """What GitHub and the repository set."""
+        """Return the variables that GitHub and the repository set."""
         return {
             "RELAY_LEVEL": "L2",
             "RELAY_CALLBACK": f"{self.address}/github/callback/",
@@ -181,7 +181,7 @@ class Relay:
 
 @pytest.fixture
 def server() -> Iterator[Relay]:
-    """Both of them, on this machine."""
+    """Run both of them on this machine."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -214,18 +214,18 @@ def server() -> Iterator[Relay]:
 
 @pytest.fixture
 def start(relay: dict[str, Any]) -> str:
-    """The script of the step that tells that the gate begins."""
+    """Return the script of the step that reports the start of the gate."""
     return str(step(relay["jobs"]["plan"], "relay start")["run"])
 
 
 @pytest.fixture
 def report(relay: dict[str, Any]) -> str:
-    """The script of the step that tells how it ended."""
+    """Return the script of the step that reports its result."""
     return str(step(relay["jobs"]["report"], "relay report")["run"])
 
 
 def leave(checkout: Checkout, content: str | bytes) -> None:
-    """Leave what the gate's artifact brings."""
+    """Write the content of the gate's artifact."""
     file = checkout.project / "build" / "relay" / "results.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(content if isinstance(content, bytes) else content.encode())

@@ -1,4 +1,4 @@
-"""What PyTorch's relay sends, replayed through the steps; lies and hostile texts too."""
+"""Payloads of PyTorch's relay, run through the steps, including false and hostile ones."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ TEXTS = [
     (*REQUEST, "labels", 0, "name"),
     (*BODY, "sender", "login"),
 ]
-"""What anybody who opens a pull request may write."""
+"""Texts that any author of a pull request can write."""
 CHECKED = [
     (*REQUEST, "head", "sha"),
     (*REQUEST, "number"),
@@ -104,7 +104,7 @@ LIES: dict[str, tuple[str, tuple[str | int, ...], object]] = {
 def changed(
     name: str | dict[str, Any], place: tuple[str | int, ...], value: object
 ) -> dict[str, Any]:
-    """Return an event, or that of a name, with another value in one place."""
+    """Return an event, given by its name or itself, with one value changed."""
     event = sent(name) if isinstance(name, str) else copy.deepcopy(name)
     holder: Any = event
     for key in place[:-1]:
@@ -117,7 +117,7 @@ def changed(
 
 @pytest.fixture
 def plan(render: Renderer) -> str:
-    """The script of the step that reads what was sent."""
+    """Return the script of the step that reads the payload."""
     jobs = workflow(render(features=["relay"]), "relay.yml")["jobs"]
     return str(step(jobs["plan"], "relay plan")["run"])
 
@@ -194,7 +194,7 @@ def test_the_least_that_the_relay_documents_is_enough(plan: str, checkout: Check
 
 
 def refused(checkout: Checkout, done: Any, *words: str) -> None:
-    """Check that a step failed with one sentence, and that no job hears anything of it."""
+    """Check that a step failed with one sentence, and passes nothing to other jobs."""
     assert (done.status, done.out, done.err.count("\n")) == (2, "", 1), done
     assert done.err.startswith("relay: ")
     assert done.err.isascii()
