@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 FOUND = 1
-"""The status of a command that found what it looks for: a problem, a conflict, a name in use."""
+"""The status of a command that found a problem, a conflict or an unusable name."""
 MISTAKE = 2
 """The status after wrong usage or a system error."""
 DRIFTED = 3

@@ -1,4 +1,4 @@
-"""`torchsmith doctor`: what is wrong with the tools or the project, and what to do about it."""
+"""`torchsmith doctor`: problems of the tools or the project, with their fixes."""
 
 from __future__ import annotations
 
