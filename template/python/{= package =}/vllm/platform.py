@@ -208,4 +208,4 @@ class DevicePlatform(Platform):
 
         Only elastic expert parallelism creates them.
         """
-        raise NotImplementedError(f"groups without torch.distributed's registry: not on {NAME}")
+        raise NotImplementedError(f"groups that torch.distributed does not register: not on {NAME}")
