@@ -44,7 +44,7 @@ def _found(text: str, class_name: str, pattern: str) -> dict[str, str] | None:
 
 
 def _statements(text: str) -> Iterator[str]:
-    """Yield each declaration of a class, without its body, from the text after the opening brace."""
+    """Yield each declaration of a class without its body, from the text after the opening brace."""
     depth = start = 0
     for at, sign in enumerate(text):
         if sign == "{":
