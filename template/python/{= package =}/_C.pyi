@@ -1,9 +1,9 @@
-"""The compiled half of the package. Everything takes and gives plain device indices."""
+"""The compiled part of the package. All functions take and return devices as indices."""
 
 from typing import Any
 
 class DeviceProperties:
-    """What the device library says of one device."""
+    """The properties of one device that the device library reports."""
 
     @property
     def name(self) -> str: ...
@@ -57,7 +57,7 @@ class DeviceProperties:
     def minor(self) -> int: ...
 
 class MemPool:
-    """A private pool's user."""
+    """A reference to a private pool."""
 
     def __init__(self, device: int, unified: bool) -> None: ...
     @property

@@ -9,14 +9,14 @@ from ._build import NAME
 from ._features import FEATURES
 
 LATER: dict[str, tuple[str, ...]] = {
-    "other allocators": (
+    "pluggable allocators": (
         "CUDAPluggableAllocator",
         "caching_allocator_disabled",
         "caching_allocator_enable",
         "change_current_allocator",
     ),
-    "streams of other libraries": ("ExternalStream", "get_stream_from_external"),
-    "health of devices": (
+    "external streams": ("ExternalStream", "get_stream_from_external"),
+    "device monitoring": (
         "clock_rate",
         "list_gpu_processes",
         "memory_usage",
@@ -96,7 +96,7 @@ def explain(module: str, name: str) -> str:
     text = f"module {module!r} has no attribute {name!r}"
     for feature, names in LATER.items():
         if name in names:
-            return f"{text}: it comes with {feature}, in a later release of the template"
+            return f"{text}: a later release of the template adds {feature}"
     if name in INSTEAD:
         return f"{text}: {INSTEAD[name]}"
     if name.endswith("Storage"):

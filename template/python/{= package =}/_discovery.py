@@ -1,25 +1,24 @@
-"""Finds the features of this package and adds what they bring.
+"""Finds the feature modules of this package and collects their declarations.
 
-A feature is one public module of this package. There is no list of them: whatever module is
-present and is not part of the core is a feature, so adding or removing a file adds or removes it.
-A package with a ``__main__`` is a program, which ``python -m`` runs, and is not imported.
-A feature module offers
+A feature is one public module of this package. There is no list of features: every module that is
+not part of the core is a feature, so adding or removing a file adds or removes a feature. A package
+with a ``__main__`` is a program for ``python -m``, and is not imported. A feature module defines
 
 ``__all__``
-    the names that are re-exported into the package, and so into ``torch.<name>``. A name that the
-    core has already is replaced by the feature's.
+    the names that are re-exported into the package, and so into ``torch.<name>``. They replace the
+    core's names.
 ``GENERATED_METHODS: dict[str, object]`` (optional)
     keyword arguments for :func:`torch.utils.generate_methods_for_privateuse1_backend`. Two features
-    may not give different values for one argument.
+    must not give different values for one argument.
 ``PATCHES: tuple[str, ...]`` (optional)
-    the names of the repairs of PyTorch that ``setup()`` makes if :func:`._patching.is_wanted`.
+    the names of the PyTorch patches that ``setup()`` applies if :func:`._patching.is_wanted`.
 ``setup() -> None`` (optional)
-    called once, after PyTorch knows the backend's name and its device module. It must not start the
-    runtime: no device may be touched while ``import torch`` runs.
+    called once, after the backend's name and device module are registered. It must not start the
+    runtime: ``import torch`` must not use a device.
 
 A feature module is imported while the package is still being imported, before the backend is
-registered with PyTorch: it may import ``torch``, ``._C`` and the core's modules, but must leave to
-``setup()`` whatever needs ``torch.<name>`` to exist.
+registered with PyTorch. It may import ``torch``, ``._C`` and the core's modules. Code that needs
+``torch.<name>`` belongs in ``setup()``.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from types import ModuleType
 
 @dataclass(frozen=True)
 class Extension:
-    """One module of the package and what it declares."""
+    """One module of the package and its declarations."""
 
     name: str
     module: ModuleType
@@ -46,10 +45,10 @@ class Extension:
 
 
 def extension(module: ModuleType) -> Extension:
-    """Read what ``module`` declares.
+    """Return the declarations of ``module``.
 
     Raises:
-        AttributeError: the module has no ``__all__``, or lists a name that it does not have.
+        AttributeError: the module has no ``__all__``, or does not define a name listed there.
     """
     return Extension(
         name=module.__name__.rpartition(".")[2],
@@ -68,12 +67,12 @@ def is_program(name: str) -> bool:
 
 
 def discover(package: ModuleType, core: Iterable[ModuleType]) -> list[Extension]:
-    """Return the core's modules in the order given, then every feature module by name.
+    """Return the core's modules in the order given, then the feature modules sorted by name.
 
     Args:
-        package: where to look.
-        core: the modules that are always there; they come first so that features can replace
-            what they bring.
+        package: the package to search.
+        core: the modules of every project. They are first, so that features can replace their
+            names.
     """
     modules = list(core)
     known = {module.__name__ for module in modules}

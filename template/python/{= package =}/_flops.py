@@ -9,7 +9,7 @@ from torch.utils.flop_counter import flop_registry, register_flop_formula
 
 
 def register() -> None:
-    """Add the formulas that PyTorch does not have."""
+    """Register the formulas that PyTorch does not have."""
     aten: Any = torch.ops.aten
     forward = aten._scaled_dot_product_fused_attention_overrideable
     backward = aten._scaled_dot_product_fused_attention_overrideable_backward
@@ -18,8 +18,8 @@ def register() -> None:
             register_flop_formula(operator)(formula)
 
 
-# Shapes are (batch, heads, tokens, width); keys and values may have fewer heads. As for CUDA, no
-# score is left out because of a mask.
+# Shapes are (batch, heads, tokens, width); keys and values may have fewer heads. As for CUDA,
+# masked scores count.
 
 
 def _forward(query: Any, key: Any, value: Any, *_: Any, **__: Any) -> int:
@@ -28,6 +28,6 @@ def _forward(query: Any, key: Any, value: Any, *_: Any, **__: Any) -> int:
 
 
 def _backward(_: Any, query: Any, key: Any, value: Any, *__: Any, **___: Any) -> int:
-    """Scores are computed again; three products are as wide as the keys, two as the values."""
+    """Count five products, with the recomputed scores: three of key width, two of value width."""
     scores = 2 * query[0] * query[1] * query[2] * key[2]
     return int(scores * (3 * query[3] + 2 * value[3]))

@@ -1,4 +1,4 @@
-"""Kernels in C++ for a device that takes shared objects of the host, as the simulator does."""
+"""C++ kernels for a device that loads shared objects of the host, like the simulator."""
 
 from __future__ import annotations
 
@@ -77,13 +77,14 @@ def compile_source(
     """Return the shared object with the C++ function ``name`` as a kernel.
 
     Args:
-        source: with the function.
-        name: of the function.
-        options: for the compiler.
+        source: the C++ source that defines the function.
+        name: the name of the function.
+        options: options for the compiler.
         cache: a private folder for compiled objects; processes may share it.
 
     Raises:
-        RuntimeError: it does not compile, with what the compiler says; or there is no compiler.
+        RuntimeError: the source does not compile, with the compiler's output; or there is no
+            compiler.
     """
     if not name.isidentifier():
         raise RuntimeError(f"{name!r} is not the name of a C++ function")
@@ -93,7 +94,7 @@ def compile_source(
             f"kernels of this device are compiled by the host's C++ compiler, and there is no "
             f"{command[0]}: install one, or name it in the variable CXX"
         )
-    # Lines are numbered as in the source that was given.
+    # Line numbers in errors are those of the given source.
     lines = ["#line 1", source, '#line 1 "the call of the kernel"', _END.replace("NAME", name)]
     text = _BEGIN + "\n".join(lines)
     command += ["-std=c++20", "-O3", "-fPIC", "-shared", *options]
@@ -101,7 +102,7 @@ def compile_source(
         return _compile(command, text, name)
     known = repr((command, text, _compiler(command[0]), _processor()))
     kept = cache / f"{hashlib.sha256(known.encode()).hexdigest()}.kernel"
-    # The digest of the code, and the code: a full disk may have cut it off.
+    # The file has the digest of the code, then the code. A full disk may have truncated it.
     contents = read_private(kept) or b""
     digest, code = contents[:32], contents[32:]
     if hashlib.sha256(code).digest() != digest:
@@ -116,7 +117,7 @@ def _command() -> list[str]:
 
 def _compile(command: Sequence[str], text: str, name: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
-        stem = name[:64]  # a file cannot have any name
+        stem = name[:64]  # file names have a maximum length
         source, result = Path(folder, f"{stem}.cpp"), Path(folder, f"{stem}.so")
         source.write_text(text, "utf-8")
         done = subprocess.run(
@@ -136,7 +137,7 @@ def _compiler(command: str) -> str:
 
 @functools.cache
 def _processor() -> str:
-    """A key for code that was compiled for this processor."""
+    """Return a cache key for code compiled on this processor."""
     described = Path("/proc/cpuinfo")
     lines = described.read_text("utf-8").splitlines() if described.is_file() else []
     return platform.machine() + next((each for each in lines if each.startswith("flags")), "")

@@ -1,4 +1,4 @@
-"""Runs code of ours when a module of PyTorch or of another library is imported for the first time."""
+"""Calls functions when a module of PyTorch or of another library is imported for the first time."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from types import ModuleType
 
 
 def when_imported(name: str, act: Callable[[], None]) -> None:
-    """Call ``act`` once, after the module ``name`` has been imported: at once, or later, or never.
+    """Call ``act`` once, after the module ``name`` is imported, or now if it is already imported.
 
-    Much of PyTorch is imported when it is used first, as it takes seconds, and other libraries may
-    be absent. What is to be added to such a module can wait until then. Nothing is imported here.
+    This imports nothing. PyTorch imports many modules at first use because they take seconds, and
+    other libraries may not be installed, so extensions of such modules are registered here.
     """
     if name in sys.modules:
         act()
@@ -24,9 +24,9 @@ def when_imported(name: str, act: Callable[[], None]) -> None:
 
 
 class _Finder(MetaPathFinder):
-    """Leaves the search for a module to the others, and acts after its code has run.
+    """Delegates the search for a module to the other finders, and acts after the module has run.
 
-    It stays until then: a search alone, as for whether a library is installed, imports nothing.
+    It stays registered until then, as a search without an import can happen first.
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class _Finder(MetaPathFinder):
         if fullname not in self.actions:
             return None
         for finder in sys.meta_path:
-            # Finders of older kinds have no such method, and the import system passes them over.
+            # Old finders have no find_spec, and the import system skips them.
             search = None if finder is self else getattr(finder, "find_spec", None)
             spec: ModuleSpec | None = search(fullname, path, target) if search else None
             if spec is not None:

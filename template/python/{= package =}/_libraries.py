@@ -1,4 +1,4 @@
-"""Loads what the device library needs of other Python packages, wherever Python finds them."""
+"""Loads the shared libraries in other Python packages that the device library needs."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from ._build import DEVICE_PACKAGES, NAME
 
 
 def load() -> None:
-    """Import the packages, which load their shared libraries as they are imported.
+    """Import the packages, which load their shared libraries on import.
 
-    The loader then finds a library by its name when the device library needs it. The device
-    library names folders beside its own only, and in an environment on top of another the packages
-    lie elsewhere.
+    The loader then finds a library by its name when the device library needs it. The rpath of the
+    device library has only folders relative to its own. In an environment on top of another one,
+    the packages can be in other folders.
 
     Raises:
-        ImportError: naming the package that is not installed.
+        ImportError: a package is not installed; the message names it.
     """
     for package in DEVICE_PACKAGES:
         try:

@@ -1,7 +1,7 @@
-"""Repairs of PyTorch where it does not know a backend that is renamed, or left something out.
+"""Patches for PyTorch functions that do not support a renamed PrivateUse1 backend.
 
-Each says what PyTorch does, and when the repair can go, and has a name by which it is left out.
-None changes anything for other devices.
+Each docstring describes the problem in PyTorch, and when to remove the patch. Each patch has a name
+that disables it, see :mod:`._patching`. Other devices behave as before.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from ._patching import is_wanted, refuse_unknown
 
 
 def apply(patches_of_features: Iterable[str]) -> None:
-    """Replace PyTorch's functions. Called once, when the backend has its name.
+    """Replace PyTorch's functions. Called once, after the backend is renamed.
 
     Raises:
-        ImportError: a patch is to be left out that is none, see :mod:`._patching`.
+        ImportError: the environment variable disables an unknown patch, see :mod:`._patching`.
     """
     refuse_unknown((*PATCHES, *patches_of_features))
     for name, patch in PATCHES.items():
@@ -35,16 +35,16 @@ def apply(patches_of_features: Iterable[str]) -> None:
 
 
 def repair_dlpack_device() -> None:
-    """Let ``torch.from_dlpack`` and ``Tensor.__dlpack_device__`` know this device.
+    """Make ``torch.from_dlpack`` and ``Tensor.__dlpack_device__`` accept this device.
 
-    PyTorch 2.6 to 2.15 compare the device's type with the literal "privateuse1", which is never
-    the type of a renamed backend, and raise "Unknown device type". pytorch#195815 repairs it: this
-    can go once the oldest supported release has it.
+    PyTorch 2.6 to 2.15 compare the device type with the literal "privateuse1", which is never the
+    type of a renamed backend, and raise "Unknown device type". Remove this when the oldest
+    supported release includes the fix, pytorch#195815.
     """
     original = torch.Tensor.__dlpack_device__
 
     def __dlpack_device__(self: torch.Tensor) -> tuple[enum.IntEnum, int]:
-        # A subclass that overrides functions is called first, as in the original.
+        # A subclass with __torch_function__ is called first, as in the original.
         if has_torch_function_unary(self) or self.device.type != NAME:
             return original(self)
         from torch.utils.dlpack import DLDeviceType
@@ -55,11 +55,10 @@ def repair_dlpack_device() -> None:
 
 
 def repair_dlpack_import() -> None:
-    """Look at what comes through DLPack before PyTorch believes it.
+    """Check the DLPack capsules of this device before PyTorch imports them.
 
-    PyTorch takes the device's index, the dtype and the strides of a capsule for this device as
-    they are, and aborts the process where the strides are negative. This can go once it queries the
-    backend.
+    PyTorch does not check the device index, the dtype and the memory of a capsule for this device,
+    and aborts the process if a stride is negative. Remove this once PyTorch queries the backend.
     """
     module: Any = torch._C
     original = module._from_dlpack
@@ -73,11 +72,11 @@ def repair_dlpack_import() -> None:
 
 
 def repair_loading() -> None:
-    """Refuse a file whose tensors reach beyond their storages.
+    """Raise for a file whose tensors reach beyond their storages.
 
     A storage that PyTorch loads to the CPU cannot be resized, so a tensor that needs a larger one
-    raises there. One that it has moved to a device can: it grows, and the tensor shows memory that
-    nobody has written. This can go once PyTorch compares the sizes.
+    raises. A storage on a device can be resized: it grows, and the tensor reads uninitialized
+    memory. Remove this once PyTorch compares the sizes.
     """
     module: Any = torch._utils
     module._rebuild_tensor = _without_growth(module._rebuild_tensor)
@@ -101,10 +100,10 @@ def _without_growth(rebuild: Callable[..., torch.Tensor]) -> Callable[..., torch
 
 
 def repair_byteswap() -> None:
-    """Let ``UntypedStorage.byteswap`` swap the bytes of a storage on this device, by way of the CPU.
+    """Make ``UntypedStorage.byteswap`` swap the bytes of a storage of this device on the CPU.
 
-    PyTorch swaps them where they are, whatever the device, and the process ends where the host
-    cannot reach them. This can go once it looks at the device.
+    PyTorch swaps the bytes in place on the host for all devices. The process crashes if the host
+    cannot address the memory. Remove this once PyTorch checks the device.
     """
     storage_class: Any = torch.UntypedStorage
     original = storage_class.byteswap
@@ -123,16 +122,15 @@ def repair_byteswap() -> None:
 def repair_printing() -> None:
     """Format the elements of this device's tensors on the CPU.
 
-    PyTorch computes the width of what it prints in float64 on the tensor's device, but for a
-    fixed list of devices that have none. A backend may have been generated without float64. This
-    can go once PyTorch asks for the device's dtypes instead. Of a tensor that is too long to show,
-    only the edges are copied.
+    PyTorch computes the column width in float64 on the tensor's device, except for a fixed list of
+    devices without float64. A backend may have been generated without float64. Remove this once
+    PyTorch queries the dtypes of the device. Only the edges of a summarized tensor are copied.
     """
     module: Any = _tensor_str
     original, options = module._tensor_str, module.PRINT_OPTS
 
     def edges(tensor: torch.Tensor, dim: int = 0) -> torch.Tensor:
-        """Return what is shown, and one element between, so that PyTorch writes an ellipsis."""
+        """Return the printed elements and one more, so that PyTorch prints an ellipsis."""
         if dim == tensor.dim():
             return tensor.cpu()
         edge, size = options.edgeitems, tensor.size(dim)
@@ -147,7 +145,7 @@ def repair_printing() -> None:
         threshold = options.threshold
         if self.numel() <= threshold or self.layout != torch.strided or self.is_quantized:
             return original(self.cpu(), indent)
-        options.threshold = 0  # of the edges too
+        options.threshold = 0  # so that PyTorch summarizes the edges
         try:
             return original(edges(self), indent)
         finally:
@@ -157,11 +155,11 @@ def repair_printing() -> None:
 
 
 def repair_autocast_availability() -> None:
-    """Let ``torch.amp.is_autocast_available`` say no for a backend without autocast.
+    """Make ``torch.amp.is_autocast_available`` return False for a backend without autocast.
 
-    PyTorch says yes for every backend of this kind. ``torch.utils.checkpoint`` believes it and
-    makes a context that such a backend cannot have, so checkpointing fails. This can go once
-    PyTorch asks the device module.
+    PyTorch returns True for every PrivateUse1 backend. ``torch.utils.checkpoint`` then creates an
+    autocast context, which raises, so checkpointing fails. Remove this once PyTorch queries the
+    device module.
     """
     original = torch.amp.is_autocast_available
 
@@ -178,11 +176,11 @@ def repair_autocast_availability() -> None:
 
 
 def repair_fork_rng() -> None:
-    """Let ``torch.random.fork_rng`` fork the generators of the accelerator where it is told of none.
+    """Make the default ``device_type`` of ``torch.random.fork_rng`` the current accelerator.
 
-    PyTorch 2.10 to 2.12 fork CUDA's, and start its driver for the indices of another's devices, as
-    2.12 does in every pipeline of ``torch.distributed``. This can go when 2.13 is the oldest
-    supported.
+    PyTorch 2.10 to 2.12 use "cuda", and start the CUDA driver for the device indices of another
+    backend. 2.12 does so in every pipeline of ``torch.distributed``. Remove this when 2.13 is the
+    oldest supported release.
     """
     if release() >= (2, 13):
         return
@@ -206,11 +204,11 @@ def repair_fork_rng() -> None:
 
 
 def repair_traced_convolutions() -> None:
-    """Let tracing know when the channels of a convolution's result come last.
+    """Make tracing use the memory format that convolutions of this backend return.
 
-    PyTorch traces convolutions of all backends of this kind as if their results were contiguous, so
-    compiled code takes elements from where they are not. Here the format is that of the input or of
-    the weight, as csrc/aten/convolution.cpp has it. This can go once PyTorch asks the backend.
+    PyTorch traces convolutions of every PrivateUse1 backend with contiguous results, so compiled
+    code reads elements at wrong offsets. The format is that of the input or the weight, as in
+    csrc/aten/convolution.cpp. Remove this once PyTorch queries the backend.
     """
     module: Any = torch._C
     original = module._conv_determine_backend_memory_format
@@ -230,9 +228,9 @@ def repair_traced_convolutions() -> None:
 
 
 def explain_missing_inductor() -> None:
-    """Let ``torch.compile`` say that its default backend generates no code for this device.
+    """Make ``torch.compile`` raise a clear error if Inductor generates no code for this device.
 
-    Inductor raises a bare KeyError. This does nothing where code is generated.
+    Inductor raises a KeyError without a message. This does nothing if Inductor supports the device.
     """
     wrapper: Any = torch._TorchCompileInductorWrapper
     original = wrapper.__call__
@@ -250,7 +248,7 @@ def explain_missing_inductor() -> None:
 
 
 def uses_device(model: Any, inputs: Iterable[object]) -> bool:
-    """Say whether a tensor of this device goes into a traced graph, or is made in it."""
+    """Return whether a traced graph has a tensor of this device as an input or creates one."""
 
     def is_here(value: Any) -> bool:
         if isinstance(value, (tuple, list)):
@@ -272,4 +270,4 @@ PATCHES: dict[str, Callable[[], None]] = {
     "traced_convolutions": repair_traced_convolutions,
     "missing_inductor": explain_missing_inductor,
 }
-"""By the names that leave them out."""
+"""The patches by the names that disable them."""

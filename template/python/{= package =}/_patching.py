@@ -1,7 +1,7 @@
-"""Which repairs of PyTorch are made: ``<PREFIX>_WITHOUT_PATCHES`` leaves some out, by name.
+"""Selects the patches of PyTorch: ``<PREFIX>_WITHOUT_PATCHES`` disables patches by name.
 
-For whoever wants to know whether a repair is at fault, and for the tests, which ask each new
-PyTorch whether it still needs them.
+Use it to check whether a patch causes a problem. The tests use it to check whether a new PyTorch
+release still needs each patch.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ def _left_out() -> frozenset[str]:
 
 
 def is_wanted(name: str) -> bool:
-    """Return whether to make the repair of this name."""
+    """Return whether to apply the patch of this name."""
     return name not in _left_out()
 
 
 def refuse_unknown(known: Iterable[str]) -> None:
-    """Raise ImportError if the variable names a repair that is none."""
+    """Raise ImportError if the variable names an unknown patch."""
     names = sorted(known)
     for name in sorted(_left_out() - set(names)):
         raise ImportError(f"{VARIABLE}: there is no patch '{name}', only {', '.join(names)}")

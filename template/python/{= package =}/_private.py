@@ -1,4 +1,4 @@
-"""Folders and files whose contents are run later: only this user and root can have written them."""
+"""Folders and files of executable code that only this user and root can write."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from pathlib import Path
 
 
 def private_folder(path: Path) -> Path:
-    """Return the folder, which is made, with those above it, for this user alone.
+    """Create the folder and its missing parents with mode 0700, and return the folder.
 
     Raises:
-        PermissionError: it is another user's, or others may write there.
-        OSError: it cannot be made.
+        PermissionError: the folder belongs to another user, or others can write to it.
+        OSError: the folder cannot be created.
     """
     missing = [each for each in path.parents if not each.exists()]
     for each in (*reversed(missing), path):
@@ -30,7 +30,7 @@ def private_folder(path: Path) -> Path:
 
 
 def cache_folder(path: Path) -> Path:
-    """Return :func:`private_folder`, or with a warning another folder for as long as this process."""
+    """Return :func:`private_folder`, or a temporary folder of this process, with a warning."""
     try:
         return private_folder(path)
     except OSError as error:
@@ -38,7 +38,7 @@ def cache_folder(path: Path) -> Path:
 
 
 def read_private(path: Path) -> bytes | None:
-    """Return what a file holds, or None if there is none or others may have written it."""
+    """Return the contents of a file, or None if it does not exist or others can write to it."""
     try:
         with path.open("rb") as file:
             return file.read() if _is_private(os.fstat(file.fileno())) else None
@@ -47,7 +47,7 @@ def read_private(path: Path) -> bytes | None:
 
 
 def keep(path: Path, contents: bytes) -> None:
-    """Write a file atomically, also if other processes write it."""
+    """Write a file atomically. Other processes may write it at the same time."""
     with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as part:
         part.write(contents)
     Path(part.name).replace(path)

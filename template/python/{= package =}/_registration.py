@@ -1,4 +1,4 @@
-"""Introduces the package to PyTorch."""
+"""Registers the package with PyTorch."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from ._discovery import Extension, generated_methods
 
 
 def register(package: ModuleType, extensions: Sequence[Extension]) -> None:
-    """Give the backend its name, its device module and its methods on PyTorch's classes.
+    """Register the backend's name, its device module and its methods on PyTorch's classes.
 
-    Runs once per process. No device is touched.
+    Runs once per process, and does not use a device.
 
     Raises:
-        RuntimeError: another backend has registered PyTorch's single device type for backends.
+        RuntimeError: another backend has already registered PrivateUse1.
     """
     rename_privateuse1_backend(NAME)
     register_device_module: Any = torch._register_device_module
@@ -49,20 +49,20 @@ def register(package: ModuleType, extensions: Sequence[Extension]) -> None:
 
 
 def _leave_a_forked_child(parent: int) -> None:
-    """Let a forked child end without C++'s destructors.
+    """End a forked child without running C++ destructors.
 
-    Where its parent has used autograd, PyTorch's engine would wait ten seconds for threads that the
-    child does not have.
+    If the parent used autograd, PyTorch's engine would wait ten seconds for threads that do not
+    exist in the child.
     """
     if os.getpid() != parent:
         _C.exit_at_once(0)
 
 
 def _let_autograd_finish() -> None:
-    """Let autograd's threads release what the last backward pass held.
+    """Wait until autograd's threads have released the objects of the last backward pass.
 
-    They do that just after ``backward()`` has returned, and need Python for it: a script whose last
-    line is ``backward()`` would fail now and then.
+    They release them just after ``backward()`` returns, and need Python for it. Without the wait, a
+    script whose last line is ``backward()`` would fail sometimes.
     """
     if _C.is_in_bad_fork() or _C.is_capturing():
         return
@@ -71,10 +71,10 @@ def _let_autograd_finish() -> None:
 
 
 def _report_failures() -> None:
-    """Wait for the devices' work, and let no failure of it go unnoticed.
+    """Wait for the devices' work, and report its failures.
 
-    A failure that was not raised, or only on threads that launch nothing, is reported, and the
-    process ends with status 1 where it would have ended with 0. After Ctrl-C nothing is waited for.
+    If a failure was not raised, or only on threads that launch nothing, this prints it, and the
+    process exits with status 1 instead of 0. After Ctrl-C this does not wait.
     """
     if _C.is_in_bad_fork():
         return

@@ -15,9 +15,9 @@ _libraries: list[Any] = []
 
 
 def register() -> None:
-    """Add the implementations to the operators, which the C++ library has declared."""
+    """Register the implementations of the operators that the C++ library has declared."""
     library: Any = torch.library.Library(NAME, "FRAGMENT")  # type: ignore[no-untyped-call]
-    _libraries.append(library)  # it takes its implementations along
+    _libraries.append(library)  # its implementations are removed when it is deleted
     for name, (on_cpu, fake) in _REFERENCES.items():
         library.impl(name, on_cpu, "CPU")
         library._register_fake(name, fake)
@@ -31,7 +31,7 @@ def _store(cache: Tensor, tokens: Tensor, slots: Tensor, scale: Tensor | None) -
         tokens = tokens.clamp(-limit, limit).to(cache.dtype)
     size = cache.shape[1]
     used = slots >= 0
-    # Bytes, as float8 cannot be indexed everywhere.
+    # Written as bytes, as not every PyTorch release can index float8.
     bits = cache.view(torch.uint8) if cache.dtype.itemsize == 1 else cache
     rows = tokens[: len(slots)][used]
     slots = slots[used]
@@ -103,7 +103,7 @@ def _tanh_gelu(tensor: Tensor) -> Tensor:
 
 
 def _rows(cache: Tensor, blocks: Tensor, count: int, scale: Tensor | None, number: int) -> Tensor:
-    """The keys or values of one sequence, ``(kv heads, keys, head size)``."""
+    """Return the keys or values of one sequence, ``(kv heads, keys, head size)``."""
     size = cache.shape[1]
     rows = cache[blocks[: -(-count // size)].long()].flatten(0, 1)[:count]
     if rows.dtype.itemsize == 1:
@@ -116,7 +116,7 @@ def _rows(cache: Tensor, blocks: Tensor, count: int, scale: Tensor | None, numbe
 
 
 def _mask(queries: int, keys: int, causal: bool, left: int, right: int) -> tuple[Tensor, Tensor]:
-    """The distance of each key from each query's position, and whether the query sees it."""
+    """Return the distance of each key from each query's position, and the mask of visible keys."""
     distance = torch.arange(keys)[None] - (torch.arange(queries)[:, None] + keys - queries)
     seen = torch.ones_like(distance, dtype=torch.bool)
     if causal:
@@ -211,7 +211,7 @@ def _top_k_top_p_sample(
 
 
 def _nothing(*_: object, **__: object) -> None:
-    """The traced form of an operator that only writes to its arguments."""
+    """The fake implementation of an operator that only writes to its arguments."""
 
 
 def _fake_attention(out: Tensor, query: Tensor, *_: object, **__: object) -> Tensor:

@@ -1,8 +1,8 @@
 """Automatic mixed precision: ``torch.autocast`` and ``torch.amp.GradScaler`` on this device.
 
 PyTorch calls :func:`get_amp_supported_dtype` whenever it creates an autocast context. The other
-functions are what ``torch.is_autocast_enabled("<name>")`` and its relatives say; PyTorch 2.1 looked
-them up on the device module, and code of that time still does. The state belongs to a thread.
+functions call ``torch.is_autocast_enabled("<name>")`` and related functions. PyTorch 2.1 looked
+them up on the device module, and code of that time still does. The state is per thread.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ PATCHES = ("grad_scaler",)
 
 
 def setup() -> None:
-    """Make the repair of PyTorch that devices without float64 need."""
+    """Apply the patch of PyTorch that devices without float64 need."""
     if is_wanted("grad_scaler"):
         _repair_grad_scaler()
 
 
 def _repair_grad_scaler() -> None:
-    """Let scalers divide by the scale in float32 on a device that does not calculate with float64.
+    """Make gradient scalers divide by the scale in float32 on a device without float64.
 
-    ``torch.amp.GradScaler`` and FSDP's ``ShardedGradScaler`` make a float64 of the scale on its
-    device, to take the reciprocal of it, for every device but Apple's. So the scale, a tensor of
-    one element that only the scaler knows, says of itself that it is its own float64. This can go
-    once PyTorch asks for the device's dtypes instead.
+    ``torch.amp.GradScaler`` and FSDP's ``ShardedGradScaler`` compute the reciprocal of the scale in
+    float64 on its device, except on MPS. The scale is a tensor of one element that only the scaler
+    uses. This makes its ``double()`` return the same tensor. Remove this once PyTorch queries the
+    dtypes of the device.
     """
     scaler_class: Any = torch.amp.GradScaler
     original = scaler_class._lazy_init_scale_growth_tracker
@@ -55,7 +55,7 @@ def _repair_grad_scaler() -> None:
 
 
 def get_amp_supported_dtype() -> list[torch.dtype]:
-    """Return the dtypes that autocast can cast to: the supported ones of 16 bits."""
+    """Return the dtypes that autocast can cast to: the supported 16-bit dtypes."""
     lower = (torch.float16, torch.bfloat16)
     return [dtype for dtype in lower if dtype_support(dtype) == "supported"]
 
@@ -66,15 +66,15 @@ def is_autocast_enabled() -> bool:
 
 
 def get_autocast_dtype() -> torch.dtype:
-    """Return the dtype that this thread's autocast regions cast to unless they are given one."""
+    """Return the default dtype of this thread's autocast regions."""
     return torch.get_autocast_dtype(NAME)
 
 
 def set_autocast_enabled(enabled: bool) -> None:
-    """Turn autocast for this device on or off in this thread; ``torch.autocast`` does it better."""
+    """Enable or disable autocast for this device in this thread. Prefer ``torch.autocast``."""
     torch.set_autocast_enabled(NAME, enabled)
 
 
 def set_autocast_dtype(dtype: torch.dtype) -> None:
-    """Change the dtype that this thread's autocast regions cast to unless they are given one."""
+    """Set the default dtype of this thread's autocast regions."""
     torch.set_autocast_dtype(NAME, dtype)

@@ -1,4 +1,4 @@
-"""Which devices there are, which one is current, and what they can do."""
+"""Devices: their count, the current device, properties, links and dtypes."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ def is_host(device: DeviceLike) -> bool:
 
 
 def is_available() -> bool:
-    """Return whether there is a device. Does not start the runtime, so it is safe before a fork."""
+    """Return whether there is a device. Safe before a fork, as it does not start the runtime."""
     return _C.device_count() > 0
 
 
 def device_count() -> int:
-    """Return how many devices there are. Does not start the runtime."""
+    """Return the number of devices. Does not start the runtime."""
     return _C.device_count()
 
 
@@ -86,7 +86,7 @@ def set_device(device: DeviceLike) -> None:
     _C.set_device(device_index(device))
 
 
-class device:  # PyTorch looks the context manager up under this name.
+class device:  # PyTorch looks up the context manager by this name.
     """Context manager that changes this thread's current device.
 
     None and -1 change nothing.
@@ -123,14 +123,14 @@ def synchronize(device: DeviceLike = None) -> None:
     """Wait until all streams of ``device`` are idle.
 
     Raises:
-        RuntimeError: work on the device has failed, and it was not raised on this thread before.
+        RuntimeError: work on the device has failed, and this thread has not raised the failure yet.
         ValueError: ``device`` is of another type.
     """
     _C.synchronize(device_index(device))
 
 
 def get_device_properties(device: DeviceLike = None) -> _C.DeviceProperties:
-    """Return the name, the memory in bytes and the abilities of ``device``."""
+    """Return the name, the memory in bytes and the capabilities of ``device``."""
     return _C.device_properties(device_index(device))
 
 
@@ -142,9 +142,9 @@ def get_device_name(device: DeviceLike = None) -> str:
 def get_device_capability(device: DeviceLike = None) -> tuple[int, int]:
     """Return the version of the device's architecture, as ``torch.cuda.get_device_capability`` does.
 
-    It is ``(0, 0)`` where the device library gives none. What
-    ``torch.accelerator.get_device_capability`` says is something else: the dtypes that the device
-    calculates with, see :func:`dtype_support`.
+    It is ``(0, 0)`` if the device library does not report a version. In contrast,
+    ``torch.accelerator.get_device_capability`` returns the supported dtypes, see
+    :func:`dtype_support`.
     """
     properties = get_device_properties(device)
     return properties.major, properties.minor
@@ -159,10 +159,10 @@ class DeviceLink(NamedTuple):
     """The connection of a device with another one, or with the host."""
 
     kind: Literal["unknown", "pci", "fabric", "on_card", "shared"]
-    """``"fabric"`` is the vendor's own between cards, ``"on_card"`` is between partitions of one card,
+    """``"fabric"`` is the vendor's link between cards, ``"on_card"`` connects partitions of a card,
     and ``"shared"`` means that the two have the same memory."""
     bandwidth: int
-    """Bytes a second in each direction; 0 if it is not known."""
+    """Bytes per second in each direction; 0 if unknown."""
 
 
 def get_device_link(device: DeviceLike = None, other: DeviceLike = "cpu") -> DeviceLink:
@@ -177,10 +177,10 @@ _LINK_KINDS: Final = ("unknown", "pci", "fabric", "on_card", "shared")
 
 
 def supported_dtypes() -> tuple[torch.dtype, ...]:
-    """Return the dtypes that this backend was generated to calculate with.
+    """Return the dtypes that this backend was generated with.
 
-    A device may calculate with fewer, and tensors can be of more: :func:`dtype_support` says so.
-    Does not start the runtime.
+    A device may support fewer dtypes, and tensors can have storage-only dtypes, see
+    :func:`dtype_support`. Does not start the runtime.
     """
     return tuple(cast("torch.dtype", getattr(torch, name)) for name in _C.supported_dtypes())
 
@@ -200,7 +200,7 @@ def dtype_support(dtype: torch.dtype, device: DeviceLike = None) -> DTypeSupport
     Operators for narrow formats, such as scaled matrix products, can support float8 and packed
     4-bit dtypes that are otherwise storage-only.
     """
-    # No device is needed to know what the backend was generated with.
+    # Works without a device, with the dtypes that the backend was generated with.
     index = device_index(device) if is_available() else 0
     name = str(dtype).removeprefix("torch.")
     if name in _computed(index):
@@ -214,7 +214,7 @@ def _computed(index: int) -> tuple[str, ...]:
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """Return whether the current device calculates with ``torch.bfloat16``.
+    """Return whether the current device supports ``torch.bfloat16``.
 
     Args:
         including_emulation: ignored, for compatibility with ``torch.cuda``.
@@ -223,12 +223,12 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
 
 
 def is_tf32_supported() -> bool:
-    """Return False: matrices of float32 are multiplied in float32."""
+    """Return False, as float32 matrices are multiplied in float32."""
     return False
 
 
 def is_initialized() -> bool:
-    """Return whether the runtime has been started in this process."""
+    """Return whether this process has started the runtime."""
     return _C.is_initialized()
 
 
@@ -236,13 +236,13 @@ def init() -> None:
     """Start the runtime now instead of at the first use of a device.
 
     Raises:
-        RuntimeError: this process was forked from one that had started it, or there is no device.
+        RuntimeError: this process was forked after the runtime had started, or there is no device.
     """
     _C.init()
 
 
 def _is_in_bad_fork() -> bool:
-    """Return whether this process was forked from one that had started the runtime.
+    """Return whether this process was forked after the runtime had started.
 
     PyTorch calls this before it seeds the devices.
     """
@@ -252,9 +252,9 @@ def _is_in_bad_fork() -> bool:
 def _lazy_init() -> None:
     """Start the runtime once; PyTorch calls this before its first use of a device from Python.
 
-    What does not come through Python starts it as well, below this.
+    C++ code also starts the runtime at its first use of a device.
 
     Raises:
-        RuntimeError: this process was forked from one that had started it, or there is no device.
+        RuntimeError: this process was forked after the runtime had started, or there is no device.
     """
     _C.init()

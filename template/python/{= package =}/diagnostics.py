@@ -1,4 +1,4 @@
-"""The CPU fallback: its policy, and the time that it took."""
+"""The CPU fallback: its policy and its statistics."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Fallback(NamedTuple):
 
     calls: int
     bytes: int
-    """Copied between the device and the host."""
+    """Bytes copied between the device and the host."""
     seconds: float
-    """On the CPU: copies and the operator itself, without waits for the device."""
+    """Seconds on the CPU for copies and the operator itself, without waits for the device."""
     reason: str
     """``no kernel``, or why the kernel does not support the calls, most frequent first."""
     reasons: Mapping[str, int] = MappingProxyType({})
@@ -39,7 +39,7 @@ class Fallback(NamedTuple):
     copying: float = 0.0
     """The part of ``seconds`` for copies."""
     waiting: float = 0.0
-    """Seconds that the calls waited for earlier work of the device, not part of ``seconds``."""
+    """Seconds that the calls waited for earlier work of the device. Not part of ``seconds``."""
 
 
 class _Record(NamedTuple):
@@ -53,7 +53,7 @@ class _Record(NamedTuple):
     reasons: dict[str, int]
 
     def since(self, then: _Record) -> _Record:
-        """Return what has been added to ``then``, or all of it if the counts began anew."""
+        """Return the difference from ``then``, or all counts if they were reset since."""
         if then.calls > self.calls:
             return self
         added = {name: n - then.reasons.get(name, 0) for name, n in self.reasons.items()}
@@ -79,21 +79,21 @@ def _records() -> dict[str, _Record]:
 
 
 def fallback_stats() -> dict[str, Fallback]:
-    """Return what ran on the CPU instead since the start or the last reset, by operator."""
+    """Return the fallbacks since the start or the last reset, by operator."""
     return {name: record.public() for name, record in _records().items()}
 
 
 def reset_fallback_stats() -> None:
-    """Start counting again from zero."""
+    """Reset the fallback statistics to zero."""
     _C.reset_fallback_records()
 
 
 @contextmanager
 def count_fallbacks() -> Iterator[dict[str, Fallback]]:
-    """Give a dictionary that holds, after the block, what ran on the CPU within it.
+    """Context manager that returns a dictionary, and fills it on exit with the block's fallbacks.
 
-    Counts those of all threads. Blocks may be nested; :func:`reset_fallback_stats` inside one
-    loses what was counted before it.
+    Counts the fallbacks of all threads. Blocks may be nested. :func:`reset_fallback_stats` inside a
+    block discards the earlier counts.
     """
     before = _records()
     within: dict[str, Fallback] = {}
@@ -108,19 +108,19 @@ def count_fallbacks() -> Iterator[dict[str, Fallback]]:
 
 
 def fallback_policy() -> str:
-    """Return the policy in force, as :func:`set_fallback_policy` takes it."""
+    """Return the current policy, in the form that :func:`set_fallback_policy` accepts."""
     return _C.fallback_policy()
 
 
 def set_fallback_policy(policy: str) -> str:
-    """Say what happens to an operator that would run on the CPU, and return the policy before.
+    """Set the policy for operators that would run on the CPU, and return the previous policy.
 
     Args:
-        policy: ``warn`` (once per operator), ``silent`` or ``error``, and after commas exceptions
-            such as ``error:aten::sort`` or ``silent:aten::unique*``; the last that matches decides.
+        policy: ``warn`` (once per operator), ``silent`` or ``error``, then exceptions after commas,
+            such as ``error:aten::sort`` or ``silent:aten::unique*``. The last match applies.
 
     Raises:
-        ValueError: if ``policy`` is not of this form.
+        ValueError: ``policy`` does not have this form.
     """
     before = _C.fallback_policy()
     _C.set_fallback_policy(policy)
@@ -130,11 +130,11 @@ def set_fallback_policy(policy: str) -> str:
 def fallback_report(
     stats: dict[str, Fallback] | None = None, *, file: TextIO | None = None
 ) -> None:
-    """Print which kernels to write next: what ran on the CPU, by the time that it took there.
+    """Print which kernels to write next: the operators that ran on the CPU, slowest first.
 
     Args:
-        stats: what to print instead of :func:`fallback_stats`, as from :func:`count_fallbacks`.
-        file: where to instead of standard output.
+        stats: statistics from :func:`count_fallbacks`; the default is :func:`fallback_stats`.
+        file: the output; the default is standard output.
     """
     stats = fallback_stats() if stats is None else stats
     out = file or sys.stdout

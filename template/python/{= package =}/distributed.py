@@ -1,8 +1,8 @@
 """``torch.distributed`` on this device: the backend ``<name>ccl``.
 
-PyTorch chooses it by itself for tensors of this device, in ``init_process_group()`` without a
-backend or with ``device_id=``; ``"cpu:gloo,<name>:<name>ccl"`` names it. What is compiled is loaded
-when the first group is made.
+``init_process_group()`` without a backend or with ``device_id=`` selects it for tensors of this
+device. ``"cpu:gloo,<name>:<name>ccl"`` selects it by name. The compiled part is loaded when the
+first group is created.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ BACKEND = f"{NAME}ccl"
 def collective_record() -> list[dict[str, Any]]:
     """Return the last 1000 operations that this process started on its groups, oldest first.
 
-    Each has ``group``, ``rank``, ``size``, ``number`` (equal for what belongs together on all
-    ranks), ``name``, ``what`` (dtype, elements, the other rank), ``state`` (enqueued, running, done
-    or failed) and ``enqueued_ms``, milliseconds since 1970.
+    Each has ``group``, ``rank``, ``size``, ``number`` (equal on all ranks for the same operation),
+    ``name``, ``what`` (dtype, elements, the other rank), ``state`` (enqueued, running, done or
+    failed) and ``enqueued_ms``, milliseconds since 1970.
     """
     module = sys.modules.get(f"{__package__}._distributed")
     return [] if module is None else json.loads(module.dump())
 
 
 def setup() -> None:
-    """Tell PyTorch of the backend. Nothing is loaded until a group is made."""
+    """Register the backend with PyTorch. Nothing is loaded until a group is created."""
     if dist.is_available():
-        # A list: of a string, some releases take every letter for a device.
+        # A list: some releases read each letter of a string as a device.
         dist.Backend.register_backend(BACKEND, _create, extended_api=True, devices=[NAME])
         _give_groups_a_default()
 
 
 def _give_groups_a_default() -> None:
-    """Let the default backend of a group that has this one be this one.
+    """Make this backend the default backend of the groups that have it.
 
-    PyTorch chooses NCCL if it is there. For others it takes Gloo, in groups without a name, though
-    they have none; or it looks for the first backend that was registered, by its name in capital
-    letters among names in small ones. DistributedDataParallel cannot do without a default. This can
-    go once PyTorch chooses a backend that the group has.
+    PyTorch's default is NCCL if it is available. Otherwise, for groups created without a backend,
+    it is Gloo, which the group does not have; or PyTorch looks up the first registered backend by
+    its upper-case name among lower-case names. DistributedDataParallel needs a default. Remove this
+    once PyTorch's default is a backend that the group has.
     """
     from torch.distributed import distributed_c10d
 
@@ -57,7 +57,7 @@ def _give_groups_a_default() -> None:
     def make_with_default(*args: Any, **options: Any) -> Any:
         made = make(*args, **options)
         group, device = made[0], torch.device(NAME)
-        # Processes outside the group get a number.
+        # PyTorch returns an int on ranks outside the group.
         has_device = isinstance(group, dist.ProcessGroup) and device in group._device_types
         if has_device and group._get_backend(device).name() == BACKEND:
             group._set_default_backend(dist.ProcessGroup.BackendType.CUSTOM)

@@ -1,7 +1,7 @@
-"""Failures of work that shows only after its operator has returned.
+"""Failures of asynchronous work, which are known only after the operator has returned.
 
-Such a failure belongs to the stream whose work has failed, and to each stream that waits for it. The
-next synchronisation or copy to the host raises it, once on each thread that uses the stream.
+A failure belongs to the stream whose work has failed, and to each stream that waits for it. The
+next synchronization or copy to the host raises it, once on each thread that uses the stream.
 """
 
 from __future__ import annotations
@@ -16,16 +16,15 @@ __all__ = ["acknowledge_failure", "last_failure", "reset_device"]
 
 
 def acknowledge_failure(stream: torch.Stream | None = None) -> None:
-    """Forget the failures that ``stream`` has met so far, or those of all streams of all devices.
+    """Clear the failures of ``stream`` so far, or those of all streams of all devices.
 
-    No thread raises them after that. Where one was raised, the later calls of that thread work
-    without an acknowledgement.
-    What failed work was to write is undefined. A stream that has waited for ``stream`` keeps its
-    failures, and a lost device stays lost until :func:`reset_device`.
+    After that, no thread raises them. A thread that has raised a failure can continue without an
+    acknowledgement. The results of failed work are undefined. A stream that has waited for
+    ``stream`` keeps its failures, and a lost device stays lost until :func:`reset_device`.
 
     Raises:
-        NotImplementedError: the device library cannot forget failures.
-        ValueError: ``stream`` is of a device of another type.
+        NotImplementedError: the device library cannot clear failures.
+        ValueError: ``stream`` is on a device of another type.
     """
     if stream is not None:
         _C.acknowledge_stream(*_names(stream))
@@ -35,13 +34,14 @@ def acknowledge_failure(stream: torch.Stream | None = None) -> None:
 
 
 def last_failure(stream: torch.Stream | None = None) -> RuntimeError | None:
-    """Return what ``stream``, or any stream of any device, would raise now on this thread, or None.
+    """Return a failure that this thread has yet to raise on ``stream`` or on any stream, or None.
 
-    It waits for nothing, so only work that is over is known. The failure is still raised later.
+    This does not wait, so it returns failures of completed work only. The failure is still raised
+    later.
 
     Raises:
-        NotImplementedError: the device library cannot look without waiting.
-        ValueError: ``stream`` is of a device of another type.
+        NotImplementedError: the device library cannot query failures without waiting.
+        ValueError: ``stream`` is on a device of another type.
     """
     try:
         if stream is not None:
@@ -56,13 +56,14 @@ def last_failure(stream: torch.Stream | None = None) -> RuntimeError | None:
 
 
 def reset_device(device: DeviceLike = None) -> None:
-    """Take a device back into use that was lost, and forget the failures of all its streams.
+    """Reset a lost device so that it can be used again, and clear the failures of all its streams.
 
-    Waits for what still runs there. Tensors stay valid; after a loss their values are undefined.
+    Waits for the work that still runs there. Tensors stay valid; after a loss their values are
+    undefined.
 
     Raises:
-        NotImplementedError: the device library cannot do it.
-        RuntimeError: the device does not come back.
+        NotImplementedError: the device library cannot reset devices.
+        RuntimeError: the reset failed.
         ValueError: ``device`` is of another type.
     """
     _C.reset_device(device_index(device))

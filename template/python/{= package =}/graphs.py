@@ -1,8 +1,8 @@
-"""Graphs: work of this device that is recorded once and launched often, as in ``torch.cuda``.
+"""Graphs, as in ``torch.cuda``: work that is captured once and replayed many times.
 
-A capture records what is enqueued on its stream, and on streams that wait for events of it, and
-runs nothing. A replay runs all of it at the cost of one launch, with the memory of the capture: the
-inputs are what the captured tensors hold then, and the results are in the same tensors each time.
+A capture records the work of its stream, and of streams that wait for its events, and runs none of
+it. A replay runs all of it at the cost of one launch, in the memory of the capture: it reads the
+current values of the captured inputs, and writes the results to the same tensors each time.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Graph:
     """The recorded work of a capture, on the device that was current when it began.
 
     Args:
-        keep_graph: for code that is written for ``torch.cuda``. A capture of this device can be
-            launched as soon as it has ended, whatever this says.
+        keep_graph: ignored, for compatibility with ``torch.cuda``. A capture can be replayed as
+            soon as it has ended.
     """
 
     def __init__(self, keep_graph: bool = False) -> None:
@@ -42,27 +42,27 @@ class Graph:
         self._hook: weakref.finalize[..., Graph] | None = None
 
     def capture_begin(self, pool: PoolId | None = None, capture_error_mode: str = "global") -> None:
-        """Record what is enqueued on the current stream from now on; :class:`graph` does it better.
+        """Start to record the work of the current stream. Prefer :class:`graph`.
 
         Args:
-            pool: where its memory comes from: a new private pool, or one that other graphs use
-                too, by :func:`graph_pool_handle` or :meth:`pool`. Graphs that share one are to be
+            pool: the id of the memory pool, from :func:`graph_pool_handle` or from :meth:`pool` of
+                another graph; None for a new private pool. Graphs that share a pool must be
                 replayed in the order of their captures, and never at the same time.
-            capture_error_mode: ``global``, ``thread_local`` or ``relaxed``, which are the same
-                here: what cannot be recorded raises on the streams of the capture.
+            capture_error_mode: ``global``, ``thread_local`` or ``relaxed``. All three are the same
+                here: an operation that cannot be captured raises on the streams of the capture.
 
         Raises:
-            NotImplementedError: the device library captures no graphs.
-            RuntimeError: the default stream is current, a capture is under way on the device, or
-                the graph has one already.
-            ValueError: there is no such mode.
+            NotImplementedError: the device library does not support graphs.
+            RuntimeError: the default stream is current, another capture is active on the device,
+                or the graph already has a capture.
+            ValueError: ``capture_error_mode`` has another value.
         """
         if capture_error_mode not in _MODES:
             raise ValueError(
                 f"capture_error_mode is one of {', '.join(_MODES)}, not {capture_error_mode!r}"
             )
         self._graph.begin((0, 0) if pool is None else pool)
-        # Also where the graph goes in the middle of its capture.
+        # Also removes the hook if the graph is deleted during its capture.
         self._hook = weakref.finalize(
             self, register_optimizer_step_pre_hook(_check_optimizer).remove
         )
@@ -71,13 +71,13 @@ class Graph:
         """End the capture.
 
         Raises:
-            RuntimeError: naming what broke the capture; the graph is then as new.
+            RuntimeError: the capture failed; the message names the cause. The graph is reset.
         """
         self._forget_hook()
         self._graph.end()
 
     def instantiate(self) -> None:
-        """Do nothing: the graph can be launched since its capture ended.
+        """Do nothing, as the graph can be replayed since its capture ended.
 
         Raises:
             RuntimeError: there is no capture.
@@ -87,21 +87,21 @@ class Graph:
     def replay(self) -> None:
         """Enqueue the recorded work on the current stream of the graph's device.
 
-        Replays of one graph run one after the other, on whichever streams. What they compute is in
-        the tensors of the capture, in the order of that stream.
+        Replays of one graph run one after the other, also on different streams. The results are in
+        the tensors of the capture, in the order of the current stream.
 
         Raises:
-            RuntimeError: there is no capture, or the stream is being captured itself.
+            RuntimeError: there is no capture, or the current stream is capturing.
         """
         self._graph.replay()
 
     def reset(self) -> None:
-        """Give up the capture; memory that no tensor holds goes back to the device."""
+        """Delete the capture. Memory that no tensor uses is released to the device."""
         self._forget_hook()
         self._graph.reset()
 
     def pool(self) -> PoolId:
-        """Return the id of the graph's memory pool, for ``pool=`` of others.
+        """Return the id of the graph's memory pool, for ``pool=`` of other graphs.
 
         Raises:
             RuntimeError: there is no capture.
@@ -114,10 +114,10 @@ class Graph:
             self._hook()
 
     def enable_debug_mode(self) -> None:
-        """Do nothing: :meth:`debug_dump` has nothing to write."""
+        """Do nothing, as :meth:`debug_dump` is not supported."""
 
     def debug_dump(self, debug_path: str) -> None:
-        """Raise NotImplementedError: device libraries do not describe their graphs."""
+        """Raise NotImplementedError, as device libraries do not describe their graphs."""
         raise NotImplementedError(
             f"a graph of {NAME} cannot be written to {debug_path!r}: its device library does not "
             "describe graphs"
@@ -125,7 +125,7 @@ class Graph:
 
 
 def _check_optimizer(optimizer: Optimizer, *_: object) -> None:
-    """Refuse to capture a step for which the host counts: each replay would be the same step."""
+    """Raise if a captured optimizer counts its steps on the host: a replay would not count them."""
     countless = all(
         group.get("capturable", True) or group.get("fused") for group in optimizer.param_groups
     )
@@ -146,19 +146,20 @@ _capture_streams: dict[int, Stream] = {}
 
 
 class graph:
-    """Context manager that captures into ``graph`` what is enqueued within.
+    """Context manager that captures the work of the block into ``graph``.
 
     It waits for the current device, empties the cache, and makes ``stream`` current.
 
     Args:
-        graph: of this module.
+        graph: a :class:`Graph`.
         pool: see :meth:`Graph.capture_begin`.
-        stream: of the current device; one for all captures of the device unless given.
+        stream: a stream of the current device. The default is one stream for all captures of the
+            device.
         capture_error_mode: see :meth:`Graph.capture_begin`.
 
     Raises:
-        RuntimeError: at the end, naming what broke the capture, unless an exception leaves the
-            block anyway.
+        RuntimeError: on exit, if the capture failed; the message names the cause. An exception of
+            the block takes precedence.
     """
 
     def __init__(
@@ -192,7 +193,7 @@ class graph:
     def __exit__(self, kind: type[BaseException] | None, *exc_info: object) -> None:
         assert self._context is not None
         try:
-            # The exception that is on its way says what was wrong.
+            # The exception of the block names the cause.
             with contextlib.suppress(RuntimeError) if kind else contextlib.nullcontext():
                 self.graph.capture_end()
         finally:
@@ -202,16 +203,16 @@ class graph:
 
 
 def warm_up(function: Callable[..., object], *arguments: Any, **keywords: Any) -> None:
-    """Let the device prepare what ``function(*arguments, **keywords)`` launches, and run nothing.
+    """Prepare the kernels that ``function(*arguments, **keywords)`` launches without running them.
 
-    The call is captured, and what was captured is thrown away: kernels are compiled, and the device
-    keeps its plans for them, but no memory is read or written. So tensors that the function makes
-    hold no values. One that keeps some of them, as an optimizer's first step does, is to be run
-    once before; gradients that it leaves behind are to be set to None.
+    This captures the call and discards the graph: the device compiles the kernels and caches their
+    plans, but reads and writes no memory. Tensors that the function creates are uninitialized. A
+    function that stores such tensors, like the first step of an optimizer, must run once before.
+    Set gradients that the function leaves to None.
 
     Raises:
-        NotImplementedError: the device library captures no graphs; run the function instead.
-        RuntimeError: the function does what cannot be captured, as it says.
+        NotImplementedError: the device library does not support graphs; run the function instead.
+        RuntimeError: the function cannot be captured; the message names the cause.
     """
     captured = Graph()
     with graph(captured):
@@ -231,20 +232,21 @@ def make_graphed_callables(
 ) -> Any:
     """Return callables that replay graphs of ``callables``, forward and backward.
 
-    A module is changed in place: it replays in the mode (training or not) that it has now, and
-    runs as before in the other one. A result is in the memory of the graph, until the next call.
+    A module is changed in place: it replays in its current mode (training or eval), and runs its
+    original ``forward`` in the other mode. A result is in graph memory and is valid until the next
+    call.
 
     Args:
         callables: a function or module, or a tuple of them in the order in which they will run.
-        sample_args: a tuple of tensors as the callable will get them, of the same sizes, dtypes
-            and ``requires_grad``; for a tuple of callables, a tuple of such tuples.
-        num_warmup_iters: how often each is run before the capture.
-        allow_unused_input: accept an input without a part in the results; its gradient is None.
+        sample_args: a tuple of tensors with the shapes, dtypes and ``requires_grad`` of the later
+            arguments; for a tuple of callables, a tuple of such tuples.
+        num_warmup_iters: the number of calls of each callable before the capture.
+        allow_unused_input: accept an input that does not affect the results; its gradient is None.
         pool: see :meth:`Graph.capture_begin`.
 
     Raises:
-        RuntimeError: autocast caches casts, which a graph cannot do; or the capture is broken.
-        TypeError: an argument is no tensor.
+        RuntimeError: the autocast cache is enabled, or a capture failed.
+        TypeError: an argument is not a tensor.
         ValueError: a module has hooks, or buffers that require gradients.
     """
     if torch.is_autocast_enabled(NAME) and torch.is_autocast_cache_enabled():
@@ -264,8 +266,8 @@ def make_graphed_callables(
         for maker in makers:
             maker.warm_up(num_warmup_iters)
     shared = graph_pool_handle() if pool is None else pool
-    # They share memory, so they are captured in the order of the replays: all forward passes, then
-    # the backward passes from the last to the first.
+    # The graphs share memory, so they are captured in the order of the replays: all forward passes,
+    # then the backward passes from the last to the first.
     for maker in makers:
         maker.capture_forward(shared)
     for maker in reversed(makers):
@@ -275,7 +277,7 @@ def make_graphed_callables(
 
 
 class _Callable:
-    """One callable, its two graphs and the tensors that they work on."""
+    """One callable, its two graphs and the tensors that the graphs read and write."""
 
     def __init__(
         self, function: Callable[..., Any], arguments: tuple[Any, ...], allow_unused: bool
@@ -296,7 +298,7 @@ class _Callable:
     def differentiate(
         self, outputs: Sequence[torch.Tensor], gradients: Sequence[torch.Tensor]
     ) -> list[torch.Tensor | None]:
-        """Return the gradients of all inputs, None for those that have none."""
+        """Return the gradients of all inputs, None for inputs without a gradient."""
         wanted = [tensor for tensor in self.inputs if tensor.requires_grad]
         found = iter(
             torch.autograd.grad(
@@ -331,7 +333,7 @@ class _Callable:
                 self.input_gradients = self.differentiate(self.outputs, given)
 
     def replace(self) -> Callable[..., Any]:
-        """Return what replays the graphs; a module's ``forward`` becomes that."""
+        """Return a callable that replays the graphs; for a module, replace its ``forward``."""
 
         class Replay(torch.autograd.Function):
             @staticmethod
@@ -348,7 +350,7 @@ class _Callable:
                     if fixed is not None:
                         _assign(fixed, gradient)
                 self.backward_graph.replay()
-                # These tensors and not others of their memory: a leaf copies what somebody else holds.
+                # The tensors themselves: a leaf copies a gradient that has other references.
                 return tuple(self.input_gradients)
 
         apply: Any = Replay.apply

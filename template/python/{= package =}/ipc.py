@@ -1,9 +1,9 @@
 """Tensors and events that are sent to other processes without a copy.
 
-A queue or a pipe of ``torch.multiprocessing`` sends the address of the memory, and the other
-process uses the same memory. The memory stays valid while a process uses it: the process that
-allocated it keeps it after its own tensors are freed, and notices when other processes end.
-Processes must be started by ``spawn`` or ``forkserver``.
+A queue or a pipe of ``torch.multiprocessing`` sends a handle of the memory, and the other process
+uses the same memory. The memory stays valid while a process uses it: the process that allocated it
+keeps it after its own tensors are freed, and detects when other processes end. Start processes with
+``spawn`` or ``forkserver``.
 
 This needs a device with ``sharing.h``. On other devices, and for memory that the device library
 did not allocate, tensors are copied, as without this module.
@@ -32,21 +32,21 @@ from .multiprocessing import (
 __all__ = ["ipc_collect"]
 
 Use = tuple[int, ...]
-"""Says whose the memory is and which part of it, and counts as one user of it."""
+"""Identifies the owner and the part of the memory, and counts as one user of it."""
 
 _events: dict[int, torch.Event] = {}
-"""This process's events that others may use, by their number."""
+"""This process's events that other processes may use, by their number."""
 
 
 def ipc_collect(*, take_back: bool = False) -> None:
     """Free memory that was kept for other processes and that they no longer use.
 
-    That happens by itself whenever a tensor is sent, the last tensor of memory that was sent is
-    deleted, and the allocator is about to ask the device for more.
+    This also runs automatically when a tensor is sent, when the last tensor of sent memory is
+    deleted, and before the allocator allocates memory from the device.
 
     Args:
-        take_back: do not wait any longer for what was sent and has not been received, as when its
-            receiver was killed. Whoever receives it later gets a :class:`RuntimeError`.
+        take_back: also free memory that was sent and not received yet, for example because the
+            receiver was killed. Receiving it later raises :class:`RuntimeError`.
     """
     if take_back:
         _C.ipc_take_back()
@@ -100,7 +100,7 @@ def _reduce_storage(storage: torch.UntypedStorage) -> Reduction:
 
 
 def _share(storage: torch.UntypedStorage) -> tuple[Any, ...] | None:
-    """Return what `_rebuild_storage` takes, or None for what can only be copied."""
+    """Return the arguments of `_rebuild_storage`, or None if the storage must be copied."""
     if storage.nbytes() == 0 or not _C.ipc_has_memory():
         return None
     shared = _C.ipc_share_storage(storage._cdata)
@@ -152,7 +152,7 @@ def _identity(index: int) -> bytes:
 
 
 def _check_device(identity: bytes, use: Use, index: int) -> None:
-    """Make sure that both processes call the same device by one number."""
+    """Raise unless the device has the same index in both processes."""
     if index >= device_count() or _identity(index) != identity:
         raise RuntimeError(
             f"process {use[0]} sent something on {NAME}:{index}, which is no device or another one "

@@ -1,8 +1,7 @@
-"""Kernels that are written at run time, in the language that the device takes.
+"""Kernels that are compiled at run time, in the source language of the device.
 
-``compile_kernel`` is for people who write one kernel: it sees addresses and numbers, as the device's
-own kernels do. An operator with autograd and ``torch.compile`` is made of it by
-``torch.library.custom_op``.
+``compile_kernel`` compiles a single kernel, whose arguments are addresses and numbers. Wrap it with
+``torch.library.custom_op`` to get an operator for autograd and ``torch.compile``.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ from .streams import StreamContext, current_stream
 __all__ = ["compile_kernel", "kernel_format"]
 
 Extent: TypeAlias = "Sequence[int]"
-"""One to three numbers; those that are left out are 1."""
+"""One to three numbers; missing numbers are 1."""
 
 
 def kernel_format(device: DeviceLike = None) -> str:
-    """Return what the device takes as code, such as ``"opencl-c"``.
+    """Return the format of the code that the device loads, such as ``"opencl-c"``.
 
     Raises:
-        NotImplementedError: it takes none.
+        NotImplementedError: the device does not load kernels at run time.
     """
     format: str = _C.code_format(device_index(device))
     return format
@@ -51,23 +50,23 @@ class CompiledKernel:
         shared_mem: int = 0,
         stream: torch.Stream | None = None,
     ) -> None:
-        """Enqueue the kernel, behind what the stream has to do before.
+        """Enqueue the kernel on a stream.
 
         Args:
-            grid: how many groups of work items.
-            block: how many work items a group has.
+            grid: the number of groups of work items.
+            block: the number of work items of a group.
             args: one for each parameter, in order. A tensor of the kernel's device is passed as the
-                address of its first element: sizes and strides are not seen. An int is a C ``int``
-                and a float a C ``double``; a number of another type is one of :mod:`ctypes`, such as
-                ``ctypes.c_float(0.5)``.
-            shared_mem: bytes that the work items of a group have in common.
-            stream: where to, the current stream of the device unless given.
+                address of its first element, without sizes and strides. An int is passed as a C
+                ``int`` and a float as a C ``double``; for other types pass a :mod:`ctypes` number,
+                such as ``ctypes.c_float(0.5)``.
+            shared_mem: bytes of memory that the work items of a group share.
+            stream: the stream; the default is the current stream of the device.
 
         Raises:
-            TypeError: an argument of a type that kernels do not take.
-            ValueError: a tensor of another device, a stream of another device, a number that fits
-                no ``int``, or a size that is none.
-            RuntimeError: the kernel does not take these arguments, or no group so large.
+            TypeError: an argument has an unsupported type.
+            ValueError: a tensor or the stream is on another device, a number does not fit in an
+                ``int``, or ``grid``, ``block`` or ``shared_mem`` is invalid.
+            RuntimeError: the arguments do not match the kernel, or the group is too large.
         """
         groups, items = _extent("grid", grid), _extent("block", block)
         if not isinstance(shared_mem, int) or shared_mem < 0:
@@ -85,7 +84,7 @@ class CompiledKernel:
                 argument.record_stream(stream)
 
     def __repr__(self) -> str:
-        """Name and device."""
+        """Return the name and the device."""
         return f"<kernel {self.name} of {self.device}>"
 
 
@@ -96,25 +95,25 @@ def compile_kernel(
     *,
     device: DeviceLike = None,
 ) -> CompiledKernel:
-    """Compile a kernel from source, and return what launches it.
+    """Compile a kernel from source, and return a callable that launches it.
 
-    It is for one device, and gone with the last reference to it; the device keeps what it still
-    runs, and graphs keep what they launch. ``torch.cuda`` has the same as ``_compile_kernel``.
+    The kernel is for one device, and is released with the last reference to it. Running work and
+    graphs keep the kernels that they use. The equivalent in ``torch.cuda`` is ``_compile_kernel``.
 
     Args:
-        kernel_source: the source, in the language that :func:`kernel_format` names; or, as bytes, code
-            that another compiler has made, in that format. For ``"elf-host"``, the simulator's,
-            source is C++: a function that is called once for each group, as
+        kernel_source: the source, in the language that :func:`kernel_format` names; or bytes with
+            compiled code in that format. For ``"elf-host"``, the simulator's format, the source is
+            C++: a function that is called once for each group, such as
             ``void scale(const Group& group, float* out, double factor)``, where ``group`` has
             ``index``, ``groups`` and ``items`` in three dimensions, and ``shared``.
-        kernel_name: the function's name.
-        options: for the compiler, in its own words.
-        device: what the kernel runs on, the current device unless given.
+        kernel_name: the name of the function.
+        options: options for the compiler.
+        device: the device that the kernel runs on; the default is the current device.
 
     Raises:
-        NotImplementedError: the device takes no kernels at run time.
-        RuntimeError: the source does not compile, with what the compiler says; or there is no
-            function of the name.
+        NotImplementedError: the device does not load kernels at run time.
+        RuntimeError: the source does not compile, with the compiler's output; or there is no
+            function of that name.
     """
     index = device_index(device)
     return CompiledKernel(
@@ -125,10 +124,10 @@ def compile_kernel(
 def load_kernel(
     source: str | bytes, name: str, options: Sequence[str], device: int, cache: Path | None = None
 ) -> _C.CodeFunction:
-    """Return the function of a module that is compiled from source.
+    """Compile a module from source, and return its function.
 
     Args:
-        cache: a folder for what the host has compiled; a device that compiles has its own.
+        cache: a folder for code that the host compiles. A device that compiles has its own cache.
     """
     code, words = kernel_code(source, name, options, device, cache)
     return _C.CodeFunction(_C.CodeModule(device, code, words), name)
@@ -137,7 +136,7 @@ def load_kernel(
 def kernel_code(
     source: str | bytes, name: str, options: Sequence[str], device: int, cache: Path | None = None
 ) -> tuple[bytes, str]:
-    """Return what the device takes for a source, and the options that it takes with it."""
+    """Return the code for the device, and the compiler options to load it with."""
     words = " ".join(options)
     if kernel_format(device) == "elf-host" and isinstance(source, str):
         return _host_kernels.compile_source(source, name, options, cache), ""
@@ -154,7 +153,7 @@ def _extent(name: str, given: Extent) -> tuple[int, int, int]:
 
 
 def _argument(number: int, value: Any) -> torch.Tensor | bytes:
-    """A tensor as it is; of a number the bytes that a kernel gets."""
+    """Return a tensor unchanged, and a number as the bytes that the kernel receives."""
     if isinstance(value, torch.Tensor):
         return value
     if isinstance(value, ctypes._SimpleCData):

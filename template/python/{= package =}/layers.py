@@ -1,4 +1,4 @@
-"""Layers between PyTorch and the device library, which check or disturb what passes through."""
+"""Layers between PyTorch and the device library, which check or disturb the calls."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ __all__ = ["device_layers", "set_device_layers"]
 
 
 def device_layers() -> list[str]:
-    """Return the layers in force, the first nearest to PyTorch.
+    """Return the active layers. The first one is nearest to PyTorch.
 
-    At first they are those of the environment variable ``<PREFIX>_DEVICE_LAYERS``, names with
-    commas between them; without it there are none, except in a debug build.
+    The default is the comma-separated list in the environment variable ``<PREFIX>_DEVICE_LAYERS``.
+    Without the variable there are no layers, except in a debug build.
     """
     return _C.device_layers()
 
 
 def set_device_layers(names: Iterable[str]) -> list[str]:
-    """Put these layers over the device, instead of those in force, and return what those were.
+    """Replace the active layers, and return the previous ones.
 
-    A layer knows of streams, events and memory from the calls that it has seen, and no other thread
-    may use the device meanwhile: best done before the device is used.
+    Call this before the first use of the device, as a layer knows only the streams, events and
+    memory of the calls that passed through it. No other thread may use the device during the call.
 
     Raises:
-        ValueError: a name is that of no layer.
+        ValueError: a layer does not exist.
     """
     wanted, known = list(names), _C.known_device_layers()
     for name in wanted:

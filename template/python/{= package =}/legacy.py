@@ -1,7 +1,7 @@
-"""The tensor types of old PyTorch code: ``torch.<name>.FloatTensor`` and its relatives.
+"""The tensor types of old PyTorch code, such as ``torch.<name>.FloatTensor``.
 
-PyTorch makes such types for CPU and CUDA only. New code writes ``dtype=`` and ``device=`` instead.
-There is one for each dtype that ever had one.
+PyTorch defines these types for CPU and CUDA only. New code uses ``dtype=`` and ``device=`` instead.
+There is a type for each dtype that has one in PyTorch.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DTYPES = {
 
 
 class LegacyTensorType(type):
-    """The class of these types: a call makes a tensor, ``isinstance`` checks device and dtype."""
+    """The metaclass: a call creates a tensor, ``isinstance`` checks device and dtype."""
 
     dtype: torch.dtype
 
@@ -48,7 +48,7 @@ def _make(name: str, dtype: torch.dtype) -> LegacyTensorType:
         "__qualname__": name,
         "dtype": dtype,
     }
-    # Tensor.type() takes the name of a class for all of it.
+    # Tensor.type() reads the whole type string from __name__.
     return LegacyTensorType(f"torch.{NAME}.{name}", (), body)
 
 

@@ -1,4 +1,4 @@
-"""Device memory in bytes: what tensors hold, what the allocator keeps, what is free."""
+"""Device memory: bytes in tensors, bytes reserved by the allocator, free bytes, private pools."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ OutOfMemoryError = torch.OutOfMemoryError
 def memory_stats(device: DeviceLike = None) -> dict[str, Any]:
     """Return the allocator's counters, with the keys of ``torch.cuda.memory_stats``.
 
-    Empty before the first use of a device.
+    The dictionary is empty before the first use of a device.
     """
     return dict(sorted(_flat(memory_stats_as_nested_dict(device))))
 
@@ -60,7 +60,7 @@ def _flat(nested: dict[Any, Any], prefix: str = "") -> Iterator[tuple[str, Any]]
 
 
 def memory_stats_as_nested_dict(device: DeviceLike = None) -> dict[str, Any]:
-    """Return :func:`memory_stats` with a dictionary for each part of a key."""
+    """Return :func:`memory_stats` as nested dictionaries, one level for each part of a key."""
     return _C.memory_stats(device_index(device)) if _C.is_initialized() else {}
 
 
@@ -75,7 +75,7 @@ def max_memory_allocated(device: DeviceLike = None) -> int:
 
 
 def memory_reserved(device: DeviceLike = None) -> int:
-    """Return the bytes that the allocator has reserved on the device: in tensors or for reuse."""
+    """Return the bytes that the allocator has reserved on the device, in use or cached."""
     return _bytes(device)[2]
 
 
@@ -85,12 +85,12 @@ def max_memory_reserved(device: DeviceLike = None) -> int:
 
 
 def _bytes(device: DeviceLike) -> Sequence[int]:
-    """Return what tensors hold and its peak, and what the allocator has and its peak."""
+    """Return the bytes in tensors and their peak, and the reserved bytes and their peak."""
     return _C.memory_bytes(device_index(device)) if _C.is_initialized() else (0, 0, 0, 0)
 
 
 def mem_get_info(device: DeviceLike = None) -> tuple[int, int]:
-    """Return the device's free and total bytes, as the device library sees them."""
+    """Return the device's free and total bytes, as the device library reports them."""
     return torch.accelerator.get_memory_info(device_index(device))
 
 
@@ -101,17 +101,17 @@ def device_memory_used(device: DeviceLike = None) -> int:
 
 
 def set_per_process_memory_fraction(fraction: float, device: DeviceLike = None) -> None:
-    """Let this process take at most a share of the device's memory.
+    """Limit this process to a fraction of the device's memory.
 
-    An allocation beyond it raises :class:`torch.OutOfMemoryError`, after unused memory was
-    freed. Memory that the process already has stays reserved.
+    An allocation that exceeds the limit after cached memory is released raises
+    :class:`torch.OutOfMemoryError`. Memory that the process has already reserved stays reserved.
 
     Args:
         fraction: of ``get_device_properties(device).total_memory``, from 0 to 1.
         device: which device.
 
     Raises:
-        TypeError: ``fraction`` is no float.
+        TypeError: ``fraction`` is not a float.
         ValueError: ``fraction`` is out of range, or ``device`` is of another type.
     """
     if not isinstance(fraction, float):
@@ -124,7 +124,7 @@ def set_per_process_memory_fraction(fraction: float, device: DeviceLike = None) 
 
 
 def _more_than_all(fraction: float, device: DeviceLike) -> str:
-    """Return how much that is, for whoever has divided a number of bytes by what there is."""
+    """Return a text with the size of ``fraction`` in MiB, or an empty string."""
     index = device_index(device)
     if fraction < 0 or not math.isfinite(fraction) or index >= _C.device_count():
         return ""
@@ -133,22 +133,22 @@ def _more_than_all(fraction: float, device: DeviceLike) -> str:
 
 
 def get_per_process_memory_fraction(device: DeviceLike = None) -> float:
-    """Return the share that :func:`set_per_process_memory_fraction` has set; 1 at first."""
+    """Return the limit of :func:`set_per_process_memory_fraction`. The default is 1."""
     return _C.memory_fraction(device_index(device))
 
 
 def get_allocator_backend() -> str:
-    """Return ``native``: the allocator is this backend's own."""
+    """Return ``native``, for this backend's own allocator."""
     return "native"
 
 
 def empty_cache() -> None:
-    """Give memory that the allocator keeps for reuse back to the devices."""
+    """Release the allocator's cached memory to the devices."""
     torch.accelerator.empty_cache()
 
 
 def empty_host_cache() -> None:
-    """Free the page-locked host memory that is kept for reuse."""
+    """Free the cached page-locked host memory."""
     _C.empty_host_cache()
 
 
@@ -158,16 +158,16 @@ def reset_peak_memory_stats(device: DeviceLike = None) -> None:
 
 
 def reset_accumulated_memory_stats(device: DeviceLike = None) -> None:
-    """Let the running totals start again from zero."""
+    """Reset the accumulated totals to zero."""
     torch.accelerator.reset_accumulated_memory_stats(device_index(device))
 
 
 def memory_summary(device: DeviceLike = None, abbreviated: bool = False) -> str:
-    """Return a table of the allocator's figures for a person to read.
+    """Return a table of the allocator's statistics in a readable form.
 
     Args:
         device: which device.
-        abbreviated: leave out what each figure is for large and small blocks.
+        abbreviated: omit the rows for large and small blocks.
     """
     index = device_index(device)
     stats = memory_stats(index)
@@ -216,16 +216,16 @@ def _size(count: int) -> str:
 
 
 class MemPool:
-    """A private pool of memory of the current device.
+    """A private memory pool of the current device.
 
-    What is allocated within :func:`use_mem_pool` comes from it. When neither this object nor
-    :func:`use_mem_pool` holds the pool, its memory goes back to the device once it is free.
+    Allocations within :func:`use_mem_pool` come from the pool. After this object is deleted and
+    :func:`use_mem_pool` has ended, the pool returns its memory to the device once it is free.
 
     Args:
-        unified: its memory is what the host uses too, see :mod:`unified_memory`.
+        unified: whether the pool has unified memory, see :mod:`unified_memory`.
 
     Raises:
-        NotImplementedError: the device has no such memory.
+        NotImplementedError: the device has no unified memory.
     """
 
     def __init__(self, *, unified: bool = False) -> None:
@@ -233,21 +233,21 @@ class MemPool:
 
     @property
     def id(self) -> tuple[int, int]:
-        """The name of the pool in statistics and snapshots."""
+        """The id of the pool in statistics and snapshots."""
         return self._pool.id
 
     def use_count(self) -> int:
-        """Return how many hold the pool: this object, and each :func:`use_mem_pool`."""
+        """Return the number of users of the pool: this object and each :func:`use_mem_pool`."""
         return self._pool.use_count()
 
 
 @contextmanager
 def use_mem_pool(pool: MemPool, device: DeviceLike = None) -> Iterator[None]:
-    """Let what this thread allocates meanwhile on a device come from a pool.
+    """Context manager in which this thread's allocations on a device come from a pool.
 
     Args:
-        pool: where from.
-        device: which device's allocations; other devices' are as always.
+        pool: the pool to allocate from.
+        device: the device of the allocations. Allocations on other devices do not change.
     """
     index = device_index(device)
     _C.begin_allocate_to_pool(index, pool.id)

@@ -1,4 +1,4 @@
-"""Who allocated memory: snapshots and a history, for the tools of ``torch.cuda._memory_viz``."""
+"""Snapshots and a history of allocations, for the tools of ``torch.cuda._memory_viz``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["MemPool", "memory_snapshot"]
 
 
 class MemPool(memory.MemPool):
-    """A private pool that can be looked at, see :class:`.memory.MemPool`."""
+    """A private pool with snapshots, see :class:`.memory.MemPool`."""
 
     def snapshot(self, include_traces: bool = True) -> list[dict[str, Any]]:
         """Return :func:`memory_snapshot` of this pool."""
@@ -23,7 +23,7 @@ class MemPool(memory.MemPool):
 
 
 def setup() -> None:
-    """Offer the functions where ``torch.cuda.memory`` has them."""
+    """Add the names to :mod:`.memory`, as in ``torch.cuda.memory``."""
     for offered in (
         MemPool,
         memory_snapshot,
@@ -37,10 +37,11 @@ def setup() -> None:
 def memory_snapshot(
     mempool_id: tuple[int, int] | None = None, include_traces: bool = True
 ) -> list[dict[str, Any]]:
-    """Return the segments that the allocator has from all devices, and the blocks that they hold.
+    """Return the allocator's segments on all devices, with their blocks.
 
     Args:
-        mempool_id: only those of a private pool, :attr:`MemPool.id`; (0, 0) is all of them.
+        mempool_id: return only the segments of this private pool, :attr:`MemPool.id`; (0, 0)
+            returns all.
         include_traces: ignored, for compatibility with ``torch.cuda``; segments have no traces.
     """
     segments: list[dict[str, Any]] = _C.memory_snapshot(False)["segments"]
@@ -60,25 +61,24 @@ def _record_memory_history(
     global_record_annotations: bool = False,
     skip_actions: Sequence[str] | None = None,
 ) -> None:
-    """Record who allocates memory, as ``torch.cuda.memory._record_memory_history`` does.
+    """Record allocations, as ``torch.cuda.memory._record_memory_history`` does.
 
     Args:
-        enabled: ``"state"`` remembers who allocated the memory that there is, ``"all"`` every
-            allocation and release, and ``None`` ends the recording and forgets it.
-        context: whose call stacks are kept: of the memory that there is (``"state"``), of the
-            recorded allocations as well (``"alloc"``), of the releases as well (``"all"``), or of
-            nothing (``None``).
-        stacks: ``"python"`` for frames of Python and TorchScript, ``"all"`` for those of C++ too,
-            whose names take long to find when a snapshot is taken.
+        enabled: ``"state"`` records information about live allocations, ``"all"`` also records
+            every allocation and release, and ``None`` stops the recording and discards it.
+        context: the events with call stacks: live allocations (``"state"``), also the recorded
+            allocations (``"alloc"``), also the releases (``"all"``), or nothing (``None``).
+        stacks: ``"python"`` for Python and TorchScript frames, ``"all"`` for C++ frames too, whose
+            names take long to look up for a snapshot.
         max_entries: the number of recorded events of each device; older ones are dropped.
         device: ignored, for compatibility with ``torch.cuda``; all devices are recorded.
-        clear_history: forget what was recorded before.
+        clear_history: discard earlier records.
         compile_context: not supported, only ``False``.
         global_record_annotations: not supported, only ``False``.
-        skip_actions: events that are not recorded, by the names that a snapshot has for them.
+        skip_actions: events that are not recorded, by their names in a snapshot.
 
     Raises:
-        ValueError: an argument is none of its choices.
+        ValueError: an argument is not one of its choices.
         NotImplementedError: an argument is not supported.
     """
     _check_choice("enabled", enabled, (None, "state", "all"))
@@ -108,12 +108,12 @@ def _check_choice(name: str, value: object, choices: tuple[object, ...]) -> None
 
 
 def _snapshot(device: DeviceLike = None) -> dict[str, Any]:
-    """Return what the allocator has and did, as ``torch.cuda.memory._snapshot`` does.
+    """Return the allocator's state and history, as ``torch.cuda.memory._snapshot`` does.
 
     The tools of ``torch.cuda._memory_viz`` and pytorch.org/memory_viz read it.
 
     Args:
-        device: ignored, for compatibility with ``torch.cuda``; a snapshot has all devices.
+        device: ignored, for compatibility with ``torch.cuda``; a snapshot includes all devices.
     """
     snapshot: dict[str, Any] = _C.memory_snapshot(True)
     return snapshot
@@ -121,5 +121,5 @@ def _snapshot(device: DeviceLike = None) -> dict[str, Any]:
 
 def _dump_snapshot(filename: str | Path = "dump_snapshot.pickle") -> None:
     """Write :func:`_snapshot` to a file for pytorch.org/memory_viz."""
-    # The page reads no later protocol, which Python 3.14 would take.
+    # The page cannot read later protocols. Python 3.14's default is protocol 5.
     Path(filename).write_bytes(pickle.dumps(_snapshot(), protocol=4))

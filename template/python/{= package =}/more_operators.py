@@ -1,4 +1,4 @@
-"""How sparse tensors of this device are saved and loaded."""
+"""Saving and loading of sparse tensors of this device."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ PATCHES = ("rebuilding",)
 
 
 def setup() -> None:
-    """Repair how PyTorch saves tensors without a storage."""
+    """Patch how PyTorch saves tensors without a storage."""
     if is_wanted("rebuilding"):
         repair_rebuilding()
 
 
 def repair_rebuilding() -> None:
-    """Save sparse tensors as those of other devices, and load those that require a gradient.
+    """Save sparse tensors as for other devices, and load those that require a gradient.
 
-    PyTorch pickles a tensor of this device without a storage as one of the CPU, which a function as
-    ``map_location`` cannot load. One that requires a gradient becomes one of the CPU that requires
-    it as well, so that what PyTorch moves to the device is no leaf, and raises. This can go once it
-    pickles the parts, or moves what is detached.
+    PyTorch pickles a tensor of this device without a storage as a CPU tensor, which cannot be
+    loaded with a function as ``map_location``. If the tensor requires a gradient, so does the CPU
+    tensor, and its copy on the device is not a leaf, which raises. Remove this once PyTorch pickles
+    the parts, or detaches before the copy.
     """
     module: Any = torch._utils
     tensor_class: Any = torch.Tensor
@@ -58,7 +58,7 @@ def repair_rebuilding() -> None:
         if torch.device(device).type == NAME:
             data = data.detach()
             if callable(torch.serialization._serialization_tls.map_location):
-                # The function has put its parts where they belong.
+                # map_location has already moved the parts.
                 return data.requires_grad_(requires_grad)
         tensor: torch.Tensor = original(data, dtype, device, requires_grad)
         return tensor

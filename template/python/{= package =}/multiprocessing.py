@@ -1,4 +1,4 @@
-"""Sends this device's tensors to other processes, by way of the CPU.
+"""Sends this device's tensors to other processes through CPU copies.
 
 A tensor that goes through a queue or a pipe arrives as a copy on the device of the same index. Two
 views of one storage arrive as two storages.
@@ -26,8 +26,8 @@ _reduce_other_storage: Callable[[torch.UntypedStorage], Reduction] = reductions.
 def setup() -> None:
     """Register the pickling of tensors and storages with :mod:`torch.multiprocessing`.
 
-    PyTorch's own asks the storage for shared CPU memory, which this device has none of. This can
-    go once PyTorch asks the backend instead (RFC pytorch#192099).
+    PyTorch's reductions need storages in shared CPU memory. Remove this once PyTorch queries the
+    backend instead (RFC pytorch#192099).
     """
     ForkingPickler.register(torch.Tensor, reduce_tensor)
     ForkingPickler.register(torch.nn.Parameter, reduce_tensor)
@@ -35,13 +35,13 @@ def setup() -> None:
 
 
 def has_own_memory(tensor: torch.Tensor) -> bool:
-    """Return whether this device has the tensor's elements, and they lie in one storage."""
+    """Return whether the tensor's elements are on this device, in one storage."""
     plain = tensor.layout is torch.strided and not tensor.is_nested
     return tensor.device.type == NAME and plain
 
 
 def check_sendable(tensor: torch.Tensor) -> None:
-    """Warn of hooks, which are not sent.
+    """Warn about hooks, which are not sent.
 
     Raises:
         RuntimeError: autograd computed the tensor, and its graph cannot be sent.
@@ -55,7 +55,7 @@ def check_sendable(tensor: torch.Tensor) -> None:
 
 
 def reduce_tensor(tensor: torch.Tensor) -> Reduction:
-    """Return what rebuilds the tensor from a copy of its elements on the CPU."""
+    """Return the function and the arguments that rebuild the tensor from a CPU copy."""
     if not has_own_memory(tensor):
         return _reduce_other_tensor(tensor)
     check_sendable(tensor)
@@ -77,7 +77,7 @@ def as_sent(tensor: torch.Tensor, kind: type[torch.Tensor], requires_grad: bool)
 
 
 def reduce_storage(storage: torch.UntypedStorage) -> Reduction:
-    """Return what rebuilds the storage from a copy on the CPU."""
+    """Return the function and the arguments that rebuild the storage from a CPU copy."""
     if storage.device.type != NAME:
         return _reduce_other_storage(storage)
     untyped: Any = storage

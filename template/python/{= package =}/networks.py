@@ -14,20 +14,20 @@ __all__: list[str] = []
 PATCHES = ("traced_attention",)
 
 _kept: list[Any] = []
-"""Libraries that must live as long as the process, because their kernels end with them."""
+"""Libraries that must live as long as the process: deleting one removes its kernels."""
 
 
 def setup() -> None:
-    """Repair what PyTorch assumes of the shapes of its results."""
+    """Patch how PyTorch traces fused attention."""
     if is_wanted("traced_attention"):
         repair_traced_attention()
 
 
 def repair_traced_attention() -> None:
-    """Let tracing know the shapes of attention's gradients without computing them.
+    """Register the shapes of attention's gradients for tracing.
 
-    PyTorch 2.10 and 2.11 know those of the forward pass alone, and compute the backward pass with
-    tensors that they make up for it. This can go when 2.12 is the oldest supported.
+    PyTorch 2.10 and 2.11 have the shapes of the forward pass only, and run the backward pass on
+    made-up tensors. Remove this when 2.12 is the oldest supported release.
     """
     if release() >= (2, 12):
         return

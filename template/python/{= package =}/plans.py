@@ -1,7 +1,7 @@
-"""Plans: what the device has compiled or planned for a kind of launch, and finds in the next one.
+"""Plans: compiled or prepared kernels that the device caches and reuses for launches of a kind.
 
-Launches are of one kind where operation, element types, sizes and strides are the same. Only
-devices whose kernels take time to prepare keep plans; of others all figures are zero.
+Launches are of one kind if operation, dtypes, sizes and strides are the same. Only devices whose
+kernels take time to prepare keep plans; for other devices all statistics are zero.
 """
 
 from __future__ import annotations
@@ -22,37 +22,37 @@ __all__ = [
 
 
 def plan_stats(device: DeviceLike = None) -> dict[str, int]:
-    """Return the figures of the device's plans.
+    """Return the statistics of the device's plans.
 
-    - ``kinds`` of launches that are known now, of at most ``limit``;
-    - ``waiting``: plans that are known no more, and that work on the device may still use;
-    - ``hits``: launches of a kind that was known, and ``misses``: launches of another;
-    - ``evictions`` of kinds that were not used for long, and ``releases`` of their plans;
-    - ``answers``: probes that were answered without a call of the device.
+    - ``kinds``: cached kinds of launches, at most ``limit``;
+    - ``waiting``: removed plans that running work may still use;
+    - ``hits``: launches of a cached kind, and ``misses``: launches of another kind;
+    - ``evictions``: kinds that made room for others, and ``releases``: released plans;
+    - ``answers``: probes that were answered without a call of the device library.
 
-    The last five are counted since the start or :func:`reset_plan_stats`.
+    The last five are counted since the start or the last :func:`reset_plan_stats`.
     """
     stats: dict[str, int] = _C.plan_stats(device_index(device))
     return stats
 
 
 def reset_plan_stats(device: DeviceLike = None) -> None:
-    """Start counting again from zero."""
+    """Reset the counts to zero."""
     _C.reset_plan_stats(device_index(device))
 
 
 def clear_plans(device: DeviceLike = None) -> None:
-    """Drop all plans of the device. Plans that running work or a graph uses are released later."""
+    """Remove all plans of the device. Plans that running work or a graph uses are freed later."""
     _C.clear_plans(device_index(device))
 
 
 def set_plan_limit(kinds: int) -> None:
-    """Keep the plans of so many kinds of launches for each device, and at least of one.
+    """Set the maximum number of kinds of launches whose plans each device keeps; it is at least 1.
 
-    At first it is 4096, or what the environment variable ``<PREFIX>_PLAN_LIMIT`` says.
+    The default is the environment variable ``<PREFIX>_PLAN_LIMIT``, or 4096.
 
     Raises:
-        ValueError: the number is negative.
+        ValueError: ``kinds`` is negative.
     """
     if kinds < 0:
         raise ValueError(f"a limit is a number from 0 on, not {kinds}")
@@ -60,16 +60,16 @@ def set_plan_limit(kinds: int) -> None:
 
 
 def set_cache_folder(path: str | Path | None) -> None:
-    """Keep compiled kernels in this folder, which other processes may use, too; None for nowhere.
+    """Set the folder for compiled kernels. None disables the cache.
 
-    The folder is made for this user alone if it is not there. The next process finds what is in it,
-    and compiles nothing that this one has compiled. At first it is what the environment variable
-    ``<PREFIX>_CACHE_FOLDER`` names.
+    If the folder does not exist, it is created with access for this user only. Other and later
+    processes can use it, and do not compile its kernels again. The default is the environment
+    variable ``<PREFIX>_CACHE_FOLDER``.
 
     Raises:
-        NotImplementedError: the device library keeps no kernels in a folder.
-        PermissionError: it is another user's, or others may write there.
-        OSError: the folder cannot be made.
+        NotImplementedError: the device library does not store kernels in a folder.
+        PermissionError: the folder belongs to another user, or others can write to it.
+        OSError: the folder cannot be created.
     """
     if path is None:
         _C.set_cache_folder("")

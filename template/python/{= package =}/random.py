@@ -1,9 +1,9 @@
 """Random numbers drawn on the device: seeds, states and generators.
 
-Every device has a generator of its own, a Philox sequence. The random operators of a tensor draw
-from the generator of its device, on the device. The sequence is the same function of the seed on
-every device, so devices with the same seed draw the same numbers; drawing on one moves neither the
-others nor the CPU's generator.
+Every device has its own generator, a Philox sequence. Random operators draw from the generator of
+the tensor's device, on the device. The sequence is the same function of the seed on every device,
+so devices with the same seed draw the same numbers. Drawing on a device does not change the
+generators of other devices or of the CPU.
 
 A state is a CPU tensor of 16 bytes: the seed (uint64) and the offset (int64), the position in the
 sequence in 32-bit numbers. Nothing here starts the runtime or waits for a device.
@@ -35,7 +35,7 @@ __all__ = [
 
 
 class _DefaultGenerators(Sequence[torch.Generator]):
-    """The devices' generators by index. Not a tuple: importing must not ask a driver for a count."""
+    """The devices' generators by index. Not a tuple, as the import must not count the devices."""
 
     def __len__(self) -> int:
         return _C.device_count()
@@ -59,12 +59,12 @@ default_generators: Sequence[torch.Generator] = _DefaultGenerators()
 
 
 def manual_seed(seed: int) -> None:
-    """Seed the current device's generator. Negative seeds count from 2**64 down."""
+    """Seed the current device's generator. A negative seed means ``2**64 + seed``."""
     _get_generator().manual_seed(int(seed))
 
 
 def manual_seed_all(seed: int) -> None:
-    """Seed the generators of all devices alike. ``torch.manual_seed`` calls this."""
+    """Seed the generators of all devices with one seed. ``torch.manual_seed`` calls this."""
     for generator in default_generators:
         generator.manual_seed(int(seed))
 

@@ -1,4 +1,4 @@
-"""Ranges for the vendor's own tools. ``torch.profiler`` itself needs nothing of this module."""
+"""Ranges for the vendor's own tools. ``torch.profiler`` does not need this module."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ __all__ = ["emit_ranges"]
 
 @contextmanager
 def emit_ranges(enabled: bool = True, record_shapes: bool = False) -> Iterator[None]:
-    """Show each operator and each ``record_function`` as a range in the device's own tools.
+    """Context manager that shows operators and ``record_function`` as ranges in the vendor's tools.
 
-    It is for this device what :class:`torch.autograd.profiler.emit_nvtx` is for CUDA: run the
-    program under the vendor's profiler. A range is named after its operator, with ``seq = N``, by
-    which a node of the backward pass is found that an operator of the forward pass has made.
+    It is the equivalent of :class:`torch.autograd.profiler.emit_nvtx`: run the program under the
+    vendor's profiler. A range has the name of its operator, with ``seq = N``. A node of the
+    backward pass has the same number as the operator of the forward pass that created it.
 
     Args:
-        enabled: do it at all.
-        record_shapes: append the sizes of the tensors that the operator was given.
+        enabled: whether to emit ranges.
+        record_shapes: append the shapes of the operator's input tensors.
 
     Raises:
         NotImplementedError: the device library has no ranges.
-        RuntimeError: another profiler is on in this thread.
+        RuntimeError: another profiler is active in this thread.
     """
     if not enabled:
         yield

@@ -1,9 +1,8 @@
 """Seeds and random state for devices whose random operators draw on the CPU.
 
-As long as nothing else in this package draws random numbers on the device, its random operators run
-through the CPU's generator. So that is what these functions seed, save and restore, and
-``torch.manual_seed``, ``torch.random.fork_rng`` and checkpointing do what they should. A generator
-of the device's own replaces all of them.
+Without the feature rng, random operators draw from the CPU generator. These functions seed, save
+and restore it, so that ``torch.manual_seed``, ``torch.random.fork_rng`` and checkpointing work. The
+feature rng replaces all of them.
 """
 
 from __future__ import annotations

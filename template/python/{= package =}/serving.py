@@ -1,11 +1,11 @@
-"""Functions for engines that serve language models: caches of keys and values, and more.
+"""Operators for inference engines of language models: paged key-value caches, attention, sampling.
 
-Each function is a thin one over an operator, ``torch.ops.<backend>.<name>``, whose names and tensors
-are those of vLLM's. The device's kernels do the work. Unsupported calls run on the CPU, as do
-tensors that are there. No operator has gradients.
+Each function calls an operator, ``torch.ops.<backend>.<name>``, with the names and tensors of
+vLLM's operators. The device's kernels compute them. Unsupported calls and CPU tensors run on the
+CPU. No operator supports autograd.
 
-Caches are ``(blocks, block size, kv heads, head size)``. Sequences of queries lie one after the
-other, ``(tokens, heads, head size)``, and a block table says which blocks hold a sequence's keys.
+Caches are ``(blocks, block size, kv heads, head size)``. Sequences of queries are concatenated,
+``(tokens, heads, head size)``. A block table lists the blocks with a sequence's keys.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__: list[str] = []
 
 
 def setup() -> None:
-    """Tell PyTorch what the operators do without a kernel of the device."""
+    """Register the CPU and fake implementations of the operators."""
     from . import _serving_references
 
     _serving_references.register()
@@ -42,8 +42,9 @@ def reshape_and_cache(
 ) -> None:
     """Write the keys and values of new tokens, ``(tokens, kv heads, head size)``, into their slots.
 
-    Slot ``s`` is row ``s % block size`` of block ``s // block size``; tokens of a negative slot, and
-    those beyond the end of ``slot_mapping``, are skipped. Caches of float8 get ``key / k_scale``.
+    Slot ``s`` is row ``s % block size`` of block ``s // block size``. Tokens with a negative slot,
+    and tokens beyond the end of ``slot_mapping``, are skipped. A float8 cache stores
+    ``key / k_scale`` and ``value / v_scale``.
     """
     _ops().reshape_and_cache(key, value, key_cache, value_cache, slot_mapping, k_scale, v_scale)
 
@@ -56,32 +57,32 @@ def rotary_embedding(
     cos_sin_cache: Tensor,
     is_neox: bool = True,
 ) -> None:
-    """Turn each head of ``query`` and ``key`` by the angles of its token's position, in place.
+    """Rotate each head of ``query`` and ``key`` by the angles of its token's position, in place.
 
-    A row of ``cos_sin_cache`` has the cosines of a position and then the sines. Only the first
-    elements of a head, as many as a row has, are turned: pairs ``(i, i + half)`` with ``is_neox``,
-    otherwise neighbours.
+    A row of ``cos_sin_cache`` has the cosines of a position and then the sines. As many elements of
+    a head as a row has are rotated, from the first: pairs ``(i, i + half)`` with ``is_neox``,
+    otherwise adjacent elements.
     """
     _ops().rotary_embedding(positions, query, key, head_size, cos_sin_cache, is_neox)
 
 
 def fused_add_rms_norm(input: Tensor, residual: Tensor, weight: Tensor, epsilon: float) -> None:
-    """``residual += input``, then ``input = rms_norm(residual) * weight``."""
+    """Compute ``residual += input``, then ``input = rms_norm(residual) * weight``, in place."""
     _ops().fused_add_rms_norm(input, residual, weight, epsilon)
 
 
 def silu_and_mul(input: Tensor, out: Tensor | None = None) -> Tensor:
-    """SiLU of the first half of the last dimension, times the second half."""
+    """Return SiLU of the first half of the last dimension, times the second half."""
     return _gate("silu_and_mul", input, out)
 
 
 def gelu_and_mul(input: Tensor, out: Tensor | None = None) -> Tensor:
-    """GELU of the first half of the last dimension, times the second half."""
+    """Return GELU of the first half of the last dimension, times the second half."""
     return _gate("gelu_and_mul", input, out)
 
 
 def gelu_tanh_and_mul(input: Tensor, out: Tensor | None = None) -> Tensor:
-    """The same with the approximation by a hyperbolic tangent."""
+    """Return the same as :func:`gelu_and_mul`, with the tanh approximation of GELU."""
     return _gate("gelu_tanh_and_mul", input, out)
 
 
@@ -112,12 +113,12 @@ def attention_with_cache(
     v_scale: Tensor | None = None,
     out: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Attention of sequences of queries over paged keys and values.
+    """Return attention over paged keys and values, and its logsumexp.
 
     Sequence ``b`` has the queries from ``cu_seqlens_q[b]`` to ``cu_seqlens_q[b + 1]`` and
-    ``seqused_k[b]`` keys, in the blocks of ``block_table[b]``; its last query is at its last
-    key. All three are int32. Beside the result it returns the logarithms of softmax's sums,
-    ``(heads, tokens)``, with which partial results can be merged.
+    ``seqused_k[b]`` keys, in the blocks of ``block_table[b]``. Its last query has the position of
+    its last key. All three tensors are int32. The logsumexp of softmax, ``(heads, tokens)``, serves
+    to merge partial results.
     """
     if out is None:
         out = query.new_empty((*query.shape[:2], *value_cache.shape[3:]))
@@ -139,10 +140,10 @@ def top_k_top_p_sample(
 ) -> Tensor:
     """Draw a token for each row of ``logits``.
 
-    The logits are divided by ``temperature``, where 0 takes the greatest. Tokens that are less
-    probable than ``min_p`` times the most probable one drop out, then all but the ``top_k`` most
-    probable, then those behind the first that together reach ``top_p``. Each restriction has a
-    number for each row.
+    The logits are divided by ``temperature``; 0 returns the argmax. ``min_p`` removes the tokens
+    that are less probable than ``min_p`` times the most probable one. ``top_k`` keeps the ``top_k``
+    most probable tokens. ``top_p`` keeps the most probable tokens whose sum reaches ``top_p``. Each
+    of these tensors has a number for each row.
     """
     tokens: Tensor = _ops().top_k_top_p_sample(logits, top_k, top_p, min_p, temperature, generator)
     return tokens

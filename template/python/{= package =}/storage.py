@@ -3,11 +3,11 @@
 PyTorch generates ``UntypedStorage.<name>()``, ``TypedStorage.<name>()`` and ``is_<name>`` from
 ``GENERATED_METHODS``.
 
-A layout says what is to be known about a storage's bytes beyond sizes and strides. All storages
-begin with the plain one. The layout follows the bytes: saving and loading a tensor keep it, and so
-do ``copy.deepcopy`` and the methods of a storage (``clone``, ``copy_``, a copy to another device of
-this backend). Operators on tensors read one that the device knows, which ``to_format`` makes, and
-refuse one that only a vendor's own operators know, which ``set_storage_layout`` says of bytes.
+A layout describes the arrangement of a storage's bytes. New storages have the plain layout. Saving,
+loading, ``copy.deepcopy`` and the methods of a storage (``clone``, ``copy_``, a copy to another
+device of this backend) preserve the layout. Operators on tensors read the layouts that
+``to_format`` creates, which the device supports. They raise for layouts of ``set_storage_layout``
+that only the vendor's own operators support.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ HasStorage: TypeAlias = "torch.Tensor | torch.UntypedStorage | torch.TypedStorag
 
 @dataclass(frozen=True)
 class StorageLayout:
-    """How the bytes of a storage are arranged: a number of the vendor's and what it needs to know.
+    """The arrangement of a storage's bytes: the vendor's number of a format and its parameters.
 
-    ``StorageLayout()`` is the plain layout, in which sizes and strides say where elements are.
+    ``StorageLayout()`` is the plain layout, in which sizes and strides give the element offsets.
     """
 
     format: int = 0
@@ -58,30 +58,30 @@ def storage_layout(source: HasStorage) -> StorageLayout:
     """Return the layout of a storage, or of the storage that a tensor views.
 
     Raises:
-        ValueError: ``source`` is on another type of device.
+        ValueError: ``source`` is on a device of another type.
     """
     format_, numbers = _C.storage_layout(_untyped(source)._cdata)
     return StorageLayout(format_, tuple(numbers))
 
 
 def set_storage_layout(target: HasStorage, layout: StorageLayout) -> None:
-    """Say that the bytes of a storage are arranged as ``layout``; they are not touched.
+    """Set the layout of a storage. Does not change its bytes.
 
     Raises:
-        RuntimeError: this backend did not make the storage, so that it has no place for a layout.
-        ValueError: ``target`` is on another type of device.
+        RuntimeError: this backend did not create the storage, so the storage cannot have a layout.
+        ValueError: ``target`` is on a device of another type.
     """
     _C.set_storage_layout(_untyped(target)._cdata, layout.format, list(layout.numbers))
 
 
 def to_format(tensor: torch.Tensor, format: int, *numbers: int) -> torch.Tensor:
-    """Return a new tensor of the same values whose bytes are in a layout of the device.
+    """Return a new tensor with the same values whose bytes are in a layout of the device.
 
-    ``format`` is the device's number, and ``numbers`` what it needs to know. Format 0 is the plain
-    layout.
+    ``format`` is the device's number of the format, and ``numbers`` are its parameters. Format 0 is
+    the plain layout.
 
     Raises:
-        RuntimeError: the result would need a gradient, which it cannot have.
+        RuntimeError: ``tensor`` requires a gradient, which ``to_format`` does not support.
         ValueError: the device has no such layout for this tensor, or is of another type.
     """
     if tensor.requires_grad and torch.is_grad_enabled():
@@ -95,12 +95,12 @@ def to_format(tensor: torch.Tensor, format: int, *numbers: int) -> torch.Tensor:
 
 
 def pack_weights(module: torch.nn.Module) -> int:
-    """Keep the weights of linear layers and convolutions as the device computes with them best.
+    """Convert the weights of linear layers and convolutions to the layouts the device prefers.
 
-    In place: each weight remains the same parameter. Returns how many were rearranged, none where
-    the device would not. Weights that other modules than linear layers and convolutions own too
-    stay as they are. ``state_dict`` gives plain tensors, and ``load_state_dict`` rearranges what it
-    loads. Gradients are as before; an optimizer cannot change such a weight.
+    In place: each weight remains the same parameter. Returns the number of converted weights, which
+    is 0 if the device prefers the plain layout. Weights that are shared with other types of modules
+    do not change. ``state_dict`` returns plain tensors, and ``load_state_dict`` converts the loaded
+    weights. Gradients do not change. An optimizer cannot change a converted weight.
     """
     owners: dict[int, list[tuple[torch.nn.Module, str]]] = {}
     for owner in module.modules():
@@ -112,7 +112,7 @@ def pack_weights(module: torch.nn.Module) -> int:
 
 
 def _is_dense(parameter: torch.nn.Parameter) -> bool:
-    # Subclasses have rules of their own, and those that have no sizes yet have no storage.
+    # Subclasses have other rules, and uninitialized parameters have no storage.
     return (
         type(parameter) is torch.nn.Parameter
         and parameter.layout is torch.strided
@@ -121,7 +121,7 @@ def _is_dense(parameter: torch.nn.Parameter) -> bool:
 
 
 def _pack_shared(owners: list[tuple[torch.nn.Module, str]]) -> bool:
-    """Pack the weight that these share, if it is one weight and they all know what it is for."""
+    """Pack a shared weight if all owners are linear layers or convolutions and use it as weight."""
     (first, first_name), *_ = owners
     weight = first._parameters[first_name]
     for owner, name in owners:
@@ -144,7 +144,7 @@ _WEIGHT_OWNERS = (torch.nn.Linear, torch.nn.modules.conv._ConvNd)
 def _pack(owner: torch.nn.Module) -> bool:
     weight = owner.weight
     assert isinstance(weight, torch.nn.Parameter)
-    # A tensor in a larger storage is a part of another one.
+    # A weight in a larger storage is a part of another tensor.
     is_own = weight.is_contiguous() and weight.untyped_storage().nbytes() == weight.nbytes
     if not is_own or _has_private_layout(weight):
         return False
@@ -164,13 +164,13 @@ def _give_plain(module: torch.nn.Module, state: dict[str, Any], prefix: str, _: 
 
 
 def _pack_loaded(module: torch.nn.Module, _: object) -> None:
-    """Pack a weight that was put in the place of the old one: load_state_dict(assign=True)."""
+    """Pack a weight that load_state_dict(assign=True) has replaced."""
     if isinstance(module.weight, torch.nn.Parameter) and _is_dense(module.weight):
         _pack(module)
 
 
 def setup() -> None:
-    """Teach PyTorch's functions that a storage has a layout; called once, at import."""
+    """Patch PyTorch's functions for storages with a layout; called once, at import."""
     if is_wanted("storage_layouts"):
         _repair_copies_of_bytes()
     if is_wanted("dlpack_export"):
@@ -178,12 +178,12 @@ def setup() -> None:
 
 
 def _repair_copies_of_bytes() -> None:
-    """Make PyTorch's two ways of copying a storage's bytes take its layout along.
+    """Make PyTorch's copies of a storage's bytes copy its layout too.
 
-    ``UntypedStorage.copy_``, which clone, deepcopy and moves between devices use, copies through a
-    tensor of bytes, which knows nothing of the two storages. ``Parameter.__deepcopy__`` copies the
-    tensor, by an operator, where that of a tensor copies the storage. A storage's bytes are read
-    and written through tensors as well, whatever their layout.
+    ``UntypedStorage.copy_``, which clone, deepcopy and moves between devices use, copies through
+    byte tensors, which do not have the layouts of the storages. ``Parameter.__deepcopy__`` clones
+    the tensor with an operator, while ``Tensor.__deepcopy__`` copies the storage. The other methods
+    that read and write bytes go through tensors too, and must accept any layout.
     """
     untyped_storage: Any = torch.UntypedStorage
     untyped_storage.copy_ = _copy_with_layout(untyped_storage.copy_)
@@ -194,9 +194,9 @@ def _repair_copies_of_bytes() -> None:
 
 
 def _repair_dlpack_export() -> None:
-    """Refuse to export a private layout through DLPack, whose consumers find elements by strides.
+    """Raise for the export of a private layout through DLPack, whose consumers use the strides.
 
-    ``to_dlpack`` reads no memory, so no operator sees the call.
+    ``to_dlpack`` reads no memory, so it calls no operator that could raise.
     """
     bindings: Any = torch._C
     for name in ("_to_dlpack", "_to_dlpack_versioned"):
@@ -254,7 +254,7 @@ def _deepcopy_with_layout(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _has_private_layout(tensor: torch.Tensor) -> bool:
-    # A fake tensor claims to be on this device, but its storage does not.
+    # A fake tensor can have this device, but its storage is on another one.
     if tensor.device.type != NAME or tensor.untyped_storage().device.type != NAME:
         return False
     return storage_layout(tensor) != StorageLayout()
@@ -264,7 +264,7 @@ def _untyped(source: HasStorage) -> Any:
     if isinstance(source, torch.Tensor):
         storage: Any = source.untyped_storage()
     else:
-        # TypedStorage warns that it will go, so ask it for as little as possible.
+        # Most attributes of TypedStorage raise a deprecation warning.
         storage = getattr(source, "_untyped_storage", source)
     if storage.device.type != NAME:
         raise ValueError(f"expected a tensor or storage on {NAME}, got one on {storage.device}")

@@ -1,8 +1,8 @@
-"""Streams, events, and which stream is current.
+"""Streams, events and the current stream.
 
-A stream is a queue of work on one device; work in different streams is ordered only by events.
-``torch.Stream`` serves as well: the class here differs in that it always means this backend's
-devices. Events are PyTorch's own.
+A stream is a queue of work on one device; only events order the work of different streams.
+``torch.Stream`` also works. The class here always uses this backend's devices. Events are
+``torch.Event``.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Stream(torch.Stream):
     """A queue of work on one device.
 
     Args:
-        device: where the stream lives.
-        priority: smaller numbers run first, and 0, the default stream's, is the normal one; values
-            outside the device's range are moved to its nearest end.
+        device: the device of the stream.
+        priority: smaller numbers run first. 0 is the priority of the default stream. Values outside
+            the device's range are clamped.
 
     Raises:
         ValueError: ``device`` is of another type.
@@ -47,45 +47,43 @@ class Stream(torch.Stream):
 
     @property
     def priority(self) -> int:
-        """The priority with which the device serves the stream."""
+        """The priority of the stream on the device."""
         return _C.stream_priority(self.device_index, self.stream_id)
 
     @staticmethod
     def priority_range() -> tuple[int, int]:
-        """Return the lowest and the highest priority, the larger number first, of this device."""
+        """Return the lowest and the highest priority of the current device; the first is larger."""
         properties = get_device_properties()
         return properties.lowest_priority, properties.highest_priority
 
 
-# A mark in a stream, to wait for and to measure time with. The first stream that records an event
-# decides on the event's device, as in torch.cuda: PyTorch keeps no index before. It measures only
-# between events of exactly this class, so there is no subclass that would insist on one.
+# As in torch.cuda, the first stream that records an event determines the event's device. PyTorch
+# measures the time only between events of exactly this class, so there is no subclass.
 Event = torch.Event
 
 
 def current_stream(device: DeviceLike = None) -> Stream:
-    """Return the stream of ``device`` that this thread's operators go to."""
+    """Return the current stream of ``device`` in this thread."""
     return _wrap(torch._C._accelerator_getStream(device_index(device)))
 
 
 def default_stream(device: DeviceLike = None) -> Stream:
-    """Return the stream of ``device`` that is current unless another one was chosen."""
+    """Return the default stream of ``device``."""
     current = current_stream(device)
     return Stream(stream_id=0, device_index=current.device_index, device_type=current.device_type)
 
 
 def set_stream(stream: torch.Stream | None) -> None:
-    """Make ``stream`` current on its device, and its device current. None changes nothing."""
+    """Make ``stream`` current on its device, and its device current. None has no effect."""
     if stream is not None:
         torch._C._accelerator_setStream(stream)
 
 
 class StreamContext:
-    """Context manager in which operators go to ``stream``, on the stream's device.
+    """Context manager that makes ``stream`` and its device current.
 
-    On exit the device and its stream are what they were. None changes nothing. Entering neither
-    waits for other streams nor leaves work behind that others wait for: order streams with
-    ``wait_stream`` or events.
+    On exit it restores the previous stream and device. None has no effect. It does not order the
+    stream with other streams: use ``wait_stream`` or events.
     """
 
     def __init__(self, stream: torch.Stream | None) -> None:
@@ -105,12 +103,12 @@ class StreamContext:
 
 
 def stream(stream: torch.Stream | None) -> StreamContext:
-    """Return a context manager in which operators go to ``stream``, see :class:`StreamContext`."""
+    """Return a context manager that makes ``stream`` current, see :class:`StreamContext`."""
     return StreamContext(stream)
 
 
 def is_current_stream_capturing() -> bool:
-    """Return whether what is enqueued on the current stream is recorded in a graph and not run."""
+    """Return whether a graph captures the work of the current stream."""
     return _C.is_current_stream_capturing()
 
 

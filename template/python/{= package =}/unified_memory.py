@@ -1,8 +1,8 @@
-"""Memory that the host and the devices use alike, and whose pages move to where they are used.
+"""Unified memory, which the host and the devices address, and whose pages move between them.
 
-Tensors are in it that are made within ``use_mem_pool(MemPool(unified=True))``. Operators that run on
-the CPU then work in place, without copies. What a device can make use of, :func:`prefetch` and
-:func:`advise` tell it.
+Tensors created within ``use_mem_pool(MemPool(unified=True))`` are in unified memory. Operators that
+run on the CPU then work in place, without copies. :func:`prefetch` and :func:`advise` give the
+device hints about the use of the memory.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ Advice: TypeAlias = Literal["none", "read_mostly", "stay_here", "stay_on_host"]
 
 
 def memory_kind(tensor: torch.Tensor) -> MemoryKind:
-    """Return what memory ``tensor`` is in.
+    """Return the kind of memory that ``tensor`` is in.
 
-    - ``"device"``: a device's own;
-    - ``"unified"``: a device's, which the host uses too;
-    - ``"pinned"``: the host's, page-locked, with which copies are asynchronous;
-    - ``"pageable"``: any other of the host's;
-    - ``"unknown"``: a device's that this backend knows nothing of, or none, as of an empty tensor.
+    - ``"device"``: memory of the device;
+    - ``"unified"``: memory of the device that the host can address;
+    - ``"pinned"``: page-locked host memory, for asynchronous copies;
+    - ``"pageable"``: other host memory;
+    - ``"unknown"``: memory that the device library does not know, or none, as for an empty tensor.
 
     Raises:
-        ValueError: ``tensor`` is of another device type.
+        ValueError: ``tensor`` is on a device of another type.
     """
     if tensor.device.type == "cpu":
         return "pinned" if tensor.is_pinned() else "pageable"
@@ -40,15 +40,15 @@ def memory_kind(tensor: torch.Tensor) -> MemoryKind:
 
 
 def prefetch(tensor: torch.Tensor, to: DeviceLike = None) -> None:
-    """Let the memory of ``tensor`` move to where it is used next, on the current stream.
+    """Move the memory of ``tensor`` to a device or to the host, on the current stream.
 
     Args:
         tensor: in unified memory.
         to: a device, or ``"cpu"`` for the host; None for the tensor's own device.
 
     Raises:
-        RuntimeError: the tensor is in other memory.
-        ValueError: it is of another device type.
+        RuntimeError: the tensor is not in unified memory.
+        ValueError: the tensor is on a device of another type.
     """
     index = _index(tensor)
     address, size = _range(tensor)
@@ -58,17 +58,17 @@ def prefetch(tensor: torch.Tensor, to: DeviceLike = None) -> None:
 
 
 def advise(tensor: torch.Tensor, advice: Advice) -> None:
-    """Tell the device how the memory of ``tensor`` will be used. Changes no value.
+    """Give the device a hint about the use of ``tensor``'s memory. Does not change any value.
 
     Args:
         tensor: in unified memory.
-        advice: ``"read_mostly"``: several read it, and each may have a copy; ``"stay_here"``: it stays
-            on the tensor's device, even where the host uses it; ``"stay_on_host"``: the other way
-            round; ``"none"`` takes back what was said.
+        advice: ``"read_mostly"``: each device that reads it may have a copy; ``"stay_here"``: it
+            stays on the tensor's device when the host uses it; ``"stay_on_host"``: it stays on the
+            host when a device uses it; ``"none"``: removes the advice.
 
     Raises:
-        RuntimeError: the tensor is in other memory.
-        ValueError: it is of another device type, or ``advice`` is none of these.
+        RuntimeError: the tensor is not in unified memory.
+        ValueError: the tensor is on a device of another type, or ``advice`` has another value.
     """
     index = _index(tensor)
     address, size = _range(tensor)
@@ -83,7 +83,7 @@ def _index(tensor: torch.Tensor) -> int:
 
 
 def _range(tensor: torch.Tensor) -> tuple[int, int]:
-    """The bytes from the first element to the last one."""
+    """Return the address of the first element, and the bytes from it to the end of the last one."""
     if tensor.numel() == 0:
         return 0, 0
     steps = zip(tensor.shape, tensor.stride(), strict=True)

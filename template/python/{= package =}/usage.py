@@ -1,7 +1,7 @@
-"""Whether a program uses the device at all: libraries that know no such device choose the CPU without a word.
+"""Checks whether a program uses the device: libraries that do not know it silently use the CPU.
 
-``<PREFIX>_EXPECT=device`` warns when the process ends, ``<PREFIX>_EXPECT=device:error`` makes it
-fail, and :func:`expect_device` raises at the end of a block.
+``<PREFIX>_EXPECT=device`` warns when the process ends, ``<PREFIX>_EXPECT=device:error`` makes the
+process fail, and :func:`expect_device` raises at the end of a block.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["diagnose", "expect_device"]
 
 VARIABLE = f"{ENV_PREFIX}_EXPECT"
 VALUES = ("device", "device:error")
-# Whose frames are not where a user called a model.
+# Frames in these folders are not the user's call of a model.
 _INSIDE = (str(Path(torch.__file__).parent), str(Path(__file__).parent))
 _HOME = (
     f"move the model with .to('{NAME}'); for libraries that choose among devices by name, "
@@ -39,19 +39,19 @@ _AUTOCAST = f"write torch.autocast('{NAME}'), of the feature amp"
 
 @dataclass
 class _Seen:
-    """Calls of modules that have parameters of their own, such as ``nn.Linear``."""
+    """Counts of calls of modules that own parameters, such as ``nn.Linear``."""
 
     launches: int
-    """Of the device's kernels, when the watch began."""
+    """Launches of the device's kernels when the watch began."""
     elsewhere: int = 0
-    """Calls with parameters that are on the CPU."""
+    """Calls with parameters on the CPU."""
     first_elsewhere: str = ""
     wrong_autocast: int = 0
-    """Calls with parameters on the device, where autocast was on for another device only."""
+    """Calls with parameters on the device while autocast was enabled for another device only."""
     first_wrong_autocast: str = ""
 
     def look(self, module: torch.nn.Module, _inputs: Any) -> None:
-        """Count a call: a hook before ``forward``."""
+        """Count a call. This is a forward pre-hook."""
         for parameter in module._parameters.values():
             if parameter is None:
                 continue
@@ -66,7 +66,7 @@ class _Seen:
             return
 
     def problems(self) -> list[str]:
-        """Return what was not as expected, a sentence each."""
+        """Return one sentence for each problem found."""
         found = []
         if self.elsewhere and _C.kernel_launches() == self.launches:
             found.append(
@@ -86,14 +86,14 @@ def _times(count: int) -> str:
 
 
 def _autocast_elsewhere() -> str:
-    """Return another device for which autocast is on while it is off for this one."""
+    """Return another device type with autocast enabled if it is disabled for this one, else ''."""
     if torch.is_autocast_enabled(NAME):
         return ""
     return next((other for other in ("cpu", "cuda") if torch.is_autocast_enabled(other)), "")
 
 
 def _describe(module: torch.nn.Module) -> str:
-    """Name a module and the line of the user's that led to its call."""
+    """Return the name of a module and the line of user code that called it."""
     frames = reversed(traceback.extract_stack())
     outside = (frame for frame in frames if not frame.filename.startswith(_INSIDE))
     frame = next(outside, None)
@@ -102,7 +102,7 @@ def _describe(module: torch.nn.Module) -> str:
 
 
 def _watch() -> tuple[_Seen, RemovableHandle]:
-    """Begin to look at all calls of modules, until the handle is removed."""
+    """Count all calls of modules until the handle is removed."""
     seen = _Seen(_C.kernel_launches())
     return seen, torch.nn.modules.module.register_module_forward_pre_hook(seen.look)
 
@@ -111,12 +111,12 @@ def _watch() -> tuple[_Seen, RemovableHandle]:
 def expect_device() -> Iterator[None]:
     """Require that the block's models run on this device.
 
-    Sees the calls of modules (``nn.Module``) on all threads; costs each of them a few microseconds.
+    Counts the calls of modules (``nn.Module``) on all threads, a few microseconds for each call.
 
     Raises:
-        RuntimeError: at the end of a block in which layers ran on the CPU and nothing was launched on the
-            device, or in which layers on the device ran under ``autocast`` of another device, which
-            has no effect on them. Not where the block raises by itself.
+        RuntimeError: on exit, if layers ran on the CPU and nothing was launched on the device, or
+            if layers on the device ran under ``autocast`` of another device, which has no effect on
+            them. An exception of the block takes precedence.
     """
     seen, hook = _watch()
     try:
@@ -128,10 +128,10 @@ def expect_device() -> Iterator[None]:
 
 
 def setup() -> None:
-    """Do for the whole process what the environment variable says.
+    """Check the whole process if the environment variable is set.
 
     Raises:
-        ImportError: for a value that is none.
+        ImportError: the variable has an unknown value.
     """
     value = os.environ.get(VARIABLE, "")
     if not value:
@@ -154,14 +154,14 @@ def setup() -> None:
 
 
 def _roots() -> list[torch.nn.Module]:
-    """Return the modules that are alive and part of no other one."""
+    """Return the live modules that are not submodules."""
     modules = [item for item in gc.get_objects() if issubclass(type(item), torch.nn.Module)]
     inner = {id(child) for module in modules for child in module._modules.values()}
     return [module for module in modules if id(module) not in inner]
 
 
 def _models() -> str:
-    """Say where the models are that are alive."""
+    """Describe the devices of the live models."""
     where: dict[str, Counter[str]] = {}
     for module in _roots():
         places = sorted({str(parameter.device) for parameter in module.parameters()})
@@ -206,12 +206,12 @@ def _autocast() -> str:
 
 
 def diagnose(*, file: TextIO | None = None) -> None:
-    """Print what ran where since the start of the process, in ten lines or so.
+    """Print a summary of the device's use since the start of the process, in about ten lines.
 
-    Starts no device: without a use of it so far it says so.
+    Does not start the runtime. If the device is unused so far, the summary says so.
 
     Args:
-        file: where to instead of standard output.
+        file: the output; the default is standard output.
     """
     launches = _C.kernel_launches()
     rows = [("PyTorch", f"{torch.__version__}; default device {torch.get_default_device()}")]

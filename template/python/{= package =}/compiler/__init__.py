@@ -1,9 +1,8 @@
 """``torch.compile`` for this device.
 
-What Dynamo and Inductor ask of a device is registered when they are imported, which is at the first
-compilation, and nothing of them before. What turns a graph into calls is a :class:`Compiler`: one
-that writes kernels in the device's language, one that calls this backend's operators, and those that
-are added by :func:`register_compiler`.
+The device is registered with Dynamo and Inductor when they are imported, at the first compilation.
+A :class:`Compiler` turns a graph into calls. One writes kernels in the device's language, one calls
+this backend's operators, and :func:`register_compiler` adds others.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ PATCHES = ("checkpoints", "compilers", "flex_attention", "reinplacing")
 
 
 def setup() -> None:
-    """Arrange for the registrations."""
+    """Register the functions to call when PyTorch's modules are imported."""
     when_imported("torch._dynamo.device_interface", _register_interface)
     when_imported("torch._dynamo.trace_rules", _leave_package_untraced)
     if is_wanted("checkpoints"):
@@ -47,7 +46,7 @@ def _register_interface() -> None:
 
 
 def _leave_package_untraced() -> None:
-    """Let Dynamo call this package's functions, which lead to functions in C++ that it warns of."""
+    """Make Dynamo skip this package's functions: they call C++ functions, which it warns about."""
     from torch._dynamo import trace_rules
 
     package = __name__.rpartition(".")[0]

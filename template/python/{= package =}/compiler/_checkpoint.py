@@ -1,7 +1,7 @@
-"""Numbers that a checkpoint draws again in the backward pass of a compiled graph.
+"""Random numbers that a checkpoint draws again in the backward pass of a compiled graph.
 
-PyTorch keeps the generator's state for them by two operators that know a list of devices. Imported
-after ``torch._prims.rng_prims``.
+PyTorch saves and restores the generator's state with two operators that support a fixed list of
+devices. This module is imported after ``torch._prims.rng_prims``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ rng_prims: Any = importlib.import_module("torch._prims.rng_prims")
 
 
 def install() -> None:
-    """Let both know this device."""
+    """Add this device to both operators."""
     _add(rng_prims.run_and_save_rng_state, _run_and_save)
     _add(rng_prims.run_with_rng_state, _run_with)
 
@@ -45,7 +45,7 @@ def _add(operator: Any, here: Callable[..., Any]) -> None:
 
 
 def _is_here(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
-    # The operator comes first, or second after the generator's state, which is a tensor of the CPU.
+    # The operator is first, or second after the generator's state, which is a CPU tensor.
     own = arguments[1 if callable(arguments[0]) else 2 :]
     return bool(rng_prims.get_device(own, keywords) == NAME)
 

@@ -1,4 +1,4 @@
-"""The interface for Inductor's code generation. Imported after its ``codegen.common``."""
+"""Registration with Inductor's code generation. Imported after its ``codegen.common``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ._leftovers import OperatorScheduling
 
 
 class _Calls(DeviceOpOverrides):
-    """Calls of this backend that Inductor puts into the Python that it writes."""
+    """Calls of this backend in the Python code that Inductor generates."""
 
     def import_get_raw_stream_as(self, name: str) -> str:
         return f"{name} = torch._dynamo.device_interface.get_interface_for_device('{NAME}').get_raw_stream"
@@ -56,14 +56,14 @@ class _Calls(DeviceOpOverrides):
 
 
 class _Improvement(CustomGraphModulePass):
-    """The compiler's pass over a graph; PyTorch's cache of compiled code uses it to distinguish compilers."""
+    """The compiler's graph pass. Its uuid is part of the key of PyTorch's compile caches."""
 
     def __init__(self, improve: Callable[[Any], None] | None, identity: object) -> None:
         self._improve = improve
         self._identity = identity
 
     def __call__(self, gm: torch.fx.GraphModule) -> None:
-        """Improve the graph, if it is about this device: the pass is called for all."""
+        """Improve the graph if it uses this device. Inductor calls the pass for all graphs."""
         if self._improve is not None and _patches.uses_device(gm, ()):
             self._improve(gm)
 
@@ -72,10 +72,10 @@ class _Improvement(CustomGraphModulePass):
 
 
 def register(compiler: Compiler = OPERATORS) -> None:
-    """Make the device known to Inductor, with the classes that write its code from now on."""
+    """Register the device with Inductor, with the compiler's classes that write the code."""
     scheduling = OperatorScheduling if compiler.scheduling is None else compiler.scheduling()
     wrapper = PythonWrapperCodegen if compiler.wrapper is None else compiler.wrapper()
-    # Beside the compiler, code depends on what this folder does and on what tracing is told.
+    # Generated code also depends on the files in this folder and on the patches for tracing.
     parts = map(
         inspect.getfile,
         (scheduling, wrapper, inspect.unwrap(compiler.improve or scheduling), _patches),
@@ -90,5 +90,5 @@ def register(compiler: Compiler = OPERATORS) -> None:
         None if compiler.cpp_wrapper is None else compiler.cpp_wrapper(),
         device_custom_pass=_Improvement(compiler.improve, identity),
     )
-    get_device_op_overrides("cpu")  # PyTorch 2.11 adds its own only where there are none yet
+    get_device_op_overrides("cpu")  # PyTorch 2.11 registers its own only if none are registered
     register_device_op_overrides(NAME, _Calls())

@@ -1,4 +1,4 @@
-"""The compilers that there are, and which one is used."""
+"""The registered compilers, and the selection of one."""
 
 from __future__ import annotations
 
@@ -15,56 +15,54 @@ from ..devices import get_device_properties
 from ..kernels import kernel_format
 
 OLDEST = (2, 13)
-"""The first release whose Inductor the kernels are written by."""
+"""The oldest PyTorch release whose Inductor supports the kernels."""
 VARIABLE = f"{ENV_PREFIX}_COMPILER"
 """The environment variable that names the compiler to use."""
 
 
 @dataclass(frozen=True)
 class Compiler:
-    """Makes something that runs of a graph of ATen operators; the place for a compiler of one's own.
+    """Compiles a graph of ATen operators. Register your own with :func:`register_compiler`.
 
-    Inductor has traced the graph by then, split it into a forward and a backward pass and improved
-    it. A compiler either takes all that is left over (``compile``), or generates the code of
-    Inductor's kernels (``scheduling``, as for Triton), or changes neither and only has ``options``.
+    Inductor has already traced the graph, split it into a forward and a backward pass and improved
+    it. A compiler compiles the whole remaining graph (``compile``), or generates the code of
+    Inductor's kernels (``scheduling``, as for Triton), or only has ``options``.
     """
 
     name: str
     """Its name in the environment variable."""
     usable: Callable[[], bool] = field(default=lambda: True)
-    """Whether the device and the machine have what it needs. Asked at each compilation."""
+    """Whether the device and the machine support it. Called at each compilation."""
     why_not: Callable[[], str] = field(default=lambda: "it cannot be used on this device")
-    """The missing part if it is not usable, for users who selected it."""
+    """Returns the reason if it is not usable, for the error if a user selected it."""
     target: Callable[[], str] = field(default=lambda: "")
-    """A key for caches, which distinguishes devices and drivers."""
+    """Returns a cache key that distinguishes devices and drivers."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Options of ``torch._inductor.config``, of which a release of PyTorch may lack some; those that
-    are given to ``torch.compile`` win."""
+    """Options of ``torch._inductor.config``. Options that the PyTorch release does not have are
+    ignored. Options of ``torch.compile`` take precedence."""
     improve: Callable[[Any], None] | None = None
-    """Called with the ``torch.fx.GraphModule`` of each pass after Inductor's own improvements, to
-    change it in place."""
+    """Changes the ``torch.fx.GraphModule`` of each pass in place, after Inductor's own passes."""
     scheduling: Callable[[], type[Any]] | None = None
     """Returns the subclass of ``torch._inductor.scheduler.BaseScheduling`` that writes kernels."""
     wrapper: Callable[[], type[Any]] | None = None
     """Returns the subclass of ``PythonWrapperCodegen`` that writes the calls of the kernels."""
     cpp_wrapper: Callable[[], type[Any]] | None = None
-    """Returns the subclass of ``CppWrapperCpu`` that does so in C++, for ``cpp_wrapper`` and
-    AOTInductor."""
+    """Returns the subclass of ``CppWrapperCpu`` that writes the calls in C++, for ``cpp_wrapper``
+    and AOTInductor."""
     compile: Callable[..., Callable[..., Any] | None] | None = None
-    """Called with a ``torch.fx.GraphModule`` of ATen operators, without mutation but for the ``copy_``
-    of new values to inputs at its end, and the list of its example inputs, which are fake tensors.
-    Returns a function of those inputs that gives the list of outputs, or None to leave the graph to
-    Inductor."""
+    """Called with a ``torch.fx.GraphModule`` of ATen operators and the list of its example inputs,
+    which are fake tensors. The graph has no mutation except ``copy_`` to inputs at its end. Returns
+    a function of those inputs that returns the list of outputs, or None to let Inductor compile."""
 
 
 _compilers: list[Compiler] = []
 
 
 def register_compiler(compiler: Compiler) -> None:
-    """Add a compiler; it is preferred to those that are there already.
+    """Register a compiler. It takes precedence over the compilers registered before.
 
     Raises:
-        ValueError: there is one of that name.
+        ValueError: a compiler of that name exists.
     """
     if any(compiler.name == other.name for other in _compilers):
         raise ValueError(
@@ -74,10 +72,10 @@ def register_compiler(compiler: Compiler) -> None:
 
 
 def find_compiler(name: str) -> Compiler:
-    """Return the compiler of that name, to build another one on it by ``dataclasses.replace``.
+    """Return the compiler of that name. ``dataclasses.replace`` derives another compiler from it.
 
     Raises:
-        ValueError: there is none.
+        ValueError: no compiler has that name.
     """
     for known in _compilers:
         if known.name == name:
@@ -86,16 +84,16 @@ def find_compiler(name: str) -> Compiler:
 
 
 def compilers() -> list[str]:
-    """Return the names of all compilers, the most preferred first."""
+    """Return the names of all compilers in the order of preference."""
     return [compiler.name for compiler in _compilers]
 
 
 def current() -> Compiler:
-    """Return the compiler that the environment variable names, else the first that is usable.
+    """Return the compiler that the environment variable names, else the first usable compiler.
 
     Raises:
-        ValueError: there is none of that name.
-        RuntimeError: it is not usable here.
+        ValueError: no compiler has the name in the variable.
+        RuntimeError: the compiler in the variable is not usable.
     """
     wanted = os.environ.get(VARIABLE)
     if wanted is None:
@@ -200,19 +198,19 @@ def _leave_operators(graph: Any) -> None:
 
 _DRAWS = {"fallback_random": True}
 if release() < (2, 12):
-    # In these releases that pass moves the operators that draw as well, which then draw other numbers.
+    # In these releases the pass reorders random operators, which then draw other numbers.
     _DRAWS["reorder_for_locality"] = False
 
 OPERATORS = Compiler(
     "operators",
-    # Inductor keeps what it decomposes otherwise, and calls our operators for all of it.
-    # Reinplacing makes operators that are only for code of Inductor's own.
+    # Inductor decomposes nothing, and calls this backend's operator for each node.
+    # Reinplacing creates operators that only Inductor's own kernels support.
     options={
         "fallback_by_default": True,
         "selective_decompose": True,
         **_DRAWS,
         "disabled_passes": "reinplace_inplaceable_ops",
-        # The wrapper copies what lies otherwise than tracing says.
+        # The wrapper copies results whose strides differ from the traced ones.
         "size_asserts": False,
         "alignment_asserts": False,
     },
@@ -247,5 +245,5 @@ TRITON = Compiler(
     scheduling=_triton_scheduling,
     wrapper=_triton_wrapper,
 )
-# Any device can use operators, so what follows them is used by its name alone.
+# Every device can use OPERATORS, so a compiler after it is only selected by name.
 _compilers.extend((KERNELS, OPERATORS, TRITON))

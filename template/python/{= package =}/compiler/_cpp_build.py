@@ -1,4 +1,4 @@
-"""How code that Inductor writes in C++ is compiled and linked for this device."""
+"""Compiler and linker options for the C++ code that Inductor generates for this device."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .._build import NAME
 
 _PACKAGE = __package__.partition(".")[0]
 NAMESPACE = f"{_PACKAGE}::aoti"
-"""Of the classes that such code is written with."""
+"""The C++ namespace of the classes that this code uses."""
 
 
 OPTIONS = (
@@ -24,12 +24,12 @@ OPTIONS = (
     if shutil.which("openssl")
     else {"aot_inductor.precompile_headers": False, "cpp_cache_precompile_headers": False}
 )
-"""Of Inductor: it calls openssl for headers that it compiles before, and fails where there is none."""
+"""Options of Inductor: it needs openssl to precompile headers, and fails without it."""
 
 
 def device_options() -> tuple[list[str], ...]:
-    """Return what PyTorch's ``get_cpp_torch_device_options`` gives: definitions, folders of headers,
-    flags of the compiler and the linker, folders of libraries, libraries, and what is passed through.
+    """Return the options in the form of PyTorch's ``get_cpp_torch_device_options``: definitions,
+    include folders, compiler flags, linker flags, library folders, libraries, other arguments.
     """
     cpp_extension: Any = importlib.import_module("torch.utils.cpp_extension")
     package = Path(_C.__file__).parent
@@ -45,7 +45,7 @@ def device_options() -> tuple[list[str], ...]:
 
 
 def install() -> None:
-    """Let PyTorch find them in releases before 2.15; later ones query the device's interface."""
+    """Register the options in PyTorch before 2.15; later releases query the device interface."""
     if hasattr(DeviceInterface, "get_cpp_device_options"):
         return
     module: Any = importlib.import_module("torch._inductor.cpp_builder")

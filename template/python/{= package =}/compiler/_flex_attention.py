@@ -1,7 +1,7 @@
-"""``flex_attention`` by this device's operators. Imported after PyTorch's module of that function.
+"""``flex_attention`` on this device's operators. Imported after PyTorch's module of that function.
 
-PyTorch has kernels for it on a fixed list of devices. On this one it consists of what it is short
-for: matrix products, a softmax, and the functions that change the scores.
+PyTorch has kernels for a fixed list of devices. This implementation uses matrix products, a softmax
+and the functions that change the scores.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .._build import NAME
 
 
 def install() -> None:
-    """Let ``torch.nn.attention.flex_attention`` take tensors of this device."""
+    """Make ``torch.nn.attention.flex_attention`` accept tensors of this device."""
     module: Any = importlib.import_module("torch.nn.attention.flex_attention")
     validate, operator = module._validate_device, module.flex_attention_hop
 
@@ -43,11 +43,11 @@ def attention(
     scale: float,
     kernel_options: dict[str, Any],
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return what PyTorch's operator of this signature returns.
+    """Return the results of PyTorch's operator with this signature.
 
-    The results are the attention of shape (B, H, L, Ev) in the dtype of ``query``, and per row the
-    logarithm to base 2 of the sum of exponentials, and the greatest score times log2(e), both of
-    shape (B, H, L) and of float32, or float64 for a ``query`` of it.
+    The results are the attention of shape (B, H, L, Ev) in the dtype of ``query``, then for each
+    row the logarithm to base 2 of the sum of exponentials and the maximum score times log2(e). The
+    last two have shape (B, H, L) and dtype float32, or float64 for a float64 ``query``.
     """
     wide = torch.float64 if query.dtype == torch.float64 else torch.float32
     groups = query.shape[1] // key.shape[1]
@@ -61,7 +61,7 @@ def attention(
     seen = _for_each(block_mask[-1], ())(*places)
     scores = torch.where(seen, scores, -math.inf)
     greatest = scores.amax(dim=-1)
-    # Rows that see nothing have zeros for a result.
+    # The result of a row whose scores are all masked is zero.
     weights = torch.softmax(scores, dim=-1).masked_fill((greatest == -math.inf).unsqueeze(-1), 0.0)
     sums = torch.logsumexp(scores, dim=-1)
     return weights.to(query.dtype) @ value, sums / math.log(2), greatest / math.log(2)
@@ -70,7 +70,7 @@ def attention(
 def _for_each(
     function: Callable[..., torch.Tensor], scores: tuple[int, ...]
 ) -> Callable[..., torch.Tensor]:
-    """Vectorise a function of a score (or none), its batch, head, row and column."""
+    """Vectorize a function of an optional score and its batch, head, row and column."""
     for place in reversed(range(4)):
         function = torch.vmap(
             function, in_dims=(*scores, *(0 if other == place else None for other in range(4)))

@@ -1,4 +1,4 @@
-"""How a compilation by Inductor comes to the chosen compiler. Imported after its ``compile_fx``."""
+"""Makes Inductor use the selected compiler. Imported after its ``compile_fx``."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from ._compilers import Compiler, current
 
 _PASSES = "disabled_passes"
 _compiling: ContextVar[bool] = ContextVar("compiling", default=False)
-"""Whether the options of the chosen compiler are in effect: ``compile_fx`` calls itself."""
+"""Whether the options of the selected compiler are set already, as ``compile_fx`` is recursive."""
 
 
 def install() -> None:
-    """Let graphs with tensors of this device be compiled by the chosen compiler."""
+    """Compile graphs with tensors of this device by the selected compiler."""
     module: Any = importlib.import_module("torch._inductor.compile_fx")
     original = module.compile_fx
 
@@ -49,11 +49,11 @@ def install() -> None:
         replay = options.get("triton.cudagraphs", config.triton.cudagraphs)
         options["triton.cudagraphs"] = False
         inner = _Inner(compiler, inner_compile, replay)
-        # Before PyTorch looks into its caches, which keep what other compilers have made.
+        # Before PyTorch reads its caches, which may have results of other compilers.
         _codegen.register(compiler)
         token = _compiling.set(True)
         try:
-            # The result of a PyTorch cache has not passed through _Inner.
+            # Results from PyTorch's autograd cache bypass _Inner.
             with functorch_config.patch(enable_autograd_cache=inner.is_plain):
                 return original(model_, example_inputs_, inner, options, **keywords)
         finally:
@@ -67,9 +67,9 @@ def install() -> None:
 
 
 def _prefer_device() -> None:
-    """Let an operator with a number of the CPU before a tensor of this device be one of this device.
+    """Assign an operator with a CPU scalar before a tensor of this device to this device.
 
-    Inductor looks for one of its list of GPUs, by which it decides other things as well.
+    Inductor does so only for the devices of its list of GPUs, which also controls other behaviour.
     """
     module: Any = importlib.import_module("torch._inductor.lowering")
     original = module.is_gpu
@@ -77,7 +77,7 @@ def _prefer_device() -> None:
 
 
 def _in_cpp(compiler: Compiler) -> Compiler:
-    """Return the compiler for a graph whose calls are written in C++."""
+    """Return the variant of the compiler that writes the calls in C++."""
     if compiler.cpp_wrapper is None:
         raise NotImplementedError(
             f"AOTInductor and cpp_wrapper need kernels that are written for {NAME}, and the compiler "
@@ -88,7 +88,7 @@ def _in_cpp(compiler: Compiler) -> Compiler:
 
     given = compiler.improve or (lambda _: None)
 
-    @functools.wraps(given)  # caches look at its file
+    @functools.wraps(given)  # the cache key includes its file
     def improve(graph: torch.fx.GraphModule) -> None:
         prepare(graph)
         given(graph)
@@ -98,9 +98,9 @@ def _in_cpp(compiler: Compiler) -> Compiler:
 
 
 def _disable_reinplacing() -> None:
-    """Leave a pass out that a compiler disables, in releases without the option for it.
+    """Skip reinplacing if a compiler disables it, in PyTorch releases without ``disabled_passes``.
 
-    PyTorch has ``disabled_passes`` from 2.11 on; this can go when that is the oldest supported.
+    Remove this when 2.11, the first release with the option, is the oldest supported release.
     """
     passes: Any = importlib.import_module("torch._inductor.fx_passes.post_grad")
     original = passes.reinplace_inplaceable_ops
@@ -123,7 +123,7 @@ class _Inner:
 
     @property
     def is_plain(self) -> bool:
-        """Whether this adds nothing to what Inductor makes."""
+        """Whether this returns Inductor's result unchanged."""
         return self._compiler.compile is None and not self._replay
 
     def __call__(self, graph: torch.fx.GraphModule, inputs: Sequence[Any], **keywords: Any) -> Any:
@@ -132,7 +132,7 @@ class _Inner:
             made = self._compiler.compile(graph, inputs)
             if made is not None:
                 return make_boxed_func(made)
-        # The results of a backward pass are gradients, whatever their node says.
+        # All results of a backward pass are gradients, and none is visible to the user.
         shown = "user_visible_output_idxs" if not keywords.get("is_backward") else ""
         seen = graph.graph.output_node().meta.get(shown, ())
         refused = self._replay and _replay.refusal(graph.graph)

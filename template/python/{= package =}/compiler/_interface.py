@@ -14,7 +14,7 @@ from .._build import NAME
 
 @dataclass(frozen=True)
 class Properties:
-    """A device's properties by the names that Inductor reads."""
+    """A device's properties under the names that Inductor reads."""
 
     name: str
     total_memory: int
@@ -23,7 +23,7 @@ class Properties:
 
 
 class _Worker:
-    """For the processes that compile kernels, which may be forks: nothing here starts the runtime."""
+    """For the processes that compile kernels. They may be forks, so this starts no runtime."""
 
     _current: int | None = None
 
@@ -47,9 +47,9 @@ class _Worker:
 
 
 class Interface(DeviceInterface):
-    """This device, by the names of PyTorch's interface.
+    """Dynamo's interface to this device.
 
-    ``is_gpu()`` stays false: to Inductor it says that kernels are written in Triton.
+    ``is_gpu()`` stays false, as Inductor then expects kernels in Triton.
     """
 
     device = devices.device
@@ -83,13 +83,13 @@ class Interface(DeviceInterface):
 
     @classmethod
     def get_cache_system_info(cls) -> dict[str, object]:
-        """The device part of the keys of PyTorch's caches, from 2.15 on."""
+        """Return the device part of PyTorch's cache keys. PyTorch 2.15 and later call it."""
         properties = devices.get_device_properties()
         return {"name": properties.name, "architecture": properties.architecture}
 
     @staticmethod
     def get_cpp_device_options(aot_mode: bool, compile_only: bool) -> tuple[list[str], ...]:
-        """How code in C++ is compiled and linked, from PyTorch 2.15 on."""
+        """Return the options for C++ code. PyTorch 2.15 and later call it."""
         from ._cpp_build import device_options
 
         return device_options()
@@ -118,6 +118,6 @@ class Interface(DeviceInterface):
 
 
 def register() -> None:
-    """Make the device known to Dynamo, with and without an index."""
+    """Register the interface with Dynamo, for the device with and without an index."""
     for name in (NAME, *(f"{NAME}:{index}" for index in range(devices.device_count()))):
         register_interface_for_device(name, Interface)

@@ -1,7 +1,7 @@
-"""Operators in place of small kernels of Inductor: copies, constants, small expressions.
+"""Operators in place of small Inductor kernels: copies, constants, small expressions.
 
-Where all that the device has are its operators, Inductor calls them for the nodes of a graph. A few
-kernels are left over, such as copies that change the strides of a tensor.
+On a device without generated kernels, Inductor calls an operator for each node of a graph. It still
+generates a few kernels, such as copies that change the strides of a tensor.
 """
 
 # mypy: allow-untyped-calls
@@ -22,7 +22,7 @@ from .._build import NAME
 
 
 class OperatorScheduling(BaseScheduling):
-    """Writes each such kernel as one call of ``copy_``, and fuses nothing."""
+    """Writes each of these kernels as one call of ``copy_``, without fusion."""
 
     def can_fuse_vertical(self, node1: Any, node2: Any) -> bool:
         return False
@@ -34,10 +34,10 @@ class OperatorScheduling(BaseScheduling):
         return tuple(tuple(each) for each in sizes)
 
     def codegen_sync(self) -> None:
-        """Do nothing: the stream has them in order."""
+        """Do nothing, as the calls are ordered on the stream."""
 
     def flush(self) -> None:
-        """Do nothing: there are no leftovers."""
+        """Do nothing, as no calls are pending."""
 
     def codegen_node(self, node: Any) -> None:
         for part in node.get_nodes():
@@ -59,7 +59,7 @@ def _write(buffer: ir.ComputedBuffer) -> None:
 
 
 class _Expressions(DefaultHandler):
-    """Makes Python expressions of Inductor's operations: tensors that broadcast to the result."""
+    """Converts Inductor's operations to Python expressions of tensors that broadcast."""
 
     def __init__(self, size: Sequence[sympy.Expr], device: torch.device) -> None:
         super().__init__()
@@ -99,7 +99,7 @@ class _Expressions(DefaultHandler):
         return f"torch.{function}({', '.join(map(str, args))})"
 
     def _steps(self, index: sympy.Expr) -> tuple[list[sympy.Expr], sympy.Expr]:
-        """Return by how much each number of the index moves a linear expression, and its offset."""
+        """Return the coefficients of the index variables in a linear expression, and its offset."""
         index = sympy.expand(index)
         steps = [index.coeff(symbol) for symbol in self.index]
         offset = index.subs(dict.fromkeys(self.index, 0))

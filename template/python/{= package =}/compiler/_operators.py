@@ -1,4 +1,4 @@
-"""Inductor's code where all that the device has are its operators: a call of one for each node."""
+"""Inductor's code for a device without generated kernels: one operator call for each node."""
 
 # mypy: allow-untyped-calls
 # Inductor has few types.
@@ -14,17 +14,17 @@ from ._wrapper import Wrapper
 _FUNCTIONS = torch._C._VariableFunctions
 _CONTIGUOUS = frozenset({"reshape", "view", "_unsafe_view", "unflatten"})
 _VIEWS = frozenset({"alias", "detach", "expand", "permute", "select", "slice", "unsqueeze"})
-"""The views that never copy, and before them those that do not if their tensor is contiguous."""
+"""_VIEWS never copy. Those of _CONTIGUOUS do not copy a contiguous tensor."""
 
 
 def leave_views(graph: torch.fx.GraphModule) -> None:
-    """Let Inductor make the views itself, which costs less than a call of an operator."""
+    """Let Inductor create the views itself, which costs less than an operator call."""
     for node in graph.graph.nodes:
         source = node.args[0] if node.args else None
         if not isinstance(source, torch.fx.Node):
             continue
         if _name(node.target) in ("t", "transpose"):
-            # Inductor has another name for these two.
+            # Inductor has a lowering for permute instead of these two.
             order = list(range(source.meta["val"].dim()))
             if len(order) > 1:
                 one, other = node.args[1:] or (0, 1)
@@ -44,13 +44,13 @@ def _name(target: Any) -> str | None:
 
 
 def _is_simple(schema: Any) -> bool:
-    # The functions take no None in a list of tensors, and their default reduction is another one.
+    # The Python functions accept no None in a list of tensors, and have another default reduction.
     text = str(schema)
     return not schema.is_mutable and "Tensor?[]" not in text and " reduction=" not in text
 
 
 def _is_contiguous(value: Any) -> bool:
-    # Unknown sizes are no reason to guard on them.
+    # Do not add guards on symbolic sizes.
     return (
         isinstance(value, torch.Tensor)
         and not value._has_symbolic_sizes_strides
@@ -59,7 +59,7 @@ def _is_contiguous(value: Any) -> bool:
 
 
 class OperatorWrapper(Wrapper):
-    """Calls operators by PyTorch's Python functions, in a third of the time that others take."""
+    """Calls PyTorch's Python functions, which takes a third of the time of other operator calls."""
 
     def write_header(self) -> None:
         super().write_header()

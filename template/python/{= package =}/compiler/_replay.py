@@ -1,4 +1,4 @@
-"""``mode="reduce-overhead"``: what was compiled is captured once and launched again."""
+"""``mode="reduce-overhead"``: compiled code is captured once and replayed."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from .. import _C
 from .._build import NAME
 
 _DRAWING = "_scaled_dot_product_fused_attention_overrideable"
-"""The operators that name their random numbers by tensors of the CPU, which replays leave alone."""
+"""The operators that return CPU tensors to identify their random numbers. Replays ignore them."""
 _MOST_GRAPHS = 8
-"""How many captures one piece of code may have: each keeps memory of its own."""
+"""The maximum number of captures of one compiled graph. Each has its own memory."""
 
 Code = Callable[[list[Any]], Sequence[Any]]
 
 
 class Replayed:
-    """Calls compiled code: as it is at first, then by a graph for each set of shapes and strides.
+    """Calls compiled code directly at first, then by a graph for each set of shapes and strides.
 
-    The second call with the same shapes and strides captures it. A graph writes its results to the
-    same memory each time. Outputs that the caller sees are copied out of it. The others, which go
-    to the backward pass or become gradients, are usually gone before the next call; while somebody
-    holds one of them, the code is called as it is.
+    The second call with the same shapes and strides captures the code. A graph writes its results
+    to the same memory each time. Outputs that are visible to the caller are copied. Other outputs,
+    for the backward pass or as gradients, are usually released before the next call. While one of
+    them is in use, the code is called directly.
 
     Args:
-        code: takes a list of inputs, which it empties, and returns its outputs.
-        fixed: which inputs are likely to be in the same memory each time, as parameters are.
-        mutated: which inputs it writes to.
-        seen: which outputs the caller sees.
+        code: a function that clears its list of inputs and returns its outputs.
+        fixed: the inputs that are likely to be in the same memory each time, such as parameters.
+        mutated: the inputs that the code writes to.
+        seen: the outputs that are visible to the caller.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Replayed:
         if moved & self._mutated:
             self._refuse("it writes to an input that is in other memory at each call")
         if moved:
-            # Copied into the capture from now on.
+            # The next captures copy these inputs.
             self._captures[key] = None
             self._fixed -= moved
             return self._code(inputs)
@@ -80,7 +80,7 @@ class Replayed:
     def _capture(self, key: tuple[Any, ...], inputs: list[Any]) -> _Capture | None:
         try:
             capture = _Capture(self._code, inputs, self._fixed, self._seen)
-        # AttributeError: the backend was generated without graphs, and says so.
+        # AttributeError: the backend was generated without graphs; the message says so.
         except (AttributeError, RuntimeError) as error:
             self._refuse(str(error))
             return None
@@ -94,12 +94,12 @@ class Replayed:
 
 
 def warn(reason: str) -> None:
-    """Say that compiled code is not captured."""
+    """Warn that compiled code is not captured."""
     warnings.warn(f"{NAME}: compiled code runs without a graph: {reason}", stacklevel=3)
 
 
 def refusal(graph: torch.fx.Graph) -> str | None:
-    """Say why code for ``graph`` cannot be captured, or return None: it works on one device."""
+    """Return why code for ``graph`` cannot be captured, or None if it uses one device only."""
     used: set[torch.device] = set()
     for node in graph.nodes:
         if node.op in ("output", "get_attr") or not node.users:
@@ -125,16 +125,16 @@ def refusal(graph: torch.fx.Graph) -> str | None:
 
 @dataclass(frozen=True)
 class _View:
-    """An output that is a view of an input, which the caller gets of its own input."""
+    """An output that is a view of an input. A replay returns the view of the caller's input."""
 
     source: int
     dtype: torch.dtype
     shape: torch.Size
     stride: tuple[int, ...]
-    offset: int  # in bytes, from where the input begins
+    offset: int  # in bytes, from the first element of the input
 
     def of(self, inputs: Sequence[Any]) -> torch.Tensor:
-        """Return the view of the input that the code is called with."""
+        """Return the view of the current input."""
         source: torch.Tensor = inputs[self.source]
         start = source.storage_offset() * source.element_size() + self.offset
         view = torch.empty(0, dtype=self.dtype, device=source.device)
@@ -210,7 +210,7 @@ class _Capture:
         self._views = _views(self._outputs, read, self._passed)
         self._seen = frozenset(seen)
         self._shared = self._shared_storages()
-        # Only what is given out without a copy can be held by others.
+        # Only outputs that are returned without a copy can be in use.
         lasting = {inputs[index].untyped_storage()._cdata for index, _ in self._fixed}
         storages = {
             value.untyped_storage()._cdata: value.untyped_storage()
@@ -225,7 +225,7 @@ class _Capture:
         self._holders = [self._count(storage) for storage in self._storages]
 
     def _shared_storages(self) -> dict[int, Any]:
-        """Return the memory that several outputs are views of, which are views of one copy too."""
+        """Return the storages that several outputs share. Their copies share a storage too."""
         storages = [
             self._outputs[index].untyped_storage()
             for index in self._seen - self._passed.keys() - self._views.keys()
@@ -242,11 +242,11 @@ class _Capture:
         )
 
     def moved(self, inputs: Sequence[Any]) -> set[int]:
-        """Return which inputs are not where the capture reads them, and are not copied there."""
+        """Return the fixed inputs whose address differs from that of the capture."""
         return {index for index, place in self._fixed if inputs[index].data_ptr() != place}
 
     def replay(self, inputs: list[Any]) -> Sequence[Any]:
-        """Return the outputs for ``inputs``, which is emptied."""
+        """Return the outputs for ``inputs``, and clear ``inputs``."""
         self._copy(inputs)
         self._graph.replay()
         shared: dict[int, Any] = {place: each.clone() for place, each in self._shared.items()}

@@ -1,6 +1,7 @@
-"""Whether kernels in Triton can run on this device, and what they are made by.
+"""Checks whether Triton kernels can run on this device.
 
-Triton finds its backends by the entry points ``triton.backends``, and uses the one whose driver is active.
+Triton finds its backends by the entry points ``triton.backends``, and uses the one whose driver is
+active.
 """
 
 # mypy: allow-untyped-calls
@@ -16,7 +17,7 @@ from ._compilers import OLDEST
 
 
 def find_problem() -> str | None:
-    """Return why no kernel in Triton can run on this device here, or None."""
+    """Return why Triton kernels cannot run on this device, or None."""
     if release() < OLDEST:
         return f"Triton needs PyTorch {'.'.join(map(str, OLDEST))} or later"
     if importlib.util.find_spec("triton") is None:

@@ -13,9 +13,9 @@ from ._wrapper import Wrapper
 
 
 class TritonWrapper(Wrapper):
-    """Launches each kernel with its device as the current one.
+    """Makes the kernel's device current for each launch.
 
-    Drivers of Triton launch on the current device, and Inductor changes it only for devices of its
+    Triton's drivers launch on the current device, and Inductor changes it only for devices of its
     list of GPUs.
     """
 

@@ -13,12 +13,12 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 
 class Wrapper(PythonWrapperCodegen):
-    """Writes the calls of a graph. What a subclass changes holds for the graphs within it as well.
+    """Writes the calls of a graph. A subclass also writes the subgraphs.
 
-    Tracing is wrong about the strides of some operators' results where their arguments are not
-    contiguous, as for `copysign` of a transposed tensor, and says what its author wrote for an
-    operator of others. Code that was generated for other strides would take elements from where
-    they are not, so such results are compared, and copied if need be.
+    Tracing returns wrong strides for some operators with non-contiguous arguments, such as
+    `copysign` of a transposed tensor, and may do so for custom operators. Code generated for wrong
+    strides would read wrong elements. So the code compares the strides of these results, and copies
+    a result if they differ.
     """
 
     @classmethod
@@ -29,7 +29,7 @@ class Wrapper(PythonWrapperCodegen):
         parent_wrapper: Any,
         partition_signatures: Any = None,
     ) -> PythonWrapperCodegen:
-        """Return a wrapper for a graph, or for one within that of ``parent_wrapper``."""
+        """Return a wrapper for a graph, or for a subgraph of the graph of ``parent_wrapper``."""
         if not is_subgraph:
             return cls()
         within: Any = type(f"Subgraph{cls.__name__}", (cls, SubgraphPythonWrapperCodegen), {})
@@ -41,7 +41,7 @@ class Wrapper(PythonWrapperCodegen):
         self.header.writeline(f"from {__name__} import as_traced")
 
     def make_allocation(self, name: str, device: Any, *arguments: Any, **keywords: Any) -> str:
-        """Say which device it is: Inductor names only the type of one that it does not know."""
+        """Write the device with its index, as Inductor writes only the type of unknown devices."""
         line: str = super().make_allocation(name, device, *arguments, **keywords)
         return line.replace(f"device='{device.type}'", f"device='{device}'")
 
@@ -60,13 +60,13 @@ class Wrapper(PythonWrapperCodegen):
 
 
 def may_lie_otherwise(result: Any, kernel: Any) -> bool:
-    """Return whether the strides of an operator's result are to be compared with those of tracing."""
+    """Return whether the strides of an operator's result may differ from the traced ones."""
     operator = getattr(kernel, "op_overload", None)
     is_aten = getattr(operator, "namespace", "aten") == "aten"
     is_plain = is_aten and all(map(_is_contiguous, getattr(kernel, "inputs", ())))
     if is_plain or not isinstance(result.layout, ir.Layout):
         return False
-    return not free_unbacked_symbols(result.get_stride())  # code can name the others here
+    return not free_unbacked_symbols(result.get_stride())  # the code here has no unbacked symbols
 
 
 def _is_contiguous(argument: Any) -> bool:
@@ -75,7 +75,7 @@ def _is_contiguous(argument: Any) -> bool:
 
 
 def as_traced(tensor: torch.Tensor, strides: tuple[int, ...]) -> torch.Tensor:
-    """Return the tensor, or a copy if its elements do not lie by ``strides``."""
+    """Return the tensor, or a copy with ``strides`` if its strides differ."""
     actual = tensor.stride()
     if actual == strides or all(
         size == 1 or one == other

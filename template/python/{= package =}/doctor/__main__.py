@@ -1,4 +1,4 @@
-"""Says what works, what is declined and what is missing. Status 1 if anything is missing."""
+"""Prints which interfaces work, are declined or are missing. Exits with 1 if any is missing."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from .report import Report
 
 
 def examine() -> Report:
-    """Try everything, on the current device."""
-    # A surface is no worse for an operator that the device has no kernel for.
+    """Test all interfaces on the current device."""
+    # A fallback is not a failure of an interface.
     policy = surfaces.backend.set_fallback_policy("silent")
     try:
         tried = [surfaces.attempt(item) for item in sorted(SURFACES, key=_section)]
@@ -72,6 +72,6 @@ def _ready(parser: argparse.ArgumentParser, as_json: bool) -> int:
 
 
 if __name__ == "__main__":
-    # Where a device ends the process, the stack says which surface it was.
+    # If the process crashes, the stack shows which interface was tested.
     faulthandler.enable()
     sys.exit(main())

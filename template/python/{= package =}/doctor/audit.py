@@ -1,4 +1,4 @@
-"""Holds the virtual functions of the installed PyTorch against what this backend does with each."""
+"""Compares the virtual functions of the installed PyTorch with those that this backend handles."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from .interfaces import INTERFACES, Interface
 from .report import Finding, Status
 
 Tree: TypeAlias = "Path | zipfile.Path"
-"""A folder that holds ``torch`` and ``torchgen``, as ``site-packages`` and a wheel do."""
+"""A folder with ``torch`` and ``torchgen``, such as ``site-packages`` or a wheel."""
 
 INSTALLED = Path(torch.__file__).parents[1]
 
 
 def audit(tree: Tree = INSTALLED, interfaces: Iterable[Interface] = INTERFACES) -> list[Finding]:
-    """Say of each virtual whether it is overridden, declined, or missing."""
+    """Return for each virtual function whether it is overridden, declined or missing."""
     return [finding for interface in interfaces for finding in _interface(tree, interface)]
 
 
 def virtuals(tree: Tree, interface: Interface) -> dict[str, str] | None:
     """Return the signatures of an interface by name, without those that PyTorch itself overrides.
 
-    None if this PyTorch has no such class.
+    Returns None if this PyTorch does not have the class.
     """
     header = tree / "torch" / "include" / interface.header
     text = header.read_text("utf-8") if header.is_file() else ""

@@ -1,4 +1,4 @@
-"""The versions, libraries and devices that this process has."""
+"""The versions, libraries and devices of this process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NEEDED, _STRINGS = 1, 5  # kinds of entries of the dynamic segment
 
 
 def environment() -> dict[str, str]:
-    """Return versions, the C++ ABI and which features there are."""
+    """Return the versions, the C++ ABI and the enabled features."""
     backend: Any = torch.get_device_module(NAME)
     with_them = [name for name, feature in FEATURES.items() if feature.enabled]
     return {
@@ -51,7 +51,7 @@ def _kernel_format(backend: Any, index: int) -> str:
 
 
 def devices() -> list[dict[str, object]]:
-    """Return what each device says of itself. Starts the runtime."""
+    """Return the properties of each device. Starts the runtime."""
     return [_device(index) for index in range(torch.accelerator.device_count())]
 
 
@@ -84,7 +84,7 @@ def _links(index: int) -> dict[str, str]:
 
 
 def libraries() -> dict[str, str]:
-    """Return where this package's shared libraries, and those that they need, were loaded from."""
+    """Return the paths of this package's loaded shared libraries and of their dependencies."""
     lines = Path("/proc/self/maps").read_text().splitlines()
     mapped = dict.fromkeys(Path(line.split(maxsplit=5)[5]) for line in lines if ".so" in line)
     homes = tuple(f"{folder}/" for folder in folders)
@@ -92,14 +92,14 @@ def libraries() -> dict[str, str]:
     names = dict.fromkeys(name for path in own.values() for name in needed(path))
     found = {path.name: str(path) for path in own.values()}
     for name in names:
-        # A link, libz.so.1, is mapped under the name of its file, libz.so.1.2.13.
+        # The mapped name of a link, libz.so.1, is that of its target, libz.so.1.2.13.
         paths = (path for path in mapped if f"{path.name}.".startswith(f"{name}."))
         found.setdefault(name, str(next(paths, "not loaded")))
     return found
 
 
 def needed(library: Path) -> list[str]:
-    """Return the names of the libraries that a library, a 64-bit ELF file, needs."""
+    """Return the names of the dependencies of a library, a 64-bit ELF file."""
     image = library.read_bytes()
     (table,) = struct.unpack_from("<Q", image, 32)
     size, count = struct.unpack_from("<HH", image, 54)

@@ -15,14 +15,14 @@ _BRACKETS = {"(": 1, "{": 1, "<": 1, ")": -1, "}": -1, ">": -1}
 def virtuals(text: str, class_name: str) -> dict[str, str] | None:
     """Return the signature of each function that a class declares ``virtual``, by name.
 
-    Functions of one name are told apart by their types, as ``f(int)`` and ``f(float)``. A signature
-    has no names of arguments and no defaults. None if the header has no such class.
+    Overloads have their types in the name, as ``f(int)`` and ``f(float)``. A signature has no
+    argument names and no defaults. Returns None if the header does not have the class.
     """
     return _found(text, class_name, r"virtual\b(?!.*\boverride\b)(.*)")
 
 
 def overrides(text: str, class_name: str) -> dict[str, str] | None:
-    """Return what a class marks ``override``, like :func:`virtuals`."""
+    """Return the functions that a class marks ``override``, like :func:`virtuals`."""
     return _found(text, class_name, r"(?:virtual\b)?(.*)\boverride\b")
 
 
@@ -44,7 +44,7 @@ def _found(text: str, class_name: str, pattern: str) -> dict[str, str] | None:
 
 
 def _statements(text: str) -> Iterator[str]:
-    """Yield each declaration of a class, up to its body, from what follows the class's brace."""
+    """Yield each declaration of a class without its body, from the text after the opening brace."""
     depth = start = 0
     for at, sign in enumerate(text):
         if sign == "{":
@@ -76,7 +76,7 @@ def _signature(declaration: str) -> tuple[str, str, str]:
 
 
 def _arguments(text: str) -> tuple[int, list[str]]:
-    """Split arguments at their commas; the first result is where their bracket closes."""
+    """Return the position of the closing bracket, and the arguments split at commas."""
     depth = start = 0
     found = []
     for at, sign in enumerate(text):
@@ -90,7 +90,7 @@ def _arguments(text: str) -> tuple[int, list[str]]:
 
 
 def _type(argument: str) -> str:
-    """Drop an argument's default and its name."""
+    """Return an argument without its default and its name."""
     argument = argument.partition("=")[0].strip()
     name = re.fullmatch(r"(.*[\w>&*])(?:(?<=[>&*])|\s)\s*[A-Za-z_]\w*", argument)
     if name is None or name[1].strip() in ("const", "unsigned", "struct"):

@@ -1,6 +1,6 @@
 """How this backend handles each virtual function that PyTorch calls.
 
-A virtual is overridden, or declined with the reason for it. The audit fails for any other.
+A virtual function is overridden, or declined with a reason. The audit fails for all others.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Interface:
-    """A class of PyTorch's and what of it there is here.
+    """A PyTorch class and how this backend handles its virtual functions.
 
-    ``overridden`` and the values of ``declined`` are names with blanks between them; the keys of
-    ``declined`` are reasons. What ``through``, a class of the same header, overrides is PyTorch's
-    own and needs no name here. ``feature`` is the one that the overrides come with. Of ``recent``
-    classes older releases of PyTorch know nothing.
+    ``overridden`` and the values of ``declined`` are names separated by blanks; the keys of
+    ``declined`` are reasons. Functions that ``through``, a class of the same header, overrides are
+    not listed here. ``feature`` is the feature that has the overrides. ``recent`` classes do not
+    exist in older releases of PyTorch.
     """
 
     name: str
@@ -29,14 +29,14 @@ class Interface:
     recent: bool = False
 
     def reason(self, virtual: str) -> str | None:
-        """Return why a virtual is declined, or None if it is not."""
+        """Return why a virtual function is declined, or None if it is not declined."""
         for reason, names in self.declined.items():
             if virtual in names.split():
                 return reason
         return None
 
 
-PINNED = "what a graph copies from pinned memory is its owner's to keep"
+PINNED = "the owner of pinned memory keeps it alive while a graph copies from it"
 
 INTERFACES = (
     Interface(
@@ -71,7 +71,7 @@ INTERFACES = (
         "c10/core/Allocator.h",
         "architecture.md",
         "allocate raw_deleter copy_data",
-        {"PyTorch's is right: the context of a block is its address": "is_simple_data_ptr"},
+        {"PyTorch's version is correct: a block's context is its address": "is_simple_data_ptr"},
     ),
     Interface(
         "DeviceAllocator",
@@ -94,7 +94,7 @@ INTERFACES = (
         "architecture.md",
         "allocate_host_memory free_block record_stream query_event",
         {
-            "PyTorch's cache does it": """
+            "PyTorch's cache implements it": """
                 allocate free record_event empty_cache add_allocated_block get_free_block
                 process_events process_events_for_specific_size pinned_use_background_threads
                 pinned_max_round_threshold pinned_max_cached_size
@@ -111,7 +111,7 @@ INTERFACES = (
         set_current_seed current_seed seed set_offset get_offset set_state get_state
         graphsafe_set_state graphsafe_get_state clone_impl
         """,
-        {"it serves kernels that are written in Python, and there are none": "philox_state"},
+        {"only kernels written in Python use it, and there are none": "philox_state"},
         feature="rng",
     ),
     Interface(
@@ -144,12 +144,12 @@ INTERFACES = (
         """,
         {
             "collectives take no sparse tensors": "allreduce_sparse",
-            "only Gloo's groups have it": "monitoredBarrier",
+            "only Gloo supports it": "monitoredBarrier",
             "groups neither shrink nor merge": """
                 supportsShrinking shrink merge supportsReconfigure get_reconfigure_handle
                 reconfigure
             """,
-            "memory is the allocator's": """
+            "the allocator manages memory": """
                 getMemAllocator allocateTensor supportsTensorAlloc getMemoryStats suspend resume
                 supportsWindow new_window
             """,
@@ -157,7 +157,7 @@ INTERFACES = (
                 supportsTimeEstimation startTimeEstimate endTimeEstimate enableCollectivesTiming
                 registerOnCompletionHook waitForPendingWorks
             """,
-            "PyTorch's is right": """
+            "PyTorch's version is correct": """
                 isInitialized setGroupUid eagerConnectSingleDevice getBoundDeviceId setBoundDeviceId
                 getError supportsAbortHooks registerAbortHook unregisterAbortHook
                 supportsCompletionHooks registerCompletionHook unregisterCompletionHook
@@ -177,10 +177,10 @@ INTERFACES = (
         getFuture getSequencenumber
         """,
         {
-            "a group is aborted, not one work of it": "abort",
+            "a whole group is aborted, not a single work": "abort",
             "the record of collectives has no times of the device": "getDuration getTimeout",
-            "failures come with the device's results": "getFutureResult",
-            "only hooks of completion ask for it": "getCompletionKey",
+            "failures are raised with the device's results": "getFutureResult",
+            "only completion hooks use it": "getCompletionKey",
         },
         feature="distributed",
     ),

@@ -1,4 +1,4 @@
-"""How far a project has come on the levels of PyTorch's relay, which tests changes of PyTorch here."""
+"""Checks a project's readiness for PyTorch's relay, which tests PyTorch's changes in projects."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ LEVELS = ("L1", "L2", "L3")
 SUITES = Path("pytorch-tests.json")
 """The results that ``tests/pytorch`` writes."""
 SHARE = 0.9
-"""More than this of PyTorch's suites has to pass at L3."""
+"""The share of PyTorch's tests that must be exceeded at L3."""
 MINUTES = 180
-"""The time limit of a run."""
+"""The time limit of a run in minutes."""
 HOSTED = re.compile(r"(?:https://|ssh://git@|git@)github\.com[:/]([\w.-]+/[\w.-]+?)(?:\.git)?/?\s*")
 
 
@@ -36,16 +36,16 @@ class State(str, enum.Enum):
     THERE = "there"
     MISSING = "missing"
     ASK = "look"
-    """It cannot be known here; the text says where it can."""
+    """It cannot be checked here; the text says where to look."""
 
 
 class NoProjectError(Exception):
-    """The folder is not the project's; the text says which one is wanted."""
+    """The folder is not a project; the text names the expected folder."""
 
 
 @dataclass(frozen=True)
 class Requirement:
-    """A requirement of a level: its state, or what to do."""
+    """A requirement of a level, its state, and what was found or what to do."""
 
     level: str
     name: str
@@ -59,9 +59,9 @@ class Readiness:
 
     requirements: list[Requirement]
     level: str
-    """The highest one that lacks nothing, or ``L1``: what ``request`` asks for."""
+    """The level of ``request``: the highest level without a missing requirement, or ``L1``."""
     request: str
-    """Title and text for pytorch/pytorch; empty while the repository is not known."""
+    """Title and text of the pull request to pytorch/pytorch; empty if the repository is unknown."""
 
     @property
     def ready(self) -> bool:
@@ -69,11 +69,11 @@ class Readiness:
         return all(item.state is not State.MISSING for item in self.requirements)
 
     def json(self) -> str:
-        """Return all of it."""
+        """Return all fields as JSON."""
         return json.dumps(dataclasses.asdict(self) | {"ready": self.ready}, indent=2)
 
     def text(self) -> str:
-        """Return the same for a reader."""
+        """Return the requirements as a table, and the pull request."""
         rows = [
             (item.level, item.state.value, item.name, item.detail) for item in self.requirements
         ]
@@ -82,10 +82,10 @@ class Readiness:
 
 
 def examine(root: Path) -> Readiness:
-    """Look at the project in a folder.
+    """Check the project in a folder.
 
     Raises:
-        NoProjectError: It is somewhere else.
+        NoProjectError: the folder is not a project of this package.
     """
     if not (root / "python" / package).is_dir():
         raise NoProjectError(f"{root} has no python/{package}: run this in the project's folder")
@@ -145,7 +145,7 @@ def _item(level: str, name: str, found: str, wanted: str) -> Requirement:
 
 
 def _repository(root: Path) -> str:
-    """Return ``owner/name`` of the remote `origin`, or nothing where it is not GitHub's."""
+    """Return ``owner/name`` of the remote `origin`, or "" if it is not on GitHub."""
     command = ["git", "-C", str(root), "remote", "get-url", "origin"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -184,7 +184,7 @@ def _suites(report: Path) -> tuple[State, str]:
     except (ValueError, TypeError, KeyError):
         return State.MISSING, f"{SUITES} has no figures: {wanted}"
     if not is_all:
-        return State.MISSING, f"{SUITES} is of what PyTorch's wheel has of its tests: {wanted}"
+        return State.MISSING, f"{SUITES} has only the tests of PyTorch's wheel: {wanted}"
     state = State.THERE if share > SHARE else State.MISSING
     return state, f"{100 * share:.1f} % of those that ran have passed"
 

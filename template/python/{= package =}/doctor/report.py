@@ -1,4 +1,4 @@
-"""The doctor's findings, and their two forms of output."""
+"""The doctor's findings, and their output as text and JSON."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Status(str, enum.Enum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One surface or virtual function: why it is not there, and the page of ``docs`` on it."""
+    """The status of one surface or virtual function, the reason, and its page in ``docs``."""
 
     section: str
     name: str
@@ -33,9 +33,10 @@ class Finding:
 
 @dataclass(frozen=True)
 class Report:
-    """Everything but ``surfaces`` and ``audit`` is for the reader, and decides nothing.
+    """The findings. Only ``surfaces`` and ``audit`` affect :attr:`healthy`.
 
-    ``libraries`` are the paths by name, ``devices`` what each says of itself, sizes in bytes.
+    ``libraries`` maps names to paths. ``devices`` are the properties of each device, with sizes in
+    bytes.
     """
 
     environment: Mapping[str, str]
@@ -46,15 +47,15 @@ class Report:
 
     @property
     def healthy(self) -> bool:
-        """Whether everything works or is declined with a reason."""
+        """Whether nothing is missing."""
         return all(item.status is not Status.MISSING for item in (*self.surfaces, *self.audit))
 
     def json(self) -> str:
-        """Return all of it."""
+        """Return all fields as JSON."""
         return json.dumps(dataclasses.asdict(self) | {"healthy": self.healthy}, indent=2)
 
     def text(self) -> str:
-        """Return what a person wants to know: of the audit, what is declined or missing."""
+        """Return the report as text. The audit lists declined and missing functions only."""
         devices = [
             (
                 f"{NAME}:{index}",
@@ -91,7 +92,7 @@ def _row(item: Finding) -> tuple[str, ...]:
 
 
 def _by_reason(audit: Iterable[Finding]) -> list[tuple[str, ...]]:
-    """Return a row for each reason, and one for each virtual that has none."""
+    """Return a row for each reason, and a row for each missing virtual function."""
     grouped: dict[Finding, list[str]] = {}
     for item in audit:
         if item.status is Status.DECLINED:

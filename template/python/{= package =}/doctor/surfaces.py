@@ -1,4 +1,4 @@
-"""The surfaces that PyTorch offers a backend, and the one way to try them."""
+"""The surfaces: functions that PyTorch expects of a backend, and how they are tested."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ FEATURE_PAGES = {
     "extensions": ("extension", "features/extension.md"),
     "vllm": ("vllm", "features/vllm.md"),
 }
-"""The feature that a section is about, and its page."""
+"""The feature of a section, and its page."""
 
 
 class Declined(Exception):
-    """A surface that is left out on purpose; the text is the reason."""
+    """A surface is not supported on purpose; the text is the reason."""
 
 
 @dataclass(frozen=True)
 class Surface:
     """One function that PyTorch expects of a backend, and a test of it.
 
-    ``attempt`` raises if it does not. If then ``declined`` gives a reason, that was to be expected.
+    ``attempt`` raises if the test fails. If ``declined`` has a reason, the failure is expected.
     """
 
     section: str
@@ -60,13 +60,13 @@ SURFACES: list[Surface] = []
 def surface(
     section: str, name: str, *, declined: str = "", feature: str | None = None
 ) -> Callable[[Callable[[], None]], Callable[[], None]]:
-    """Declare that a function tries a surface. See :class:`Surface`.
+    """Decorator that registers the test of a surface, see :class:`Surface`.
 
     Args:
         section: the part of PyTorch.
-        name: the attributes, virtual functions or functions that it is about.
-        declined: why it is expected not to work.
-        feature: the feature that provides it; without that feature it is reported as declined.
+        name: the tested attributes, virtual functions or functions.
+        declined: why the test is expected to fail.
+        feature: the feature that provides the surface; without it the surface is declined.
     """
 
     def declare(attempt: Callable[[], None]) -> Callable[[], None]:
@@ -83,7 +83,7 @@ def expect(actual: object, expected: object = True) -> None:
 
 
 def page_on(section: str) -> str:
-    """Return the page of ``docs`` on a section, as far as this project has it."""
+    """Return the page of ``docs`` on a section, or the index if this project does not have it."""
     if section in FEATURE_PAGES:
         feature, page = FEATURE_PAGES[section]
         return page if absence(feature) is None else "features/index.md"
@@ -91,7 +91,7 @@ def page_on(section: str) -> str:
 
 
 def attempt(item: Surface) -> Finding:
-    """Try a surface and say how that went."""
+    """Test a surface and return the result."""
     status, detail = Status.DECLINED, absence(item.feature) or ""
     if not detail:
         try:

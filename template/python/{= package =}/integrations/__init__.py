@@ -1,8 +1,8 @@
 """Support for other libraries, with one module for each.
 
-None of the libraries is a dependency of the package, and none is imported with it. Those that have
-a place for a device, but ask for it while they are imported, find it filled: see :data:`ON_IMPORT`.
-The modules of the others are imported by who needs them.
+None of the libraries is a dependency of the package, and none is imported with it. A library that
+looks up its device during its own import gets it from :data:`ON_IMPORT`. For the other libraries,
+import the module here that you need.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from .._imports import when_imported
 __all__: list[str] = []
 
 ON_IMPORT = {"deepspeed.accelerator.real_accelerator": "deepspeed"}
-"""By a library's module, the one of this package whose ``install()`` follows its import."""
+"""Maps a library's module to the module here whose ``install()`` runs after its import."""
 
 
 def setup() -> None:
-    """Arrange for the libraries that a program may import."""
+    """Register the functions to call when a program imports a library."""
     for library, module in ON_IMPORT.items():
         when_imported(library, partial(_install, module))
 

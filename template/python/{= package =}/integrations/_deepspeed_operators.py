@@ -1,7 +1,7 @@
-"""The operators that DeepSpeed has beside PyTorch's: which of them there are for this device.
+"""DeepSpeed's own operators on this device.
 
-Its builders compile them, each when it is used first. Fused Adam is here PyTorch's. Those for the
-host, of offloading, are DeepSpeed's own. All others say that they are missing.
+DeepSpeed's builders compile an operator at its first use. Here fused Adam is PyTorch's operator.
+Host operators, which offloading uses, are DeepSpeed's own. All others raise NotImplementedError.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .._build import NAME
 __all__ = ["BUILDERS", "FusedAdam", "builder"]
 
 BUILDERS = "deepspeed.ops.op_builder.cpu"
-"""The module that has the builders for the host."""
+"""The module with the builders for the host."""
 ON_HOST = (
     "AsyncIOBuilder",
     "CPUAdagradBuilder",
@@ -28,7 +28,7 @@ ON_HOST = (
 
 
 def builder(class_name: str) -> Any:
-    """Return the class of this name whose ``load()`` gives the operator, or raises for a missing one."""
+    """Return the builder class of this name. Its ``load()`` returns the operator, or raises."""
     if class_name == "FusedAdamBuilder":
         return _fused_adam_builder()
     on_host = getattr(importlib.import_module(BUILDERS), class_name, None)
@@ -40,7 +40,7 @@ def _fused_adam_builder() -> Any:
     base: Any = importlib.import_module(f"{BUILDERS}.fused_adam").FusedAdamBuilder
 
     class FusedAdamBuilder(base):
-        """Loads the device's own operator: nothing is compiled."""
+        """Loads PyTorch's operator without compilation."""
 
         def load(self, verbose: bool = True) -> Any:
             return FusedAdam
@@ -53,7 +53,7 @@ def _missing_builder(class_name: str) -> Any:
     base: Any = importlib.import_module(f"{BUILDERS}.no_impl").NotImplementedBuilder
 
     class NotImplementedBuilder(base):
-        """Says that an operator of DeepSpeed's is not there."""
+        """Raises for an operator that this device does not have."""
 
         def is_compatible(self, verbose: bool = False) -> bool:
             return False
@@ -69,7 +69,7 @@ def _missing_builder(class_name: str) -> Any:
 
 
 class FusedAdam:
-    """DeepSpeed's fused Adam by PyTorch's, which calculates in float32 and rounds once as well."""
+    """DeepSpeed's fused Adam with PyTorch's, which also computes in float32 and rounds once."""
 
     @staticmethod
     @torch.no_grad()
@@ -89,7 +89,7 @@ class FusedAdam:
     ) -> None:
         """Update parameters and their averages in place."""
         gradients, parameters, averages, squares = tensor_lists
-        # After infinitely many steps the correction is none.
+        # With infinitely many steps there is no bias correction.
         steps = torch.full(
             (), float(step if bias_correction else "inf"), device=parameters[0].device
         )

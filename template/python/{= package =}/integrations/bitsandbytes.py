@@ -1,7 +1,7 @@
-"""bitsandbytes on this device: what its optimizers of 8 bits ask for.
+"""bitsandbytes on this device: the operator of its 8-bit optimizers.
 
-It finds this module by the entry point ``bitsandbytes.backends`` and calls :func:`register` as it
-is imported. All its other operators are made of PyTorch's, and need nothing.
+bitsandbytes finds this module by the entry point ``bitsandbytes.backends`` and calls
+:func:`register` on import. Its other operators have PyTorch implementations that work as they are.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from .._build import NAME
 __all__ = ["register"]
 
 BLOCK = 256
-"""Elements of a state that share a scale."""
+"""The number of elements of a state that share a scale."""
 
 
 class Step(NamedTuple):
-    """The figures of one step, in bitsandbytes' names."""
+    """The parameters of one step, with bitsandbytes' names."""
 
     beta1: float
     beta2: float
@@ -34,7 +34,7 @@ class Step(NamedTuple):
 
 
 Update = Callable[[Step, torch.Tensor, torch.Tensor, list[torch.Tensor]], None]
-"""Changes a parameter, the second tensor, and its states by a gradient, the first; all float32."""
+"""Updates a parameter (second tensor) and its states from a gradient (first tensor), in float32."""
 
 
 def _decay(now: Step, parameter: torch.Tensor) -> None:
@@ -134,7 +134,7 @@ def _update(
 ) -> None:
     if optimizer_name not in UPDATES:
         raise ValueError(f"there is no optimizer {optimizer_name!r} with states of 8 bits")
-    # The state in bitsandbytes: numbers, the largest of each block, and the values of the numbers.
+    # A state in bitsandbytes: codes, the largest value of each block, and the values of the codes.
     pairs = zip(state1, absmax1, strict=True) if absmax1.dim() == 2 else [(state1, absmax1)]
     kept = [(codes, largest, qmap1) for codes, largest in pairs]
     if state2 is not None and absmax2 is not None and qmap2 is not None:
@@ -156,7 +156,7 @@ def _update(
 
 
 def register() -> None:
-    """Give bitsandbytes the operator that it has for some devices only."""
+    """Register the kernel of the operator that bitsandbytes has for some devices only."""
     name = "optimizer_update_8bit_blockwise"
     if hasattr(torch.ops.bitsandbytes, name):
         torch.library.register_kernel(f"bitsandbytes::{name}", NAME, _update)

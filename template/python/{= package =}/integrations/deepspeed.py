@@ -1,9 +1,8 @@
-"""DeepSpeed on this device: ``deepspeed.get_accelerator()`` is it, with nothing to set.
+"""DeepSpeed on this device: ``deepspeed.get_accelerator()`` returns it without configuration.
 
-DeepSpeed has a fixed list of accelerators, chooses the CPU where it finds none of them, and takes
-another from ``set_accelerator()``. It asks for one while it is imported, so the package sets this
-one the moment that the function exists. ``DS_ACCELERATOR`` with another device's name is left to
-DeepSpeed.
+DeepSpeed has a fixed list of accelerators, selects the CPU if it finds none of them, and accepts
+another from ``set_accelerator()``. It selects one during its import, so the package sets this one
+as soon as the function exists. If ``DS_ACCELERATOR`` names another device, DeepSpeed selects it.
 """
 
 from __future__ import annotations
@@ -30,7 +29,8 @@ backend: Any = torch.get_device_module(NAME)
 def install() -> None:
     """Make this device DeepSpeed's accelerator, unless the environment names another one.
 
-    Where DeepSpeed has chosen by itself already, its parts go by that, and it is left as it is.
+    If DeepSpeed has already selected an accelerator, its modules use that one, and it is not
+    changed.
     """
     wanted = os.environ.get("DS_ACCELERATOR")
     is_wanted = wanted == NAME if wanted else backend.is_available()
@@ -49,7 +49,7 @@ class DeviceAccelerator(DeepSpeedAccelerator):
         self._compile_backend = "aot_eager" if absence("compile") else "inductor"
         self._ranges = threading.local()
 
-    # How the device works: beside the host.
+    # Execution: asynchronous with the host.
 
     def is_synchronized_device(self) -> bool:
         return False
@@ -89,7 +89,7 @@ class DeviceAccelerator(DeepSpeedAccelerator):
     def is_available(self) -> bool:
         return bool(backend.is_available())
 
-    # Random numbers: without the feature, the CPU's generator makes them.
+    # Random numbers: without the feature rng, the CPU generator draws them.
 
     def random(self) -> Any:
         return torch.random
@@ -222,7 +222,7 @@ class DeviceAccelerator(DeepSpeedAccelerator):
     def on_accelerator(self, tensor: torch.Tensor) -> bool:
         return tensor.device.type == NAME
 
-    # Ranges: those of torch.profiler, while it is on.
+    # Ranges: those of torch.profiler, while it is enabled.
 
     def range_push(self, msg: str, domain: object = None, category: object = None) -> None:
         mark: Any = torch.profiler.record_function(msg) if _is_profiled() else None
@@ -242,7 +242,7 @@ class DeviceAccelerator(DeepSpeedAccelerator):
         found: list[Any] = self._ranges.open
         return found
 
-    # Graphs: where they are left out, the device module says how to add them.
+    # Graphs: without the feature, the device module's error says how to add it.
 
     def is_current_stream_capturing(self) -> bool:
         return bool(backend.is_current_stream_capturing())
@@ -284,7 +284,7 @@ class DeviceAccelerator(DeepSpeedAccelerator):
         return [f"{ENV_PREFIX}_VISIBLE_DEVICES"]
 
     def set_visible_devices_envs(self, current_env: Any, local_accelerator_ids: Any) -> None:
-        """Refuse a choice of devices that is not the first ones: no variable hides the others."""
+        """Raise unless the devices are the first ones, as no variable hides the others."""
         ids = [int(index) for index in local_accelerator_ids]
         if ids != list(range(len(ids))):
             raise ValueError(
@@ -295,7 +295,7 @@ class DeviceAccelerator(DeepSpeedAccelerator):
     def lazy_call(self, callback: Callable[[], object]) -> object:
         return callback()
 
-    # Operators that DeepSpeed has beside PyTorch's
+    # DeepSpeed's own operators
 
     def op_builder_dir(self) -> str:
         return _deepspeed_operators.BUILDERS

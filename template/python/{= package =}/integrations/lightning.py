@@ -1,7 +1,7 @@
 """Lightning on this device: ``Trainer(strategy=single_device())``.
 
-Lightning chooses the device and the precision of an accelerator that it does not know as those of
-the CPU and of CUDA. A strategy that names all three leaves it nothing to choose.
+For an unknown accelerator, Lightning selects the CPU as device and CUDA's precision. The strategy
+here sets accelerator, device and precision.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ class DeviceAccelerator(Accelerator):
         backend.set_device(device)
 
     def setup(self, trainer: Any) -> None:
-        """Refuse a precision that Lightning made for another device.
+        """Check that Lightning's precision plugin is for this device.
 
         Raises:
-            ValueError: the Trainer was given ``precision=``, which would train in float32.
+            ValueError: the Trainer has ``precision=``, which would train in float32.
         """
         precision = trainer.precision_plugin
         if isinstance(precision, MixedPrecision) and precision.device != NAME:
@@ -50,28 +50,28 @@ class DeviceAccelerator(Accelerator):
             )
 
     def teardown(self) -> None:
-        """Give unused memory back."""
+        """Release cached memory."""
         backend.empty_cache()
 
     def get_device_stats(self, device: Any) -> dict[str, Any]:
-        """Return the figures of the device's memory, for ``DeviceStatsMonitor``."""
+        """Return the device's memory statistics, for ``DeviceStatsMonitor``."""
         return dict(backend.memory_stats(device))
 
     @staticmethod
     def parse_devices(devices: int | str | list[int]) -> list[int]:
-        """Return the indices that ``Trainer(devices=...)`` means; a number counts from device 0."""
+        """Return the indices for ``Trainer(devices=...)``; a number means the first devices."""
         if isinstance(devices, list):
             return devices
         return list(range(backend.device_count() if int(devices) == -1 else int(devices)))
 
     @staticmethod
     def get_parallel_devices(devices: list[int]) -> list[torch.device]:
-        """Return the devices of these indices."""
+        """Return the devices with these indices."""
         return [torch.device(NAME, index) for index in devices]
 
     @staticmethod
     def auto_device_count() -> int:
-        """Return 1: :func:`single_device` uses one."""
+        """Return 1, as :func:`single_device` uses one device."""
         return 1
 
     @staticmethod
@@ -81,16 +81,16 @@ class DeviceAccelerator(Accelerator):
 
     @staticmethod
     def name() -> str:
-        """Return the device's type."""
+        """Return the device type."""
         return NAME
 
 
 def mixed_precision(precision: Literal["16-mixed", "bf16-mixed"]) -> Precision:
-    """Return the plugin that trains under this device's autocast, with a gradient scaler for float16.
+    """Return the plugin that trains under this device's autocast, with a grad scaler for float16.
 
     Raises:
-        AssertionError: the backend was generated without autocast; PyTorch says so.
-        ValueError: the precision has another name, or autocast has not this dtype here.
+        AssertionError: the backend was generated without autocast (raised by PyTorch).
+        ValueError: the precision has another name, or autocast does not support its dtype here.
     """
     plugin = MixedPrecision(precision, NAME)
     with plugin.autocast_context_manager():

@@ -1,8 +1,8 @@
-"""torchao's configurations that ask which chip it is: ``quantize_(model, Int4WeightOnlyConfig())``.
+"""torchao configurations that depend on the device: ``quantize_(model, Int4WeightOnlyConfig())``.
 
-These two have the names, the fields and the numbers of torchao's own, which refuse a device that
-they do not know; they are registered with it and make what its own make. All its other
-configurations need nothing.
+torchao's own classes of these names raise for an unknown device. The two classes here have the same
+names, fields and results, and are registered with torchao. Its other configurations work as they
+are.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ __all__ = [
 
 
 class Int4PlainInt32Tensor(quantization.Int4PlainInt32Tensor):  # type: ignore[misc, unused-ignore]
-    """A weight of 4 bits in groups of a row, each with a scale and a zero point.
+    """A 4-bit weight. Each group of a row has a scale and a zero point.
 
-    Eight numbers make an int32, the first in its lowest bits. torchao's class of this name keeps
-    the same, and multiplies on two other devices only; safetensors files give that one back.
+    An int32 packs eight numbers, the first in the lowest bits. torchao's class of this name has the
+    same data, and multiplies on two other devices only. Safetensors files load as torchao's class.
     """
 
     @classmethod
@@ -45,7 +45,7 @@ class Int4PlainInt32Tensor(quantization.Int4PlainInt32Tensor):  # type: ignore[m
         """Return ``w`` quantized.
 
         Raises:
-            ValueError: it is no matrix of this device, or its rows are no whole groups.
+            ValueError: ``w`` is not a matrix on this device, or a row is not a multiple of a group.
         """
         rows, inner = w.shape if w.dim() == 2 else (0, 0)
         group = block_size[-1]
@@ -97,7 +97,7 @@ torch.serialization.add_safe_globals([Int4PlainInt32Tensor])
 
 
 def adopt(model: torch.nn.Module) -> torch.nn.Module:
-    """Make weights of 4 bits that were loaded from a file multiply here, and return ``model``."""
+    """Convert 4-bit weights loaded from a file to the class here, and return ``model``."""
     for module in model.modules():
         weights: list[tuple[str, Any]] = list(module.named_parameters(recurse=False))
         for name, weight in weights:
@@ -110,14 +110,14 @@ def adopt(model: torch.nn.Module) -> torch.nn.Module:
 
 @dataclass
 class Int4WeightOnlyConfig(quantization.Int4WeightOnlyConfig):  # type: ignore[misc, unused-ignore]
-    """torchao's, packed as :class:`Int4PlainInt32Tensor`, whatever its fields say of packing."""
+    """torchao's configuration, always packed as :class:`Int4PlainInt32Tensor`."""
 
 
 @dataclass
 class Float8DynamicActivationFloat8WeightConfig(
     quantization.Float8DynamicActivationFloat8WeightConfig  # type: ignore[misc, unused-ignore]
 ):
-    """torchao's, for weights of linear layers, with scales of tensors or rows."""
+    """torchao's configuration, for weights of linear layers, with scales per tensor or per row."""
 
 
 def _replace(module: torch.nn.Module, name: str, weight: torch.Tensor) -> torch.nn.Module:

@@ -9,4 +9,4 @@ from .. import _C
 __all__ = ["cmake_prefix_path"]
 
 cmake_prefix_path = str(Path(_C.__file__).parent / "share" / "cmake")
-"""The value for CMake's ``CMAKE_PREFIX_PATH`` with which ``find_package`` finds this package."""
+"""The path to add to ``CMAKE_PREFIX_PATH`` so that ``find_package`` finds this package."""

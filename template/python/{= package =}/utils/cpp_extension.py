@@ -1,8 +1,8 @@
 """``torch.utils.cpp_extension`` for code that calls this backend.
 
-The names, the arguments and the results are PyTorch's. What is built here finds the backend's header and is linked
-with its library as well, so code for PyTorch needs no more than another import. What was built needs the package to be
-loaded before it, which ``import torch`` does.
+The names, the arguments and the results are those of PyTorch. Extensions built here also find the
+backend's header and link its library, so an extension for PyTorch only changes its import. Load
+this package before an extension; ``import torch`` does that.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = [
     "load_inline",
 ]
 
-# Half of it has annotations.
+# Only some of its functions have annotations.
 cpp_extension: Any = _cpp_extension
 _LIBRARY = __package__.partition(".")[0]
 
@@ -36,12 +36,12 @@ def _paths(folder: str) -> list[str]:
 
 
 def include_paths() -> list[str]:
-    """Return where the backend's header is, and PyTorch's."""
+    """Return the folders of the backend's and PyTorch's headers."""
     return [*_paths("include"), *cpp_extension.include_paths()]
 
 
 def library_paths() -> list[str]:
-    """Return where the backend's library is, and PyTorch's."""
+    """Return the folders of the backend's and PyTorch's libraries."""
     return [*_paths("lib"), *cpp_extension.library_paths()]
 
 
@@ -49,9 +49,9 @@ def CppExtension(name: str, sources: Sequence[str], **options: Any) -> Any:
     """Return a ``setuptools.Extension``, to be built by :class:`BuildExtension`.
 
     Args:
-        name: the module's.
-        sources: files of C++.
-        options: those of ``setuptools.Extension``.
+        name: the name of the module.
+        sources: C++ files.
+        options: the options of ``setuptools.Extension``.
     """
     options["include_dirs"] = [*options.get("include_dirs", ()), *_paths("include")]
     options["library_dirs"] = [*options.get("library_dirs", ()), *_paths("lib")]
@@ -71,12 +71,12 @@ def StableExtension(name: str, sources: Sequence[str], **options: Any) -> Any:
 
 
 def load(name: str, sources: str | Sequence[str], **options: Any) -> Any:
-    """Compile sources and load them, as ``torch.utils.cpp_extension.load``."""
+    """Compile and load source files, as ``torch.utils.cpp_extension.load`` does."""
     return cpp_extension.load(name, sources, **_with_backend(options))
 
 
 def load_inline(name: str, cpp_sources: str | Sequence[str], **options: Any) -> Any:
-    """Compile text and load it, as ``torch.utils.cpp_extension.load_inline``."""
+    """Compile and load source text, as ``torch.utils.cpp_extension.load_inline`` does."""
     return cpp_extension.load_inline(name, cpp_sources, **_with_backend(options))
 
 

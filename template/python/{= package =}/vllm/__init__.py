@@ -1,7 +1,6 @@
-"""vLLM on this device: a platform that vLLM finds by itself where this package is installed.
+"""vLLM on this device: a platform that vLLM finds through an entry point.
 
-Nothing here imports vLLM before vLLM asks for the platform, through the entry point that
-``entry_points.txt`` names.
+``entry_points.txt`` names the entry point. Nothing here imports vLLM before vLLM loads it.
 """
 
 from __future__ import annotations
@@ -10,10 +9,10 @@ __all__ = ["vllm_platform"]
 
 
 def vllm_platform() -> str | None:
-    """Return the class of the platform for vLLM, or None where there is no device.
+    """Return the name of the platform class, or None if there is no device.
 
-    vLLM calls this, and drops what it raises. So the class is named for a vLLM of any version, and
-    it is the module of the class that refuses one with which it was not tested.
+    vLLM calls this and ignores exceptions. So this returns the name for every version of vLLM, and
+    the module of the class raises for untested versions.
     """
     from .. import devices
 

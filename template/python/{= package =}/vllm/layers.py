@@ -1,5 +1,5 @@
 # mypy: disable-error-code="import-not-found,import-untyped,misc"
-"""Layers of vLLM over kernels of the device, by vLLM's registry of layers of other devices."""
+"""vLLM layers on the device's kernels, through vLLM's registry for out-of-tree devices."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ __all__ = ["register"]
 
 
 class DeviceRMSNorm(RMSNorm):
-    """Normalization of rows, and of a sum with the residual."""
+    """RMS normalization of rows, with an optional residual."""
 
     def forward_oot(self, x: Tensor, residual: Tensor | None = None) -> Any:
-        """Normalize; a residual and what was added to it are changed in place, as vLLM allows."""
+        """Normalize. With a residual, this changes both tensors in place, as vLLM allows."""
         if self.variance_size_override is not None or not self.has_weight:
             return self.forward_native(x, residual)
         weight = self.weight.data
@@ -34,19 +34,19 @@ class DeviceRMSNorm(RMSNorm):
 
 
 class DeviceRotaryEmbedding(RotaryEmbedding):
-    """Positions as angles, in place."""
+    """Rotary position embedding, in place."""
 
     def forward_oot(
         self, positions: Tensor, query: Tensor, key: Tensor | None = None
     ) -> tuple[Tensor, Tensor | None]:
-        """Turn query and key."""
+        """Rotate query and key in place, and return them."""
         table = self._match_cos_sin_cache_dtype(query)
         serving.rotary_embedding(positions, query, key, self.head_size, table, self.is_neox_style)
         return query, key
 
 
 class DeviceSiluAndMul(SiluAndMul):
-    """The gate of Llama's kind."""
+    """The gated activation of models like Llama."""
 
     def forward_oot(self, x: Tensor) -> Tensor:
         """Return SiLU of the first half, times the second."""
@@ -54,7 +54,7 @@ class DeviceSiluAndMul(SiluAndMul):
 
 
 class DeviceGeluAndMul(GeluAndMul):
-    """The gate of Gemma's kind."""
+    """The gated activation of models like Gemma."""
 
     def forward_oot(self, x: Tensor) -> Tensor:
         """Return GELU of the first half, times the second."""
@@ -64,7 +64,7 @@ class DeviceGeluAndMul(GeluAndMul):
 
 @cache
 def register() -> None:
-    """Tell vLLM of the layers; once for a process."""
+    """Register the layers with vLLM, once per process."""
     RMSNorm.register_oot(DeviceRMSNorm, name="RMSNorm")
     RotaryEmbedding.register_oot(DeviceRotaryEmbedding, name="RotaryEmbedding")
     SiluAndMul.register_oot(DeviceSiluAndMul, name="SiluAndMul")

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="import-not-found,import-untyped,misc"
-"""Products by quantized weights, by vLLM's registry of kernels for the formats of checkpoints."""
+"""Linear layers with quantized weights, through vLLM's registry of kernels for their formats."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ __all__ = ["Float8Linear", "Int4Linear", "Int8Linear", "register"]
 
 Supported = tuple[bool, str | None]
 
-# Numbers that share a scale, as PyTorch's product by 4-bit weights has them.
+# Group sizes that PyTorch's matrix product with 4-bit weights supports.
 GROUPS = (256, 128, 64, 32)
 INT8 = torch.iinfo(torch.int8)
-# The range of a row of equal numbers, at least.
+# The minimum range of a row, to avoid division by zero.
 SMALLEST = 1e-10
 
 
 def holds(dtype: torch.dtype) -> Supported:
-    """Return whether there are tensors of ``dtype``, and the reason if there are none."""
+    """Return whether the device can have tensors of ``dtype``, and the reason if not."""
     is_there = backend.dtype_support(dtype) != "unsupported"
     return is_there, None if is_there else f"needs {dtype}, which {NAME} has not"
 
 
 def replace(layer: Any, name: str, value: Tensor) -> None:
-    """Put a tensor in the place of a parameter."""
+    """Replace a parameter by a tensor."""
     replace_parameter(layer, name, Parameter(value, requires_grad=False))
 
 
@@ -52,20 +52,20 @@ def _rounded(numbers: Tensor) -> Tensor:
 
 
 class Int8Linear(Int8ScaledMMLinearKernel):
-    """Weights and inputs of int8, the inputs by a scale of the checkpoint or of each row."""
+    """int8 weights and inputs. The inputs have a scale of the checkpoint or one for each row."""
 
     @classmethod
     def is_supported(cls, compute_capability: int | None = None) -> Supported:
-        """Return whether the device has int8."""
+        """Return whether the device can have int8 tensors."""
         return holds(torch.int8)
 
     @classmethod
     def can_implement(cls, c: Any) -> Supported:
-        """Return True: every form of scales and zero points is here."""
+        """Return True: all forms of scales and zero points are supported."""
         return True, None
 
     def process_weights_after_loading(self, layer: Any) -> None:
-        """Bring scales into the form of rows and columns; the weight stays as it is in memory."""
+        """Reshape the scales for rows and columns. The weight becomes a transposed view."""
         weight_name, scale_name, input_scale_name, input_zero_name, sums_name = (
             self.layer_param_names
         )
@@ -81,7 +81,7 @@ class Int8Linear(Int8ScaledMMLinearKernel):
             replace(layer, sums_name, sums.float())
 
     def _join_inputs(self, layer: Any, scale_name: str, zero_name: str) -> None:
-        """Make one scale, and one zero point, of those of the parts of a fused layer."""
+        """Merge the scales and zero points of the parts of a fused layer into one."""
         scale = getattr(layer, scale_name).data.float()
         if self.config.input_symmetric:
             return replace(layer, scale_name, scale.max().reshape(1, 1))
@@ -94,7 +94,7 @@ class Int8Linear(Int8ScaledMMLinearKernel):
     def _quantize(
         self, x: Tensor, scale: Tensor | None, zero: Tensor | None
     ) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Return numbers of int8, the scale of each row and, unless they are symmetric, its zero."""
+        """Return int8 values, the scale of each row and, if asymmetric, its zero point."""
         wide = x.float()
         if self.config.input_symmetric:
             if scale is None:
@@ -107,7 +107,7 @@ class Int8Linear(Int8ScaledMMLinearKernel):
         return _rounded((wide / scale).round_().add_(zero)), scale, zero
 
     def apply_weights(self, layer: Any, x: Tensor, bias: Tensor | None = None) -> Tensor:
-        """Return the product, in the type of ``x``."""
+        """Return the product in the dtype of ``x``."""
         weight, weight_scale, input_scale, input_zero, sums = self._get_layer_params(layer)
         numbers, scale, zero = self._quantize(x.reshape(-1, x.shape[-1]), input_scale, input_zero)
         product = torch._int_mm(numbers, weight).float()
@@ -120,19 +120,19 @@ class Int8Linear(Int8ScaledMMLinearKernel):
 
 
 class Float8Linear(FP8ScaledMMLinearKernel):
-    """Weights and inputs of float8, with scales of the whole, or of rows and columns."""
+    """float8 weights and inputs, with scales per tensor, or per row and column."""
 
     @classmethod
     def is_supported(cls, compute_capability: int | None = None) -> Supported:
-        """Return whether the device has float8."""
+        """Return whether the device can have float8 tensors."""
         return holds(torch.float8_e4m3fn)
 
     @classmethod
     def can_implement(cls, c: Any) -> Supported:
-        """Return whether scales are not of blocks."""
+        """Return False for scales per block."""
         for key in (c.activation_quant_key, c.weight_quant_key):
             if key.scale.group_shape.is_per_group():
-                return False, "has scales of the whole or of rows and columns, not of blocks"
+                return False, "supports scales per tensor, or per row and column, not per block"
         return True, None
 
     def apply_scaled_mm(
@@ -146,7 +146,7 @@ class Float8Linear(FP8ScaledMMLinearKernel):
         bias: Tensor | None,
         output_shape: list[int],
     ) -> Tensor:
-        """Return the product; its scales are of rows and columns unless both are one number."""
+        """Return the product, with scales per row and column unless both are single numbers."""
         if As.numel() != 1 or Bs.numel() != 1:
             As = As.reshape(-1, 1).expand(A.shape[0], 1)
             Bs = Bs.reshape(1, -1).expand(1, B.shape[1])
@@ -162,32 +162,32 @@ class Float8Linear(FP8ScaledMMLinearKernel):
 
 
 class Int4Linear(MPLinearKernel):
-    """Weights of 4 bits in groups, packed as GPTQ packs them; inputs stay as they are."""
+    """4-bit weights in groups, in GPTQ's packing, with unquantized inputs."""
 
     @classmethod
     def get_min_capability(cls) -> int:
-        """Return a capability that every device has."""
+        """Return 0, which every device supports."""
         return 0
 
     @classmethod
     def can_implement(cls, c: Any) -> Supported:
-        """Return whether these weights and groups are those of PyTorch's product by 4-bit weights."""
+        """Return whether PyTorch's product with 4-bit weights supports these weights and groups."""
         if c.weight_type not in (scalar_types.uint4, scalar_types.uint4b8):
-            return False, f"multiplies by weights of 4 bits, not by {c.weight_type}"
+            return False, f"supports 4-bit weights, not {c.weight_type}"
         if cls._group(c) is None:
             size, inner = c.group_size, c.partition_weight_shape[0]
-            return False, f"has groups of 32, 64, 128 or 256, not of {size} among {inner} inputs"
+            return False, f"supports groups of 32, 64, 128 or 256, not {size} for {inner} inputs"
         return holds(torch.uint8)
 
     @staticmethod
     def _group(c: Any) -> int | None:
-        """Return how many numbers share a scale; a column with one scale is so many equal groups."""
+        """Return the group size. A column with one scale becomes several groups of equal scale."""
         inner = c.partition_weight_shape[0]
         sizes = GROUPS if c.group_size == -1 else (c.group_size,)
         return next((size for size in sizes if size in GROUPS and inner % size == 0), None)
 
     def process_weights_after_loading(self, layer: Any) -> None:
-        """Pack anew, with a scale and a shift for each group."""
+        """Repack the weights, with a scale and a shift for each group."""
         size = self._group(self.config)
         assert size is not None
         packed, scale, zero = self._get_weight_params(layer)
@@ -205,7 +205,7 @@ class Int4Linear(MPLinearKernel):
             shifts = (8 - zeros).to(scales.dtype) * scales
         repeats = numbers.shape[1] // size // scales.shape[1]
         pairs = torch.stack([scales, shifts], -1).repeat_interleave(repeats, dim=1)
-        # Which of PyTorch's packings it is does not matter to the device; this one takes any sizes.
+        # The device accepts any of PyTorch's packings; this one supports all sizes.
         replace(layer, self.w_q_name, torch._convert_weight_to_int4pack_for_cpu(numbers, 1))
         pairs = pairs.transpose(0, 1).to(self.config.act_type)
         replace(layer, self.w_s_name, pairs.contiguous())
@@ -213,7 +213,7 @@ class Int4Linear(MPLinearKernel):
             setattr(layer, self.w_zp_name, None)
 
     def apply_weights(self, layer: Any, x: Tensor, bias: Tensor | None = None) -> Tensor:
-        """Return the product, in the type of ``x``."""
+        """Return the product in the dtype of ``x``."""
         packed, pairs, _ = self._get_weight_params(layer)
         rows = x.reshape(-1, x.shape[-1])
         size = rows.shape[1] // pairs.shape[0]
@@ -224,7 +224,7 @@ class Int4Linear(MPLinearKernel):
 
 
 def register() -> None:
-    """Tell vLLM of the kernels."""
+    """Register the kernels with vLLM."""
     register_linear_kernel(Int8Linear, PlatformEnum.OOT, "int8")
     register_linear_kernel(Float8Linear, PlatformEnum.OOT, "fp8")
     register_linear_kernel(Int4Linear, PlatformEnum.OOT, "mp")

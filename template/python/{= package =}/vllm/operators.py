@@ -1,7 +1,7 @@
-"""Operators of vLLM's compiled library that its Python calls whatever the device: float8 numbers.
+"""float8 quantization: operators of vLLM's compiled library that its Python calls on all devices.
 
-They are defined as there where that library is not loaded, and have kernels in plain PyTorch for
-tensors of this device.
+They have kernels in plain PyTorch for tensors of this device. If vLLM's library is not loaded, they
+are defined with its schemas.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ __all__ = ["register"]
 def static_scaled_fp8_quant(
     result: Tensor, input: Tensor, scale: Tensor, group_shape: tuple[int, int] | None = None
 ) -> None:
-    """Write the numbers of a matrix for scales of the whole, of rows, of columns or of blocks.
+    """Quantize a matrix with given scales: per tensor, per row, per column or per block.
 
-    ``group_shape`` says which numbers share a scale; -1 stands for all of a dimension.
+    ``group_shape`` is the shape of the block that shares a scale; -1 is the whole dimension.
     """
     rows, columns = input.shape
     if scale.numel() > 1:
@@ -36,7 +36,7 @@ def static_scaled_fp8_quant(
 
 
 def dynamic_scaled_fp8_quant(result: Tensor, input: Tensor, scale: Tensor) -> None:
-    """Write the numbers of a matrix, and the one scale that its largest asks for."""
+    """Quantize a matrix, and write one scale, computed from its largest absolute value."""
     scale.copy_(input.float().abs().max() / torch.finfo(result.dtype).max)
     _write(result, input, scale)
 
@@ -44,7 +44,7 @@ def dynamic_scaled_fp8_quant(result: Tensor, input: Tensor, scale: Tensor) -> No
 def dynamic_per_token_scaled_fp8_quant(
     result: Tensor, input: Tensor, scale: Tensor, scale_ub: Tensor | None = None
 ) -> None:
-    """Write the numbers of a matrix, and a scale for each row; ``scale_ub`` bounds its largest."""
+    """Quantize a matrix, and write a scale for each row. ``scale_ub`` limits the largest values."""
     most = input.float().abs().amax(dim=1, keepdim=True)
     if scale_ub is not None:
         most = torch.minimum(most, scale_ub)
@@ -56,7 +56,7 @@ def dynamic_per_token_scaled_fp8_quant(
 
 
 def _write(result: Tensor, input: Tensor, scale: Tensor) -> None:
-    """Convert; rows of the result behind those of the input are padding."""
+    """Write the quantized rows. Rows of the result after those of the input are padding."""
     limit = torch.finfo(result.dtype).max
     result[: input.shape[0]] = (input.float() / scale).clamp_(-limit, limit).to(result.dtype)
 
@@ -73,7 +73,7 @@ KERNELS = {
 
 
 def register() -> None:
-    """Register the kernels; an operator that is defined already is left as it is."""
+    """Register the kernels, and define the operators that do not exist yet."""
     for schema, kernel in KERNELS.items():
         name, _, arguments = schema.partition("(")
         if not hasattr(torch.ops._C, name):

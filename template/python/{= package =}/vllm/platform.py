@@ -1,5 +1,5 @@
 # mypy: disable-error-code="import-not-found,import-untyped,misc"
-"""The platform: what vLLM asks of a device before there is a worker, and who does its work."""
+"""The platform: the device properties that vLLM queries, and the classes that it uses here."""
 
 from __future__ import annotations
 
@@ -26,36 +26,37 @@ HAS_COLLECTIVES = find_spec(f"{PARENT.rpartition('.')[0]}.distributed") is not N
 
 
 def computes(dtype: torch.dtype) -> bool:
-    """Return whether the device calculates with ``dtype``."""
+    """Return whether the device supports ``dtype``."""
     return bool(backend.dtype_support(dtype) == "supported")
 
 
 class DevicePlatform(Platform):
-    """This device, as vLLM sees it."""
+    """vLLM's interface to this device."""
 
     _enum = PlatformEnum.OOT
     device_name = NAME
     device_type = NAME
     dispatch_key = "PrivateUse1"
-    # vLLM makes groups for one process, too. Gloo has them where the backend has no collectives.
+    # vLLM creates groups for a single process too. Gloo supports them if the backend has no
+    # collectives.
     dist_backend = f"{NAME}ccl" if HAS_COLLECTIVES else "gloo"
-    # Small functions that vLLM compiles by themselves: a compiler costs more than it brings.
+    # For small functions that vLLM compiles separately: compilation costs more than it saves.
     simple_compile_backend = "eager"
-    # vLLM reads kernels of other devices where a method is not in this list.
+    # vLLM imports kernels of other devices for methods that are not in this list.
     supported_quantization: ClassVar[list[str]] = ["compressed-tensors", "fp8"]
 
     @property
     def supported_dtypes(self) -> list[torch.dtype]:
-        """Return what the device calculates with; the first replaces one that it does not."""
+        """Return the supported dtypes; vLLM uses the first in place of an unsupported one."""
         choice = (torch.bfloat16, torch.float16, torch.float32)
         return [dtype for dtype in choice if computes(dtype)]
 
     @classmethod
     def check_if_supports_dtype(cls, dtype: torch.dtype) -> None:
-        """Refuse a dtype that the device only holds, or has not.
+        """Raise for a dtype that is storage-only or unsupported.
 
         Raises:
-            ValueError: naming those that it calculates with.
+            ValueError: ``dtype`` is not supported; the message lists the supported dtypes.
         """
         if not computes(dtype):
             known = ", ".join(str(each).removeprefix("torch.") for each in cls().supported_dtypes)
@@ -65,56 +66,56 @@ class DevicePlatform(Platform):
 
     @classmethod
     def get_device_capability(cls, device_id: int = 0) -> DeviceCapability | None:
-        """Return None: numbers here would choose kernels of CUDA."""
+        """Return None, as a capability would select CUDA kernels."""
         return None
 
     @classmethod
     def get_device_name(cls, device_id: int = 0) -> str:
-        """Return the name that the device has for people."""
+        """Return the name that the device library gives the device."""
         return str(backend.get_device_name(device_id))
 
     @classmethod
     def get_device_uuid(cls, device_id: int = 0) -> str:
-        """Return a name that no other device of this machine has."""
+        """Return a unique name of the device on this machine."""
         return f"{NAME}-{device_id}"
 
     @classmethod
     def get_device_total_memory(cls, device_id: int = 0) -> int:
-        """Return the bytes that the device has, free or not."""
+        """Return the total memory of the device in bytes."""
         return int(torch.accelerator.get_memory_info(device_id)[1])
 
     @classmethod
     def get_current_memory_usage(cls, device: Any = None) -> float:
-        """Return the most bytes that tensors had since the figures were last reset."""
+        """Return the peak of the bytes in tensors since the last reset."""
         return float(torch.accelerator.max_memory_allocated(device))
 
     @classmethod
     def num_compute_units(cls, device_id: int = 0) -> int:
-        """Return how many parts of the device work at once."""
+        """Return the number of compute units of the device."""
         return int(backend.get_device_properties(device_id).compute_units)
 
     @classmethod
     def set_device(cls, device: torch.device) -> None:
-        """Make ``device`` the current one of this thread."""
+        """Make ``device`` the current device of this thread."""
         backend.set_device(device)
 
     @classmethod
     def manual_seed_all(cls, seed: int) -> None:
-        """Seed the generators of every device."""
+        """Seed the generators of all devices."""
         backend.manual_seed_all(seed)
 
     @classmethod
     def is_pin_memory_available(cls) -> bool:
-        """Return True: the backend pins memory of the host on every system."""
+        """Return True, as the backend can pin host memory on every system."""
         return True
 
     @classmethod
     def import_kernels(cls) -> None:
-        """Import none: those that vLLM has compiled are for other devices."""
+        """Do nothing, as vLLM's compiled kernels are for other devices."""
 
     @classmethod
     def register_triton_kernel_overrides(cls) -> None:
-        """Put plain operators where vLLM's own classes launch Triton's kernels."""
+        """Register PyTorch operators for the Triton kernels that vLLM's classes launch."""
         from vllm.triton_utils.dispatcher import register_kernels
 
         from .kernels import OVERRIDES
@@ -125,10 +126,11 @@ class DevicePlatform(Platform):
     def get_attn_backend_cls(
         cls, selected_backend: Any, attn_selector_config: Any, num_heads: int | None = None
     ) -> str:
-        """Return the attention over paged caches, or say why the device has none for this model.
+        """Return the class of the attention over paged caches.
 
         Raises:
-            ValueError: another one was asked for by name, or the model needs what it has not.
+            ValueError: the user selected another backend, or the attention does not support the
+                model; the message says why.
         """
         from .attention import PagedAttention
 
@@ -145,24 +147,24 @@ class DevicePlatform(Platform):
 
     @classmethod
     def get_punica_wrapper(cls) -> str:
-        """Return LoRA's products in plain PyTorch."""
+        """Return vLLM's class that computes LoRA in plain PyTorch."""
         return "vllm.lora.punica_wrapper.punica_cpu.PunicaWrapperCPU"
 
     @classmethod
     def support_hybrid_kv_cache(cls) -> bool:
-        """Return True: layers with windows and without may have caches of different lengths."""
+        """Return True, as layers with and without windows can have caches of different lengths."""
         return True
 
     @classmethod
     def check_runner_kv_caches_multi_layer(cls) -> None:
-        """Allow several attentions in a layer: caches are found by the layer's name."""
+        """Allow several attentions in a layer, as a cache is looked up by the layer's name."""
 
     @classmethod
     def check_and_update_config(cls, vllm_config: Any) -> None:
-        """Choose the worker, and what vLLM cannot know to be absent here.
+        """Select the worker, and disable the options that this backend does not support.
 
         Raises:
-            ValueError: the configuration needs what this backend has not.
+            ValueError: the configuration needs an unsupported option.
         """
         from vllm.config import CompilationMode, CUDAGraphMode
 
@@ -182,7 +184,7 @@ class DevicePlatform(Platform):
             raise ValueError(
                 f"vLLM was told to use {processes} devices, but {NAME} has {backend.device_count()}"
             )
-        # Copies that overlap the next step are made on streams of CUDA.
+        # vLLM overlaps copies with the next step on CUDA streams.
         vllm_config.scheduler_config.async_scheduling = False
         compilation = vllm_config.compilation_config
         compilation.mode = CompilationMode.NONE
@@ -202,9 +204,8 @@ class DevicePlatform(Platform):
         group_size: int,
         timeout: timedelta,
     ) -> Any:
-        """Refuse a group beside PyTorch's own, which only elastic expert parallelism makes.
+        """Raise NotImplementedError: stateless groups are not supported.
 
-        Raises:
-            NotImplementedError: always.
+        Only elastic expert parallelism creates them.
         """
-        raise NotImplementedError(f"groups without torch.distributed's registry: not on {NAME}")
+        raise NotImplementedError(f"groups that torch.distributed does not register: not on {NAME}")

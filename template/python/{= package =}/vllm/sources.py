@@ -13,7 +13,7 @@ Definition: TypeAlias = "ast.ClassDef | ast.FunctionDef | ast.Assign | ast.AnnAs
 
 
 class Sources:
-    """The modules of a folder, or a wheel, that has ``vllm`` in it."""
+    """The modules of a folder or a wheel with ``vllm``."""
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
@@ -27,7 +27,7 @@ class Sources:
         return None
 
     def find(self, module: str, name: str) -> tuple[str, Definition] | None:
-        """Return what a name of a module is, and the module that defines it."""
+        """Return the module that defines a name of ``module``, and the definition."""
         parsed = self._parse(module)
         for node in _statements(parsed.body if parsed else []):
             if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and node.name == name:
@@ -49,7 +49,7 @@ class Sources:
         return ".".join([*base, *([node.module] if node.module else [])])
 
     def methods(self, module: str, name: str) -> dict[str, ast.FunctionDef]:
-        """Return the methods of a class, with those that it has from vLLM's other classes."""
+        """Return the methods of a class, including those inherited from other vLLM classes."""
         home, node = self.find(module, name) or (module, None)
         if not isinstance(node, ast.ClassDef):
             return {}
@@ -60,7 +60,7 @@ class Sources:
 
 
 def bases(node: ast.ClassDef) -> list[str]:
-    """Return the names of a class's bases, of generic ones without their parameters."""
+    """Return the names of a class's bases, without the parameters of generic bases."""
     plain = (base.value if isinstance(base, ast.Subscript) else base for base in node.bases)
     return [base.id for base in plain if isinstance(base, ast.Name)]
 
@@ -71,7 +71,7 @@ def methods_of(node: ast.ClassDef) -> dict[str, ast.FunctionDef]:
 
 
 def must_be_written(method: ast.FunctionDef) -> bool:
-    """Return whether a class has to define a method: it is abstract, or only raises."""
+    """Return whether a subclass must define a method: it is abstract or only raises."""
     marks = {ast.unparse(mark).rpartition(".")[2] for mark in method.decorator_list}
     return "abstractmethod" in marks or "NotImplementedError" in ast.unparse(method.body[-1])
 

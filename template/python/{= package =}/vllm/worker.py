@@ -1,5 +1,5 @@
 # mypy: disable-error-code="import-not-found,import-untyped,misc"
-"""The worker and the model runner: vLLM's own, less what they do for CUDA only."""
+"""The worker and the model runner: vLLM's own without their CUDA-specific parts."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ __all__ = ["DeviceModelRunner", "DeviceWorker"]
 
 
 class DeviceModelRunner(GPUModelRunner):
-    """vLLM's model runner; what it launches with Triton is done by operators."""
+    """vLLM's model runner with PyTorch operators in place of Triton kernels."""
 
     def _init_kv_zero_meta(self) -> None:
-        """Prepare nothing: blocks are found by their layers when they are zeroed."""
+        """Do nothing, as :meth:`_zero_block_ids` finds the caches by their layers."""
 
     def _zero_block_ids(self, block_ids: list[int]) -> None:
-        """Zero blocks of the caches of all layers that share no memory with one before."""
+        """Zero blocks of the caches of all layers, once for each cache."""
         if not block_ids:
             return
         seen: set[int] = set()
@@ -39,7 +39,7 @@ class DeviceModelRunner(GPUModelRunner):
             cache = getattr(layer, "kv_cache", None)
             if isinstance(cache, torch.Tensor) and cache.numel() and cache.data_ptr() not in seen:
                 seen.add(cache.data_ptr())
-                # Every number format that a cache may have holds zero as zero bytes.
+                # In every dtype of a cache, zero consists of zero bytes.
                 cache.view(torch.uint8).index_fill_(0, which, 0)
 
 
@@ -47,7 +47,7 @@ class DeviceWorker(Worker):
     """vLLM's worker on one device."""
 
     def init_device(self) -> None:
-        """Take the device of this process, join the others, and measure its memory."""
+        """Select the device of this process, join the process groups, and measure free memory."""
         index = self.local_rank
         if index >= torch.accelerator.device_count():
             raise ValueError(
@@ -72,10 +72,10 @@ class DeviceWorker(Worker):
         self._init_workspace_and_model_runner()
 
     def load_model(self, *, load_dummy_weights: bool = False) -> None:
-        """Load the weights, unless their files already say that there is no room for them.
+        """Load the weights.
 
         Raises:
-            ValueError: with the sizes.
+            ValueError: the files are too large for the memory; the message has the sizes.
         """
         files = Path(self.model_config.model)
         sizes = [each.stat().st_size for each in files.glob("*.safetensors")]
@@ -89,9 +89,10 @@ class DeviceWorker(Worker):
         super().load_model(load_dummy_weights=load_dummy_weights)
 
     def compile_or_warm_up_model(self) -> Any:
-        """Compile nothing: kernels of the device are compiled, or found, at their first launch.
+        """Seed the generators as vLLM does, and compile nothing.
 
-        What vLLM warms up here are kernels of CUDA. Random numbers begin anew, as after vLLM's own.
+        The device compiles its kernels, or finds them in a cache, at their first launch. vLLM warms
+        up CUDA kernels here.
         """
         set_random_seed(self.model_config.seed, self.parallel_config.data_parallel_index)
         return CompilationTimes(language_model=0.0, encoder=0.0)
@@ -100,5 +101,5 @@ class DeviceWorker(Worker):
         return DeviceModelRunner(self.vllm_config, self.device)
 
     def _maybe_get_memory_pool_context(self, tag: str) -> AbstractContextManager[None]:
-        # Pools that sleep and wake are an allocator of CUDA.
+        # vLLM's sleep mode needs its CUDA allocator.
         return nullcontext()

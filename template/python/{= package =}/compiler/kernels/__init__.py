@@ -1,7 +1,7 @@
-"""Inductor's kernels in the language that the device takes, by a dialect.
+"""Inductor's kernels in the source language of the device.
 
-Inductor says what a kernel computes; a :class:`Dialect` says how its language writes that. What comes
-out is code of modules.h, which runs on the device, in the order of the stream.
+Inductor defines the computation of a kernel; a :class:`Dialect` writes it in a language. The result
+is code for modules.h, which runs on the device in stream order.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ _dialects: dict[str, Dialect] = {}
 
 
 def register_dialect(dialect: Dialect) -> None:
-    """Add the language of a device's kernels.
+    """Register the dialect of a kernel language.
 
     Raises:
-        ValueError: there is one for that code already.
+        ValueError: a dialect for that code format exists.
     """
     if dialect.code_format in known_dialects():
         raise ValueError(f"there is a dialect for {dialect.code_format!r} already")
@@ -30,7 +30,7 @@ def dialect_of(device: DeviceLike = None) -> Dialect:
     """Return the dialect of a device's language.
 
     Raises:
-        NotImplementedError: the device takes no kernels, or there is no dialect for its language.
+        NotImplementedError: the device does not load kernels, or its language has no dialect.
     """
     code = kernel_format(device)
     if code not in known_dialects():
@@ -39,7 +39,7 @@ def dialect_of(device: DeviceLike = None) -> Dialect:
 
 
 def known_dialects() -> dict[str, Dialect]:
-    """Return the dialects that there are, by the code that they write."""
+    """Return the registered dialects by code format."""
     if not _dialects:
         from ._cpp import CppDialect
         from ._opencl import OpenCLDialect

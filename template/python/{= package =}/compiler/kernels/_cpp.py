@@ -1,4 +1,4 @@
-"""C++ for devices that take shared objects of the host, as the simulator does."""
+"""C++ for devices that load shared objects of the host, like the simulator."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _VECTORS = {
         "tanh",
     ],
 }
-"""Functions of one argument that glibc's libmvec has for vectors, from which version on."""
+"""Functions of one argument in glibc's libmvec, by the first glibc version that has them."""
 
 _PRELUDE = (
     """\
@@ -66,12 +66,12 @@ inline To bits_as(From from) {
 
 """
     + ELEMENTS
-    + PHILOX.replace("WORD", "ulong")  # as wide as products, which vectorizes better
+    + PHILOX.replace("WORD", "ulong")  # the width of the products vectorizes better
 )
 
 
 def _vector_functions() -> str:
-    """Declare what glibc declares under -ffast-math only."""
+    """Declare the vector functions, which glibc declares only with -ffast-math."""
     lines = ["#if defined(__x86_64__) && defined(__GLIBC__)", 'extern "C" {']
     for (major, minor), names in _VECTORS.items():
         lines.append(f"#if __GLIBC_PREREQ({major}, {minor})")

@@ -1,7 +1,7 @@
 """Changes to a graph before its calls are written in C++.
 
-Calls go by PyTorch's executors of operators, which know no devices but their own as arguments, and no
-results that are undefined tensors.
+The C++ code calls operators through PyTorch's executors. They do not support devices of this
+backend as arguments, or undefined tensors as results.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ ATTENTION_BACKWARD = _aten._scaled_dot_product_fused_attention_overrideable_back
 
 
 def prepare(graph: torch.fx.GraphModule) -> None:
-    """Put calls in the place of those that cannot be written, in the graphs within it as well.
+    """Replace calls that C++ code does not support, also in subgraphs.
 
     Raises:
-        NotImplementedError: there is none for an operator.
+        NotImplementedError: an operator has no replacement.
     """
     for module in graph.modules():
         if isinstance(module, torch.fx.GraphModule):
@@ -48,7 +48,7 @@ def _prepare(graph: Any) -> None:
         elif node.target == ATTENTION and _gives_first_only(node):
             _attend(graph.graph, node)
         elif node.target in _SCATTERS or _takes_masks(node):
-            # Inductor calls C functions for these that there are for devices that it knows.
+            # Inductor calls C functions for these, which exist only for the devices in its list.
             node.target = call_of(node.target)
         elif node.target == _aten.randperm.default:
             raise NotImplementedError(
@@ -58,7 +58,7 @@ def _prepare(graph: Any) -> None:
     for node in tuple(graph.graph.nodes):
         if isinstance(node.target, torch._ops.OpOverload):
             _write_numbers(graph.graph, node)
-            # Kernels draw by an operator that a package would have to bring along.
+            # Kernels that draw use an operator that a package does not include.
             if torch.Tag.nondeterministic_seeded in node.target.tags:
                 node.meta["should_fallback"] = True
     graph.graph.eliminate_dead_code()
@@ -70,12 +70,12 @@ def _heads(node: Any) -> Any:
 
 
 def _gives_first_only(node: Any) -> bool:
-    """Return whether the first result alone is used, but for what only comes after the operator."""
+    """Return whether only the first result is used, except by nodes that only order operators."""
     return all(user.target == ORDERED or user.args[1:] == (0,) for user in node.users)
 
 
 def _draw_like(graph: Any, node: Any, like: Any) -> None:
-    """Take device and type from an empty tensor, which Inductor makes itself."""
+    """Replace the node by the ``_like`` operator on an empty tensor, which Inductor creates."""
     value = node.meta["val"]
     *limits, size = node.args
     with graph.inserting_before(node):
@@ -96,7 +96,7 @@ def _takes_masks(node: Any) -> bool:
 
 
 def _write_numbers(graph: Any, node: Any) -> None:
-    """Give an operator all its numbers, and tensors for numbers where it expects tensors."""
+    """Write the defaults of keyword numbers, and tensors for numbers passed as complex tensors."""
     schema = node.target._schema.arguments
     node.kwargs = {
         each.name: each.default_value
@@ -118,7 +118,7 @@ def _write_numbers(graph: Any, node: Any) -> None:
 
 
 def _free_attention(graph: Any, node: Any) -> None:
-    """Take attention out of a graph within that orders it behind others which draw."""
+    """Move attention out of a subgraph that orders it after other random operators."""
     within = graph.get_submodule(str(node.args[1].target)).graph
     found = within.find_nodes(op="call_function", target=ATTENTION)
     if not found:
@@ -140,7 +140,7 @@ def _given(attention: Any) -> dict[str, Any]:
 
 
 def _attend(graph: Any, node: Any) -> None:
-    """Call the operator that has one result, where none of the others is used."""
+    """Replace attention by the operator with one result, as the other results are unused."""
     given = _given(node)
     with graph.inserting_before(node):
         attended = graph.call_function(

@@ -1,7 +1,7 @@
 """The calls of a graph in C++: for AOTInductor, and for ``cpp_wrapper``.
 
-Operators are called by PyTorch's dispatcher, but for products, as its C functions for operators are
-those of the devices that it knows. Kernels come from files of code beside what is compiled.
+The code calls operators through PyTorch's dispatcher, except matrix products: PyTorch's C functions
+for operators support a fixed list of devices. Kernels are loaded from files next to the code.
 """
 
 # mypy: allow-untyped-calls
@@ -35,7 +35,7 @@ _NUMBERS = {"long": "int64_t", "float": "float", "double": "double"}
 _SHIM = "aoti_torch_privateuse1_"
 _PRODUCTS = {f"{name}_out" for name in ("mm", "addmm", "bmm", "baddbmm", "_int_mm", "_scaled_mm")}
 
-# From 2.15 on PyTorch asks DeviceOpOverrides.
+# PyTorch 2.15 and later call DeviceOpOverrides instead.
 getattr(cpp_utils, "DEVICE_TO_ATEN", {})[NAME] = "at::kPrivateUse1"
 
 
@@ -99,7 +99,7 @@ class CppWrapper(CppWrapperCpu):
 
     def generate_fallback_kernel(self, node: ir.FallbackKernel) -> None:
         arguments = node.export_extern_kernel_node()
-        # From 2.15 on a result may be the operator's own buffer.
+        # In PyTorch 2.15 and later, a result can be the operator's own buffer.
         written = getattr(node, "codegen_outputs", None)
         self.generate_fallback_kernel_with_runtime_lookup(
             node.get_name(),
@@ -125,7 +125,7 @@ class CppWrapper(CppWrapperCpu):
                 "CUDA there: pass its result in, or make it like another tensor, as by empty_like"
             )
         if not V.graph.aot_mode and isinstance(outputs, (list, tuple)):
-            # Sizes are known already, and PyTorch takes all results for tensors.
+            # PyTorch reads all results as tensors. Sizes are already known.
             outputs = [None if isinstance(each, (int, sympy.Expr)) else each for each in outputs]
         super().generate_fallback_kernel_with_runtime_lookup(
             buf_name, python_kernel_name, get_args, op_overload, raw_args, outputs
@@ -139,13 +139,13 @@ class CppWrapper(CppWrapperCpu):
 
     @staticmethod
     def _compatible_with_stableivalue(op: torch._ops.OpOverload) -> bool:
-        """Choose the other ways, which take devices as arguments, and sizes among the results."""
+        """Return False, as the other calls support device arguments and sizes among the results."""
         return False
 
     @staticmethod
     def _compatible_with_cpp_boxed_dispatch(op: torch._ops.OpOverload) -> bool:
-        """Return whether the dispatcher is called, and not Python."""
-        if op == ATTENTION_BACKWARD:  # is given undefined tensors
+        """Return whether the code calls the dispatcher instead of Python."""
+        if op == ATTENTION_BACKWARD:  # its arguments include undefined tensors
             return False
         return op == ATTENTION or bool(CppWrapperCpu._compatible_with_cpp_boxed_dispatch(op))
 

@@ -1,4 +1,4 @@
-"""A language of kernels, for the classes that write them: types, functions and the code around them."""
+"""The interface of a kernel language: types, functions and the code around a kernel's body."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FUNCTIONS = (
     "acos acosh asin asinh atan atan2 atanh ceil copysign cos cosh erf erfc exp exp2 expm1 floor fma "
     "hypot lgamma log log10 log1p log2 sin sinh sqrt tan tanh trunc"
 )
-"""Those of C's mathematics that Inductor calls by the same names."""
+"""Functions of C's ``math.h`` that Inductor calls by the same names."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Parameter:
     kind: str
     """``"read"`` and ``"written"`` for addresses; ``"long"``, ``"float"`` and ``"double"`` for scalars."""
     dtype: torch.dtype | None = None
-    """Of the elements behind an address."""
+    """The dtype of the elements at an address."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Index:
     name: str
     text: str
     step: int | None
-    """None where it changes from call to call, as for ``length``."""
+    """None if it changes between calls. The same applies to ``length``."""
     length: int | None
 
 
@@ -43,11 +43,11 @@ class Accumulator:
     """The state of a reduction in a work item, in one or more variables."""
 
     parts: list[tuple[str, torch.dtype, str]]
-    """Name, type and first value of each variable."""
+    """Name, dtype and initial value of each variable."""
     merge: str
-    """Takes the values of another work item in: a statement on ``{a0}``, ``{b0}``, ``{a1}`` …"""
+    """A statement on ``{a0}``, ``{b0}``, ``{a1}`` … that merges the values of another work item."""
     results: list[tuple[str, int]]
-    """The variables of the row that get values in the end, and the places of the parts that have these."""
+    """The row's variables for the results, and the index of the part that each is assigned from."""
 
 
 @dataclass
@@ -55,14 +55,14 @@ class Phase:
     """A part of a kernel that all work items finish before the next begins."""
 
     is_loop: bool
-    """Whether it goes over what is reduced; otherwise it is done once for each row."""
+    """Whether it loops over the reduced columns; otherwise it runs once for each row."""
     is_ordered: bool
-    """Whether a work item may write where another one has."""
+    """Whether work items may write to the same address."""
     indices: list[Index]
-    """The numbers of placeholders in the lines below."""
+    """The indices that the lines below use."""
     body: list[str]
     stores: list[str] = field(default_factory=list)
-    """For each row once, where it is no loop."""
+    """Stores, which run once for each row if the phase is not a loop."""
     accumulators: list[Accumulator] = field(default_factory=list)
 
 
@@ -70,9 +70,9 @@ class Phase:
 class Program:
     """A kernel for Inductor: rows of numbers, each of which may be reduced.
 
-    The rows are numbered by ``xindex`` up to ``rows``, what is reduced by ``r0_index`` up to
-    ``columns``, which is None for a kernel that reduces nothing. A group does ``group_rows`` rows,
-    with ``lanes`` work items for each.
+    ``xindex`` is the index of a row, below ``rows``. ``r0_index`` is the index within a reduced
+    row, below ``columns``, which is None for a kernel without a reduction. A group computes
+    ``group_rows`` rows, with ``lanes`` work items for each.
     """
 
     name: str
@@ -83,37 +83,38 @@ class Program:
     group_rows: int
     lanes: int
     variables: list[tuple[str, torch.dtype]]
-    """Those that keep their value from one phase to the next, one for each row."""
+    """Variables of a row that later phases use."""
     phases: list[Phase]
 
 
 class Dialect(ABC):
     """A language like C.
 
-    Expressions are the same in all dialects, where the names below stand for the same: ``schar``,
+    Expressions are the same in all dialects. Each dialect defines these names: ``schar``,
     ``uchar``, ``short``, ``ushort``, ``int``, ``uint``, ``long`` (64 bits), ``ulong``, ``float``,
-    ``double``; the functions of C's ``math.h`` for both floating types; ``as_float(x)`` and the like
-    for the bits of a value as another type of that size; ``INFINITY`` and ``NAN``.
+    ``double``; the functions of C's ``math.h`` for both floating-point types; ``as_float(x)`` and
+    the like, which reinterpret the bits of a value as another type of that size; ``INFINITY`` and
+    ``NAN``.
     """
 
     code_format: str
     """The device's name for this code; see ``kernel_format``."""
     is_in_order = False
     """Whether work items run one after the other, and ``fault_index(index, size)`` and
-    ``fault_division()`` make the stream fail. Operators that take indices or divide whole numbers are
-    left as they are where it does not."""
+    ``fault_division()`` make the stream fail. Otherwise Inductor writes no kernels for indexing and
+    integer division, and calls operators."""
     is_philox = False
-    """Whether the device's random numbers are those that kernels.h says at ``random``: ``random =
-    "philox"`` in its support.toml. Kernels draw them then, by ``PHILOX`` in the prelude; otherwise
-    operators do."""
+    """Whether the device draws the random numbers that kernels.h defines for ``random``, with
+    ``random = "philox"`` in its support.toml. If so, kernels draw them with ``PHILOX`` of the
+    prelude. Otherwise operators draw them."""
     prelude: str
-    """Stands before each kernel."""
+    """The code before each kernel."""
     address_space = ""
-    """Stands before the type of what an address points to."""
+    """The qualifier of pointers to global memory."""
     float_functions: Mapping[str, str] = {}
-    """Other names for functions of C whose arguments are of type float."""
+    """Other names for C functions with float arguments."""
     options: Sequence[str] = ()
-    """For the compiler of the language."""
+    """Options for the compiler of the language."""
     types: Mapping[torch.dtype, str] = {
         torch.bool: "bool",
         torch.uint8: "uchar",
@@ -129,40 +130,40 @@ class Dialect(ABC):
         torch.float32: "float",
         torch.float64: "double",
     }
-    """Of values, while something is computed with them."""
+    """The types of values in computations."""
     memory_types: Mapping[torch.dtype, str] = {
         torch.bool: "uchar",
         torch.float16: "ushort",
         torch.bfloat16: "ushort",
     }
-    """Of elements in memory, where they are others."""
+    """The types of elements in memory that differ from ``types``."""
 
     def memory_type(self, dtype: torch.dtype) -> str:
         """Return the type of an element in memory."""
         return self.memory_types.get(dtype) or self.types[dtype]
 
     def unpack(self, element: str, dtype: torch.dtype) -> str:
-        """Return the value of an element in memory."""
+        """Return an expression for the value of an element in memory."""
         function = {torch.float16: "half_to_float", torch.bfloat16: "bfloat16_to_float"}.get(dtype)
         if function is not None:
             return f"{function}({element})"
         return f"({element} != 0)" if dtype is torch.bool else element
 
     def pack(self, value: str, dtype: torch.dtype) -> str:
-        """Return what is in memory for a value."""
+        """Return an expression for the element in memory of a value."""
         function = {torch.float16: "float_to_half", torch.bfloat16: "float_to_bfloat16"}.get(dtype)
         return f"{function}({value})" if function else f"({self.memory_type(dtype)})({value})"
 
     def declared(self, parameter: Parameter) -> str:
-        """Return a parameter as the head of a function has it."""
+        """Return the declaration of a function's parameter."""
         if parameter.dtype is None:
             return f"{parameter.kind} {parameter.name}"
         space = self.address_space + ("const " if parameter.kind == "read" else "")
         return f"{space}{self.memory_type(parameter.dtype)}* {parameter.name}"
 
     def wrapped(self, one: str, sign: str, other: str, dtype: torch.dtype) -> str:
-        """Return a sum, a difference or a product, of whole numbers as PyTorch has it: without what is
-        beyond their type, of which C says nothing where they have a sign."""
+        """Return a sum, a difference or a product. Integers wrap on overflow, as in PyTorch; in C
+        the overflow of signed types is undefined."""
         type_ = self.types[dtype]
         if type_ not in ("int", "long"):  # narrower ones are computed as int
             return f"{one} {sign} {other}"
@@ -186,24 +187,24 @@ class Dialect(ABC):
         return f"({text})" if text.startswith("-") else text
 
     def whole(self, source: str) -> str:
-        """Return what the compiler of the language gets for the source of a kernel."""
+        """Return the complete source for the compiler, with the prelude."""
         return f"{self.prelude}\n{source}"
 
     def is_usable(self) -> bool:
-        """Return whether this machine has what compiles the language."""
+        """Return whether this machine has a compiler for the language."""
         return True
 
     @abstractmethod
     def shape(self, columns: int | None, is_outer: bool) -> tuple[int, int]:
-        """Return how many rows a group does, and how many work items do each; powers of 2.
+        """Return the number of rows of a group and of work items for each row, both powers of 2.
 
         Args:
-            columns: how many there are, as far as that is known; None where nothing is reduced.
-            is_outer: whether neighbours in memory are of different rows.
+            columns: the expected number of columns; None without a reduction.
+            is_outer: whether adjacent elements in memory belong to different rows.
         """
 
     def other_shapes(self, columns: int | None) -> list[tuple[int, int]]:
-        """Return shapes that ``mode="max-autotune"`` compares with that of :meth:`shape`."""
+        """Return shapes that ``mode="max-autotune"`` compares with the one of :meth:`shape`."""
         return []
 
     @abstractmethod
@@ -212,7 +213,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def launch_items(self, program: Program) -> int:
-        """Return how many work items a group is launched with."""
+        """Return the number of work items of a launched group."""
 
 
 ELEMENTS = """\
@@ -236,7 +237,7 @@ inline ushort float_to_half(float x) {
   return (ushort)(half_bits | sign >> 16);
 }
 """
-"""Conversions of the small floating types, in what all dialects have."""
+"""Conversions of the 16-bit floating-point types, in code that all dialects support."""
 
 PHILOX = """\
 inline long philox_lane(long seed, long number) {
@@ -255,7 +256,7 @@ inline long philox_lane(long seed, long number) {
   return (long)(number & 2 ? high : low);
 }
 """
-"""A 32-bit number of Philox 4x32-10, by its place in the sequence, for a WORD of 32 bits or more."""
+"""Computes a 32-bit number of Philox 4x32-10 by its position. WORD has at least 32 bits."""
 
 
 def listed(lines: Sequence[str]) -> str:

@@ -1,7 +1,7 @@
-"""``mode="max-autotune"``: what follows a product becomes part of it, where that is faster on the device.
+"""``mode="max-autotune"``: fuses a matrix product with its epilogue if that is faster.
 
-MatmulParams of matmul.h has an activation and an addend. A device with a unit for these saves the way
-to memory and back; on others the kernel that Inductor writes is faster. So both are measured.
+MatmulParams of matmul.h has an activation and an addend. A device with a unit for them saves a
+memory round trip; on other devices Inductor's kernel is faster. So both are measured.
 """
 
 # mypy: allow-untyped-calls
@@ -35,18 +35,18 @@ _ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 
 @dataclass(frozen=True)
 class _Fusion:
-    """A product with what follows it."""
+    """A product with its epilogue."""
 
     product: torch.fx.Node
     """mm or addmm."""
     activation: str
     addend: torch.fx.Node | None
     last: torch.fx.Node
-    """Whose value the operator computes, but for its sizes."""
+    """The node whose value the fused operator computes, possibly with another shape."""
 
 
 def fuse_epilogues(graph: torch.fx.GraphModule) -> None:
-    """Replace products and what follows them by one operator each, where the device is faster with it."""
+    """Replace a product and its epilogue by one operator if that is faster on the device."""
     products = (_aten.mm.default, _aten.addmm.default)
     for node in list(graph.graph.nodes):
         if node.target not in products or not _is_known(node):
@@ -69,7 +69,7 @@ def _is_known(node: torch.fx.Node) -> bool:
 
 
 def _fusion_of(product: torch.fx.Node) -> _Fusion | None:
-    """Return as much as follows a product and nothing else asks for."""
+    """Return the product with the longest epilogue whose intermediate results have one user."""
     activation, last = _activation_of(_behind_view(product))
     addend, last = _addend_of(_behind_view(last)) or (None, last)
     if activation == "none" and addend is None:
@@ -78,7 +78,7 @@ def _fusion_of(product: torch.fx.Node) -> _Fusion | None:
 
 
 def _addend_of(node: torch.fx.Node) -> tuple[torch.fx.Node, torch.fx.Node] | None:
-    """Return what is added to a node, a tensor of its sizes and type, and the sum."""
+    """Return the tensor of the same shape and dtype that is added to a node, and the sum."""
     users = list(node.users)
     if len(users) != 1 or users[0].target != _aten.add.Tensor or users[0].kwargs:
         return None
@@ -94,16 +94,16 @@ def _addend_of(node: torch.fx.Node) -> tuple[torch.fx.Node, torch.fx.Node] | Non
 
 
 def _behind_view(node: torch.fx.Node) -> torch.fx.Node:
-    """Return what gives a tensor other sizes, where nothing else takes the tensor."""
+    """Return the view of a node if that is its only user, else the node."""
     users = list(node.users)
     return users[0] if len(users) == 1 and users[0].target in _VIEWS else node
 
 
 def _activation_of(node: torch.fx.Node) -> tuple[str, torch.fx.Node]:
-    """Return the activation that is all that is done with a node, and its last operator."""
+    """Return the activation that is the only use of a node, and its last operator."""
     patterns = _patterns(node.meta["val"].dtype)
     following = list(node.users)
-    for _ in range(12):  # as many operators as one is made of
+    for _ in range(12):  # the maximum number of operators in a decomposed activation
         for candidate in following:
             for name, pattern in patterns.items():
                 match = pattern.match(candidate)
@@ -119,7 +119,7 @@ def _is_whole(match: Match, node: torch.fx.Node) -> bool:
 
 @functools.cache
 def _patterns(dtype: torch.dtype) -> dict[str, PatternExpr]:
-    """Return what becomes of each activation in a graph."""
+    """Return the graph pattern of each activation."""
     example = torch.empty(2, 3, dtype=dtype)
     patterns = {}
     for name, function in _ACTIVATIONS.items():
@@ -136,7 +136,7 @@ def _search_for(function: Callable[[torch.Tensor], torch.Tensor]) -> Any:
 
 
 def is_faster(fusion: _Fusion) -> bool:
-    """Return whether one operator takes less time than a product and the operators behind it."""
+    """Return whether the fused operator takes less time than the separate operators."""
     described = tuple(map(_described, _factors(fusion.product)))
     try:
         with unset_fake_temporarily(), torch.no_grad():

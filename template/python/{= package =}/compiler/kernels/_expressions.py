@@ -18,7 +18,7 @@ from ._dialect import FUNCTIONS
 
 
 class Indices(ExprPrinter):
-    """Prints places in memory and other whole numbers, whose quotients Python rounds down, and C to 0."""
+    """Prints integer expressions. Python rounds a quotient down, and C toward zero."""
 
     def _print_FloorDiv(self, expr: sympy.Expr) -> str:
         return self._quotient(*expr.args)
@@ -98,7 +98,7 @@ class Indices(ExprPrinter):
 
 
 def _widest() -> str:
-    """Return the type in which numbers that depend on sizes are computed, as Python has them."""
+    """Return the type for numbers computed from sizes, which are double in Python."""
     return "double" if dtype_support(torch.float64) == "supported" else "float"
 
 
@@ -111,7 +111,7 @@ def _type(dtype: torch.dtype) -> str:
 
 
 class Expressions(OpOverrides):
-    """Makes expressions of operations on variables, whose types are known."""
+    """Converts operations on typed variables to expressions."""
 
     @staticmethod
     def constant(value: Any, dtype: torch.dtype) -> str:
@@ -129,7 +129,7 @@ class Expressions(OpOverrides):
         type_ = _type(dtype)
         if x.dtype is torch.bool:
             return f"({x} ? ({type_})1 : ({type_})0)"  # a conversion would not be vectorized
-        # C says nothing about the value of a type that it does not fit, and PyTorch wraps it.
+        # PyTorch wraps a value that does not fit in the type; in C that is undefined.
         is_small = dtype in (torch.uint8, torch.int8, torch.int16)
         return f"({type_})({'long' if is_small and _is_floating(x) else type_}){x}"
 
@@ -246,7 +246,7 @@ class Expressions(OpOverrides):
 
     @staticmethod
     def randint64(seed: Any, offset: Any, low: Any, high: Any) -> str:
-        """Return one of the 32-bit numbers of a sequence: _random.py uses no others."""
+        """Return a 32-bit number of the sequence, the only kind that _random.py uses."""
         return f"philox_lane({seed}, {offset})"
 
     @staticmethod

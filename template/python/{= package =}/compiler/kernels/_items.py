@@ -1,6 +1,6 @@
-"""Kernels whose work items run side by side, as those of a GPU: OpenCL C.
+"""Kernels whose work items run in parallel, as on a GPU: OpenCL C.
 
-Each work item has variables of its own. Those of a row add up in the memory that the group shares.
+Each work item has its own variables. The work items of a row reduce them in shared memory.
 """
 
 from __future__ import annotations
@@ -8,17 +8,17 @@ from __future__ import annotations
 from ._dialect import Accumulator, Dialect, Phase, Program
 
 _ITEMS = 128
-"""Of a group; a power of 2."""
+"""The number of work items of a group, a power of 2."""
 
 
 class ItemWriter:
-    """Writes the body of a function that is called once for a work item."""
+    """Writes the body of a function that is called once for each work item."""
 
     def __init__(self, dialect: Dialect) -> None:
         self._types = dialect.types
 
     def shape(self, columns: int | None, is_outer: bool) -> tuple[int, int]:
-        """Return how many rows a group does, and how many work items do each."""
+        """Return the number of rows of a group and of work items for each row."""
         if columns is None or is_outer or columns < 8:
             return _ITEMS, 1
         lanes = 8
@@ -27,7 +27,7 @@ class ItemWriter:
         return 1, lanes
 
     def other_shapes(self, columns: int | None) -> list[tuple[int, int]]:
-        """Return shapes that can be faster."""
+        """Return other shapes that can be faster."""
         rows = [(_ITEMS // 2, 1), (_ITEMS, 1), (_ITEMS * 2, 1)]
         return rows if columns is None else [*rows, *((1, lanes) for lanes in (32, 64, 128, 256))]
 

@@ -1,4 +1,4 @@
-"""One kernel of Inductor's, which collects what a dialect writes."""
+"""One Inductor kernel, which collects the code for a dialect."""
 
 # mypy: allow-untyped-calls
 # Inductor has few types.
@@ -30,7 +30,7 @@ _LITERAL = re.compile(r"\(?-?(\d[\w.+-]*|INFINITY|NAN)\)?|true|false")
 
 
 class _Variables(CSE[CSEVariable, str]):
-    """Declares each variable with its type, and computes what a whole row has in common once."""
+    """Declares each variable with its type, and computes values that are constant in a row once."""
 
     def generate(self, buffer: IndentedBuffer, expr: Any, **keywords: Any) -> CSEVariable:
         kernel: Kernel = V.kernel
@@ -39,7 +39,7 @@ class _Variables(CSE[CSEVariable, str]):
             if _LITERAL.fullmatch(expr):
                 bounds = keywords.get("bounds", ValueRanges.unknown())
                 return kernel.create_cse_var(expr, bounds, dtype, ())
-            # An integer division behind a condition can still trap here.
+            # Not for integers: a division that a condition guards could trap here.
             if dtype.is_floating_point and kernel.is_of_row(expr):
                 with kernel.once_a_row():
                     return super().generate(kernel.prologue, expr, **keywords)
@@ -59,12 +59,12 @@ class Argument:
     value: sympy.Expr | str
     """A number, or the name of a tensor."""
     is_host_scalar: bool = False
-    """Whether it is a tensor on the CPU, whose only element the kernel gets."""
+    """Whether it is a CPU tensor with one element, which the kernel receives as a number."""
 
 
 @dataclass
 class _Phase:
-    """A :class:`Phase` of which lines can still go."""
+    """A :class:`Phase` whose lines can still be removed."""
 
     is_loop: bool
     indices: list[Index]
@@ -73,7 +73,7 @@ class _Phase:
     accumulators: list[Accumulator]
 
     def finished(self, is_ordered: bool) -> Phase | None:
-        """Return what is left of it."""
+        """Return the phase with the remaining lines, or None if it is empty."""
         body, stores = (each.getvalue().splitlines() for each in (self.body, self.stores))
         if not (body or stores or self.accumulators):
             return None
@@ -81,7 +81,7 @@ class _Phase:
 
 
 class Kernel(SIMDKernel[CSEVariable]):
-    """Computes rows of numbers, and reduces each row in the order in which it lies."""
+    """Computes rows of numbers, and reduces each row in the order of its index."""
 
     overrides = Expressions
     suffix = ";"
@@ -89,9 +89,9 @@ class Kernel(SIMDKernel[CSEVariable]):
     kexpr = Indices().doprint
     dialect: Dialect
     written: Program
-    """The text of the dialect, once it is written."""
+    """The program for the dialect, set by :meth:`codegen_kernel`."""
     others: Sequence[Program] = ()
-    """The same kernel in other shapes; the fastest one is used."""
+    """The same kernel in other shapes. The launch uses the fastest one."""
 
     def __init__(self, tiling: dict[str, sympy.Expr], **keywords: Any) -> None:
         self._row_variables: list[tuple[str, torch.dtype]] = []
@@ -107,7 +107,7 @@ class Kernel(SIMDKernel[CSEVariable]):
         self.cse = _Variables(suffix=self.suffix)
 
     def is_of_row(self, expression: str) -> bool:
-        """Return whether an expression within a loop is the same for all of a row."""
+        """Return whether an expression within a loop is constant in a row."""
         if not self.inside_reduction or "ptr" in expression:
             return False
         names = set(re.findall(r"[A-Za-z_]\w*", expression))
@@ -118,7 +118,7 @@ class Kernel(SIMDKernel[CSEVariable]):
 
     @contextmanager
     def once_a_row(self) -> Iterator[None]:
-        """Let variables be the row's meanwhile."""
+        """Context manager in which new variables belong to the row."""
         inside, self.inside_reduction = self.inside_reduction, False
         try:
             yield
@@ -133,13 +133,13 @@ class Kernel(SIMDKernel[CSEVariable]):
         dtype = variable.dtype or torch.float32
         if self.inside_reduction or not self.features.is_reduction():
             return f"const {self.dialect.types[dtype]} "
-        # It belongs to the row, and a later phase may use it.
+        # The variable belongs to the row, and a later phase may use it.
         self._row_variables.append((str(variable), dtype))
         self._kept.add(variable)
         return ""
 
     def declared(self, variable: CSEVariable) -> str:
-        """Return the declaration of a variable that is assigned to later."""
+        """Return the declaration of a variable that is assigned later."""
         return f"{self.cse.prefix.removeprefix('const ')}{variable}"
 
     def load(self, name: str, index: sympy.Expr) -> CSEVariable:
@@ -155,7 +155,7 @@ class Kernel(SIMDKernel[CSEVariable]):
         return self.cse.generate(self.loads, value, dtype=upcast_compute_type(dtype), shape=())
 
     def _direction(self, index: sympy.Expr) -> int:
-        """Return 1 where neighbours in memory are of one row, -1 where they are of two, 0 for neither."""
+        """Return 1 if adjacent elements in memory are in one row, -1 in different rows, else 0."""
         digits = [
             self.range_tree_nodes[each]
             for each in index.free_symbols & self.range_tree_nodes.keys()
@@ -173,7 +173,7 @@ class Kernel(SIMDKernel[CSEVariable]):
         self._is_ordered |= mode is not None
         before = f"{self.dialect.unpack(f'{pointer}[{place}]', dtype)} + " if mode else ""
         packed = self.dialect.pack(f"{before}{value}", dtype)
-        # In the order of what is computed: one value may be stored over another.
+        # In the order of the computation, as a value may be stored over another.
         buffer = self.compute if self.inside_reduction else self.stores
         buffer.writeline(DeferredLine(name, f"{pointer}[{place}] = {packed};"))
 
@@ -249,7 +249,7 @@ class Kernel(SIMDKernel[CSEVariable]):
 
     def check_bounds(self, expr: sympy.Expr, size: sympy.Expr, lower: bool, upper: bool) -> None:
         if not self.dialect.is_in_order:
-            return  # operators that take others' indices are left: these here come from Inductor
+            return  # indices from tensors are left to operators; these are Inductor's own
         place, limit = (self.index_to_str(self.prepare_indexing(each)) for each in (expr, size))
         wrong = [f"{place} < 0"] * lower + [f"{place} >= {limit}"] * upper
         if wrong:
@@ -258,7 +258,7 @@ class Kernel(SIMDKernel[CSEVariable]):
     def codegen_kernel(self, name: str = "KERNEL") -> str:
         self.codegen_body()
         self.written = self.program(name)
-        # Code in C++ is written before anything runs.
+        # C++ code is written before anything runs, so it cannot measure.
         if (config.max_autotune or config.max_autotune_pointwise) and not V.graph.cpp_wrapper:
             self.others = self._others()
         return self.dialect.write(self.written)
@@ -275,7 +275,7 @@ class Kernel(SIMDKernel[CSEVariable]):
         return _hint(self.numels["r0_"]) if self.features.is_reduction() else None
 
     def program(self, name: str) -> Program:
-        """Return what the dialect writes."""
+        """Return the program for the dialect."""
         rows, columns = self.numels["x"], self.numels.get("r0_")
         if not self.features.is_reduction():
             columns = None
@@ -289,12 +289,12 @@ class Kernel(SIMDKernel[CSEVariable]):
             group_rows,
             lanes,
             self._row_variables,
-            # Only now it is known which stores are unused and left out.
+            # Unused stores are known only now, and are removed.
             [phase for each in self._phases if (phase := each.finished(self._is_ordered))],
         )
 
     def _arguments(self) -> list[Argument]:
-        """Return what the kernel is called with, for its parameters in order."""
+        """Return the arguments of the kernel in the order of its parameters."""
         _, passed, described, _ = self.args.python_argdefs()
         arguments = [
             self._argument(what, value) for value, what in zip(passed, described, strict=True)

@@ -1,4 +1,4 @@
-"""Functions that Inductor's code calls: kernels are defined once, and launched by name."""
+"""Functions that Inductor's code calls to define kernels once and launch them by name."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from ...kernels import load_kernel
 from . import dialect_of
 
 _pool = ThreadPoolExecutor(thread_name_prefix="kernels")
-"""Compilers run beside each other, and beside what Inductor does."""
+"""Runs compilers in parallel with each other and with Inductor."""
 
 
 def kernel_cache() -> Path:
-    """Return the folder of what the host has compiled, beside Inductor's own cache."""
+    """Return the folder for code that the host compiles, in Inductor's cache folder."""
     return cache_folder(Path(cache_dir(), f"{NAME}-kernels"))
 
 
 def define_kernel(
     name: str, device: int, kinds: Sequence[str], items: int, source: str
 ) -> Callable[..., None]:
-    """Return what enqueues a kernel on the current stream of its device.
+    """Return a function that enqueues a kernel on the current stream of its device.
 
-    It takes the number of groups, then the arguments. It is compiled when it is called first, or
-    before.
+    The function takes the number of groups, then the arguments. Compilation starts now; the first
+    call waits for it.
 
     Args:
-        name: of the function in the source.
-        device: what it runs on.
-        kinds: of its parameters: ``"read"`` and ``"written"`` for tensors, ``"long"``, ``"float"``
-            and ``"double"`` for numbers.
-        items: how many work items a group has.
-        source: in the language that the device takes.
+        name: the name of the function in the source.
+        device: the index of the device.
+        kinds: the kinds of the parameters: ``"read"`` and ``"written"`` for tensors, ``"long"``,
+            ``"float"`` and ``"double"`` for numbers.
+        items: the number of work items of a group.
+        source: the kernel in the source language of the device.
     """
     dialect = dialect_of(device)
     whole = dialect.whole(source)

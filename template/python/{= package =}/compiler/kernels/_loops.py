@@ -1,6 +1,6 @@
-"""Kernels whose work items are turns of loops, for devices that run them one after the other anyway.
+"""Kernels whose work items are loop iterations, for devices that run them one after the other.
 
-The compiler vectorizes the loops. What a work item keeps between two phases is an element of an array.
+The compiler vectorizes the loops. Values that a work item needs in a later phase are in an array.
 """
 
 from __future__ import annotations
@@ -9,31 +9,31 @@ from ._dialect import Accumulator, Dialect, Phase, Program
 
 _LANES = 64
 _ROWS = 4096
-"""Of a group that reduces nothing."""
+"""The number of rows of a group without a reduction."""
 
 
 class LoopWriter:
-    """Writes the body of a function that is called once for a group."""
+    """Writes the body of a function that is called once for each group."""
 
     def __init__(self, dialect: Dialect, independent: str) -> None:
-        """Take what stands before a loop whose turns do not depend on each other."""
+        """Store the pragma for loops with independent iterations."""
         self._types = dialect.types
         self._independent = independent
 
     def shape(self, columns: int | None, is_outer: bool) -> tuple[int, int]:
-        """Return how many rows a group does, and how many work items do each."""
+        """Return the number of rows of a group and of work items for each row."""
         if columns is None:
             return _ROWS, 1
         return (_LANES, 1) if is_outer or columns < 8 else (1, _LANES)
 
     def other_shapes(self, columns: int | None) -> list[tuple[int, int]]:
-        """Return shapes that can be faster."""
+        """Return other shapes that can be faster."""
         if columns is None:
             return [(_ROWS // 4, 1), (_ROWS * 4, 1)]
         return [(1, _LANES), (_LANES, 1), (1, _LANES // 4), (1, _LANES * 4)]
 
     def names(self, program: Program) -> str:
-        """Return definitions that let what is kept be named like a variable, for before the function."""
+        """Return macros, for before the function, that name array elements like variables."""
         accumulators = (each for phase in program.phases for each in phase.accumulators)
         kept = {name: "item" for each in accumulators for name, _, _ in each.parts}
         kept |= {name: "row" for name, _ in program.variables}
@@ -83,9 +83,9 @@ class LoopWriter:
         return lines
 
     def _rows(self, program: Program, phase: Phase, index: str, free: list[str]) -> list[str]:
-        """Go over rows of which none is reduced, in runs where only the last digit changes.
+        """Loop over rows without a reduction, in runs where only the last index changes.
 
-        Without divisions in it, and with neighbours in memory, the compiler can vectorize a run.
+        A run has no divisions and uses adjacent memory, so the compiler can vectorize it.
         """
         digits = phase.indices
         last = [each for each in digits if each.step == 1 and str(each.length) != program.rows]

@@ -48,7 +48,7 @@ inline float erf_of_float(float x) {
 
 
 class OpenCLDialect(Dialect):
-    """Work items of a GPU, and loops on a CPU: its compilers vectorize these better."""
+    """Parallel work items on a GPU, and loops on a CPU, whose compilers vectorize loops better."""
 
     code_format = "opencl-c"
     prelude = _PRELUDE

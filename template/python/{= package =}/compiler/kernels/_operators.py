@@ -22,12 +22,12 @@ from ._expressions import Expressions
 from ._random import draw_in_kernels
 
 _OTHERS = frozenset({"_assert_async", "convolution"})
-"""Inductor would not write kernels for these, but has its own ideas of their layouts."""
+"""Inductor writes no kernels for these, but its lowerings change their layouts."""
 _FUNCTIONS = frozenset(
     {data.name for name, data in pointwise_overrides_data.items() if name not in vars(Expressions)}
     | {"erfinv", "special_erfinv", "frexp", "nextafter"}
 )
-"""Those that C has not, or not for small floating types."""
+"""Functions that C does not have, or not for 16-bit floating-point types."""
 _INDICES = frozenset(
     {
         "_unsafe_index",
@@ -51,12 +51,12 @@ _WRITERS = frozenset(
         "scatter_reduce",
     }
 )
-"""Those that write to places; several values may go to one, and be added up there."""
+"""Operators that write to indices. Several values may be written or added to one element."""
 _DIVISIONS = frozenset({"div", "div_", "floor_divide", "remainder", "fmod"})
 
 
 def leave_operators(graph: torch.fx.GraphModule) -> None:
-    """Mark the nodes for which this backend's operators are called."""
+    """Mark the nodes for which Inductor calls this backend's operators."""
     dialect = dialect_of()
     draw_in_kernels(graph)
     if config.max_autotune or config.max_autotune_gemm:
@@ -65,7 +65,7 @@ def leave_operators(graph: torch.fx.GraphModule) -> None:
         if not isinstance(node.target, torch._ops.OpOverload) or not _is_left(node, dialect):
             continue
         if node.target._opname in _WRITERS:
-            # Inductor would let it write over its input, and then loses sight of the result.
+            # Inductor's fallback would write to the input in place, and lose the result.
             node.target = call_of(node.target)
         else:
             node.meta["should_fallback"] = True
@@ -73,14 +73,14 @@ def leave_operators(graph: torch.fx.GraphModule) -> None:
 
 @functools.cache
 def call_of(operator: torch._ops.OpOverload) -> Any:
-    """Return the graph node for a call of an operator, even if Inductor has its own lowering."""
+    """Return a lowering that calls an operator, even if Inductor has its own lowering."""
     call = fallback_handler(operator, add_to_fallback_set=False)
 
     def lower(*arguments: Any, **keywords: Any) -> Any:
         return call(*arguments, **keywords)
 
     lower._inductor_lowering_function = True  # type: ignore[attr-defined]
-    # From 2.15 on PyTorch asks for the shapes that come of it, when its arguments have changed.
+    # PyTorch 2.15 and later compute the output shapes with this after changes of the arguments.
     lower._inductor_lowering_output_metadata_fn = operator  # type: ignore[attr-defined]
     return lower
 
@@ -104,7 +104,7 @@ def _is_left(node: torch.fx.Node, dialect: Dialect) -> bool:
 
 
 def _mixes_devices(node: torch.fx.Node) -> bool:
-    """Return whether an operator on this device takes a tensor of the CPU that is more than a number."""
+    """Return whether an operator on this device has a CPU tensor argument with dimensions."""
     taken = [value for each in node.all_input_nodes for value in _tensors(each)]
     is_here = any(value.device.type == NAME for value in taken)
     return is_here and any(value.device.type == "cpu" and value.dim() > 0 for value in taken)

@@ -1,7 +1,7 @@
-"""Random numbers within kernels: those of eager mode, by the generator's seed and its place in the sequence.
+"""Random numbers in kernels: the same as in eager mode, from the generator's seed and offset.
 
-An operator takes what a pass of the graph needs from the generator at once. Kernels read seed and place
-from the device's memory, as graphs must; the rest is what kernels.h says at ``random``.
+One operator reserves all random numbers of a forward or backward pass. Kernels read seed and offset
+from device memory, which graphs need. kernels.h defines the numbers, at ``random``.
 """
 
 # mypy: allow-untyped-calls
@@ -25,9 +25,9 @@ from ...devices import dtype_support
 from . import dialect_of
 
 _MOST_DIMENSIONS = 16
-"""With more, operators draw on the CPU."""
+"""The maximum rank. With more dimensions, operators draw on the CPU."""
 _DIGITS = {torch.float32: 24, torch.float16: 11, torch.bfloat16: 8}
-"""Of a number's fraction, by the types that kernels draw."""
+"""Bits of the significand, by the dtypes that kernels draw."""
 
 
 @dataclass(frozen=True)
@@ -35,32 +35,32 @@ class _Draw:
     """The 32-bit numbers of one operator's result, one for each element in row-major order."""
 
     state: Any
-    """The tensor of two numbers: seed, and place in blocks of four numbers."""
+    """A tensor of two numbers: the seed, and the offset in blocks of four numbers."""
     first: int
-    """The place of the operator's first number behind that."""
+    """The position of the operator's first number, relative to the offset."""
     size: Sequence[int]
     dtype: torch.dtype
-    """Of what is made of the numbers."""
+    """The dtype of the result."""
 
     def number(self, index: Sequence[Any]) -> sympy.Expr:
-        """Return which element it is, in row-major order."""
+        """Return the index of an element in row-major order."""
         steps = ir.FlexibleLayout.contiguous_strides(self.size)
         return sum((i * step for i, step in zip(index, steps, strict=True)), sympy.Integer(0))
 
     def place(self, index: Sequence[Any]) -> Any:
-        """Return the place of an element's number in the generator's sequence."""
+        """Return the position of an element's number in the generator's sequence."""
         first = self.state.make_loader()([sympy.Integer(1)])
         own = ops.index_expr(self.number(index) + self.first, torch.int64)
         return ops.add(ops.mul(first, ops.constant(4, torch.int64)), own)
 
     def lane(self, place: Any) -> Any:
-        """Return the number at a place."""
+        """Return the number at a position."""
         seed = self.state.make_loader()([sympy.Integer(0)])
         low, high = ops.constant(0, torch.int64), ops.constant(2**32, torch.int64)
         return ops.randint64(seed, place, low, high)
 
     def filled(self, value: Callable[[Sequence[Any]], Any], dtype: torch.dtype) -> Any:
-        """Return a tensor of a value for each element, which is computed once."""
+        """Return a realized tensor, so that each element's value is computed once."""
         device = self.state.get_device()
         made = ir.Pointwise.create(
             device=device, dtype=dtype, inner_fn=value, ranges=list(self.size)
@@ -69,7 +69,7 @@ class _Draw:
         return made
 
     def chosen(self, probability: float, dtype: torch.dtype) -> Any:
-        """Return 1 with a probability, else 0."""
+        """Return a tensor whose elements are 1 with this probability, else 0."""
         limit = math.ceil(probability * 2**32)
 
         def value(index: Sequence[Any]) -> Any:
@@ -121,7 +121,7 @@ def _normal(draw: _Draw, *_: Any, **__: Any) -> Any:
         return ops.add(whole, ops.constant(2.0**-33, torch.float32))
 
     def value(index: Sequence[Any]) -> Any:
-        # Two neighbours are made of their two numbers.
+        # Two adjacent elements use the same two numbers.
         place = draw.place(index)
         even = unit(draw.lane(ops.bitwise_and(place, ops.constant(-2, torch.int64))))
         odd = unit(draw.lane(ops.bitwise_or(place, ops.constant(1, torch.int64))))
@@ -149,10 +149,10 @@ _OPERATORS: dict[Any, Callable[..., Any]] = {
 
 
 def draw_in_kernels(graph: torch.fx.GraphModule) -> None:
-    """Let kernels draw what operators would, in the order in which these take it from the generator.
+    """Replace random operators by draws in kernels, in the order of the generator's numbers.
 
-    Operators of sizes that are not known yet are left, as are those that take more than 32 bits for an
-    element.
+    Operators with symbolic shapes are not replaced, nor are those that draw more than 32 bits for
+    each element.
     """
     if not FEATURES["rng"].enabled or not dialect_of().is_philox:
         return
@@ -173,7 +173,7 @@ def draw_in_kernels(graph: torch.fx.GraphModule) -> None:
 
 
 def free(graph: Any, node: torch.fx.Node, inner: torch.fx.Node) -> None:
-    """Take an operator out of the graph within that orders it behind others which draw."""
+    """Move an operator out of a subgraph that orders it after other random operators."""
     outer = dict(zip(inner.graph.find_nodes(op="placeholder"), node.args[2:], strict=True))
     with graph.graph.inserting_before(node):
         freed = graph.graph.node_copy(inner, outer.__getitem__)
@@ -189,7 +189,7 @@ def _only_call(graph: Any, node: torch.fx.Node) -> torch.fx.Node | None:
 
 
 def _draws(node: torch.fx.Node) -> bool:
-    """Return whether a node may take numbers from a generator."""
+    """Return whether a node may draw numbers from a generator."""
     if not isinstance(node.target, torch._ops.OpOverload):
         return isinstance(node.target, torch._ops.HigherOrderOperator)
     is_own = node.target.namespace not in ("aten", "prims")
@@ -197,7 +197,7 @@ def _draws(node: torch.fx.Node) -> bool:
 
 
 def _is_known(node: torch.fx.Node, first: torch.fx.Node) -> bool:
-    """Return whether kernels can draw what a node draws, from the same generator as for ``first``."""
+    """Return whether kernels can draw a node's numbers, from the same generator as ``first``."""
     if node.target not in _OPERATORS or node.kwargs.get("generator") is not None:
         return False
     value, other = _result(node), _result(first)
@@ -218,7 +218,7 @@ def _result(node: torch.fx.Node) -> Any:
 def _take(
     graph: torch.fx.Graph, group: Sequence[torch.fx.Node], last: torch.fx.Node | None
 ) -> None:
-    """Let a group of operators share what one operator takes from the generator, behind the last draw."""
+    """Reserve the random numbers of a group of operators with one operator, after the last draw."""
     like = _tensor_of(graph, _result(group[0]).device, last)
     if like is None:
         return
@@ -241,7 +241,7 @@ def _take(
 def _tensor_of(
     graph: torch.fx.Graph, device: torch.device, last: torch.fx.Node | None
 ) -> torch.fx.Node | None:
-    """Return a tensor of a device: what was drawn last there, or an input of the graph."""
+    """Return a tensor on a device: the last drawn one, or an input of the graph."""
     drawn = [] if last is None else [last, *last.users]
     inputs: list[torch.fx.Node] = list(graph.find_nodes(op="placeholder"))
     for node in [*drawn, *inputs]:
@@ -252,7 +252,7 @@ def _tensor_of(
 
 
 def _lowering(operator: Any, first: int, size: list[int], dtype: torch.dtype) -> Any:
-    """Return the graph node for an operator whose random numbers are generated in kernels."""
+    """Return the lowering of an operator whose random numbers kernels draw."""
 
     def lower(state: Any, *arguments: Any, **keywords: Any) -> Any:
         draw = _Draw(state, first, size, dtype)

@@ -1,4 +1,4 @@
-"""How work items add up what they were given, and then each other's."""
+"""Reductions: how a work item accumulates values, and how work items merge their results."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ class Reduction:
     types: tuple[torch.dtype, ...]
     first: tuple[str, ...]
     take: str
-    """A statement that takes the values ``{v0}``, ``{v1}`` … in."""
+    """A statement that accumulates the values ``{v0}``, ``{v1}`` …"""
     merge: str
-    """A statement that takes in what another one has kept, in ``{b0}``, ``{b1}`` …"""
+    """A statement that merges the variables of another work item, ``{b0}``, ``{b1}`` …"""
     results: tuple[int, ...] = (0,)
-    """Which of the variables are asked for."""
+    """The indices of the variables that are results."""
     as_bool: bool = False
-    """Whether the result is a bool, of a variable that is none."""
+    """Whether the result is a bool although the variable has another type."""
 
 
 def reduction_of(kind: str, dtype: torch.dtype, dialect: Dialect) -> Reduction:
-    """Return a reduction by Inductor's name of it; ``dtype`` is what it computes in.
+    """Return the reduction with Inductor's name ``kind``, computed in ``dtype``.
 
     Raises:
-        NotImplementedError: there is none.
+        NotImplementedError: the reduction is not supported.
     """
     type_ = dialect.types[dtype]
     if kind == "any":
-        # As wide as most of what it is beside, since narrower ones keep a loop from being vectorized.
+        # 32 bits like most other variables, as narrower ones prevent vectorization of the loop.
         taken = "{a0} = {v0} ? 1 : {a0};"
         return Reduction((torch.int32,), ("0",), taken, taken.replace("v0", "b0"), as_bool=True)
     if kind in ("sum", "prod", "xor_sum"):
@@ -63,7 +63,7 @@ def reduction_of(kind: str, dtype: torch.dtype, dialect: Dialect) -> Reduction:
 
 
 def _welford(other: str, type_: str) -> str:
-    """Mean, sum of squared distances from it and count: the one with the other."""
+    """Return the statement that merges two triples of mean, sum of squared deviations and count."""
     b0, b1, b2 = (f"{{{other}{place}}}" for place in range(3))
     return (
         f"{{{{ const {type_} more = {{a2}} + {b2}, apart = {b0} - {{a0}},"
@@ -80,7 +80,7 @@ def _arg_reduction(kind: str, dtype: torch.dtype, dialect: Dialect) -> Reduction
         "if ({a1} < 0 || " + better.format(new="{v0}", old="{a0}") + ")"
         " {{ {a0} = {v0}; {a1} = {v1}; }}"
     )
-    # Of equal ones, the first.
+    # The first of equal values wins.
     merge = (
         "if ({b1} >= 0 && ({a1} < 0 || "
         + better.format(new="{b0}", old="{a0}")
@@ -95,7 +95,7 @@ def _arg_reduction(kind: str, dtype: torch.dtype, dialect: Dialect) -> Reduction
 
 
 def _better(dtype: torch.dtype, sign: str) -> str:
-    """Whether one value comes before another; a NaN comes before all that are none."""
+    """Return the condition that ``new`` replaces ``old``. A NaN replaces every other value."""
     if dtype.is_floating_point:
         return f"({{new}} {sign} {{old}} || ({{new}} != {{new}} && {{old}} == {{old}}))"
     return f"({{new}} {sign} {{old}})"

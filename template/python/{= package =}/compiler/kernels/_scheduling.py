@@ -57,7 +57,7 @@ class KernelWrapper(Wrapper):
 
 
 class KernelScheduling(SIMDScheduling):
-    """Inductor's own fusion, with the kernels of a dialect."""
+    """Inductor's scheduling with the kernels of a dialect."""
 
     kernel_type: Any = Kernel
 

@@ -1,6 +1,6 @@
-"""``mode="max-autotune"``: a kernel's group takes the shape that is fastest on the device.
+"""``mode="max-autotune"``: selects the group shape of a kernel that is fastest on the device.
 
-Every shape computes the same. Sums are added in another order, so their last bits may differ.
+All shapes compute the same, except that sums are added in another order, so last bits may differ.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class Shape:
     """One way to divide the rows of a kernel into groups."""
 
     rows: int
-    """Of a group."""
+    """The number of rows of a group."""
     items: int
-    """Work items that a group is launched with."""
+    """The number of work items of a group."""
     source: str
     """The kernel for this shape."""
 
@@ -38,15 +38,15 @@ class Shape:
 def define_tuned_kernel(
     name: str, device: int, kinds: Sequence[str], shapes: Sequence[tuple[int, int, str]]
 ) -> Callable[..., None]:
-    """Return what enqueues the fastest of several kernels that do the same.
+    """Return a function that enqueues the fastest of several equivalent kernels.
 
-    It takes the number of rows, then the arguments, as for :func:`define_kernel`. The first call
-    measures, and leaves the choice beside the compiled code, where later processes find it.
+    The function takes the number of rows, then the arguments, as for :func:`define_kernel`. The
+    first call measures, and stores the selection in the cache folder for later processes.
 
     Args:
-        name: of the function in each source.
-        device: what it runs on.
-        kinds: of its parameters.
+        name: the name of the function in each source.
+        device: the index of the device.
+        kinds: the kinds of the parameters.
         shapes: the fields of each :class:`Shape`; the first one is the default without measuring.
     """
     return _Tuned(name, device, kinds, [Shape(*each) for each in shapes])
@@ -55,12 +55,12 @@ def define_tuned_kernel(
 def best_seconds(
     call: Callable[[], object], device: DeviceLike, before: Callable[[], object] | None = None
 ) -> float:
-    """Return how long a call and its work on the device take, of several runs the best.
+    """Return the time of a call and its work on the device in seconds, the best of several runs.
 
     Args:
-        call: what is measured.
-        device: where its work is.
-        before: is done before each run, and not measured.
+        call: the function to measure.
+        device: the device of its work.
+        before: a function to run before each measurement.
     """
     best = float("inf")
     for _ in range(_RUNS):
@@ -80,7 +80,7 @@ class _Tuned:
     ) -> None:
         self._device, self._kinds, self._shapes = device, kinds, shapes
         self._chosen = self._known()
-        # Code that is known to be slower is not loaded.
+        # Kernels that are known to be slower are not loaded.
         self._launches = {
             place: define_kernel(name, device, kinds, each.items, each.source)
             for place, each in enumerate(shapes)
@@ -88,7 +88,7 @@ class _Tuned:
         }
 
     def __call__(self, rows: int, *arguments: Any) -> None:
-        # Nothing can be waited for within a capture.
+        # A measurement would wait, which a capture does not allow.
         if self._chosen is None and not _C.is_current_stream_capturing():
             self._chosen = self._measured(rows, arguments)
         self._launch(self._chosen or 0, rows, arguments)
@@ -102,7 +102,7 @@ class _Tuned:
         return kernel_cache() / f"{hashlib.sha256(known.encode()).hexdigest()}.shape.json"
 
     def _known(self) -> int | None:
-        """Return the earlier choice on this kind of device."""
+        """Return the stored selection for this kind of device."""
         try:
             place = json.loads(self._file().read_text())
         except (OSError, ValueError):
@@ -123,7 +123,7 @@ class _Tuned:
         return place
 
     def _time(self, place: int, rows: int, arguments: Sequence[Any], trial: Sequence[Any]) -> float:
-        """Return the seconds that the kernel takes, each time from the same values."""
+        """Return the time of the kernel in seconds. Each run starts with the same values."""
 
         def restore() -> None:
             for kind, value, copy in zip(self._kinds, arguments, trial, strict=True):
@@ -137,4 +137,4 @@ class _Tuned:
         except RuntimeError:
             if place == 0:
                 raise
-            return float("inf")  # larger groups than the device has
+            return float("inf")  # the group is too large for the device

@@ -1,4 +1,4 @@
-"""One function for each surface; they run in the order of the files."""
+"""One test function for each surface, in the order of the files."""
 
 from ..surfaces import SURFACES
 from . import devices, memory, numbers, tensors, tools

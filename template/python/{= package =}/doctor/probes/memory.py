@@ -1,4 +1,4 @@
-"""Memory: the allocators, and the module's figures."""
+"""Memory: the allocators and the memory statistics."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from ..surfaces import Declined, backend, expect, surface
 @surface("module", "_is_in_bad_fork, manual_seed_all")
 def torch_seeds() -> None:
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # all that PyTorch does without them
+        warnings.simplefilter("error")  # without these functions PyTorch only warns
         torch.manual_seed(1)
     first = torch.rand(4, device=NAME)
     torch.manual_seed(1)

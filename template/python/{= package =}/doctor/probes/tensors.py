@@ -1,4 +1,4 @@
-"""Tensors and storages, and the ways in which they leave the process and come back."""
+"""Tensors and storages, serialization and sharing."""
 
 from __future__ import annotations
 
