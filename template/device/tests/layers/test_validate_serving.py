@@ -56,9 +56,7 @@ def test_attention_needs_what_says_where_keys_are(
     paged = {"query_starts": starts, "key_counts": counts, "block_table": table}
     refused("there are not keys for each sequence")
     refused("a block_table needs key_counts", query_starts=starts, block_table=table)
-    refused(
-        "block_table int64 .* type and sizes", **paged | {"block_table": typed("int64", 2, 4)}
-    )
+    refused("block_table int64 .* type and sizes", **paged | {"block_table": typed("int64", 2, 4)})
     refused("key_counts .* type and sizes", **paged | {"key_counts": typed("int32", 3)})
     refused("slopes .* type and sizes", **paged, slopes=typed("float32", 2, 3))
     refused("a mask is for dense arrays", **paged, mask=typed("bool", 1, 2, 3, 2))
