@@ -19,7 +19,7 @@ pytestmark = needs(torch.float32, torch.int64, torch.bool)
 context = multiprocessing.get_context("forkserver")
 context.set_forkserver_preload(["torch"])
 
-GATE = 50
+GATE = 20
 NIGHTLY = 1000
 PART = 10
 
