@@ -1,5 +1,5 @@
-"""Sums of many narrow numbers in one place are taken in float32 and rounded once, also where the
-CPU's kernel adds float16 numbers one by one and stops growing at 2048 times the addend."""
+"""Sums of many narrow numbers in one element are computed in float32 and rounded once. The CPU's
+kernels may add float16 numbers one by one, and then stop growing at 2048 times the addend."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Sum = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 def gradient(
     table: torch.Tensor, look_up: Callable[[torch.Tensor], torch.Tensor], grad: torch.Tensor
 ) -> torch.Tensor:
-    """Return what the looked-up elements' gradients add up to."""
+    """Return the gradient of ``table``, the sum over the looked-up elements."""
     leaf = table.clone().requires_grad_()
     look_up(leaf).backward(grad)
     assert leaf.grad is not None

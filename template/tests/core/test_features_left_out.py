@@ -1,4 +1,4 @@
-"""What the device module says of features that this project was generated without."""
+"""Names of features that this project was generated without, on the device module."""
 
 from __future__ import annotations
 

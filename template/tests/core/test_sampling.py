@@ -1,4 +1,4 @@
-"""Sampling and interpolation that the CPU lacks for narrow types, and antialiasing."""
+"""Sampling and interpolation of narrow types, which the CPU lacks, and antialiasing."""
 
 from __future__ import annotations
 

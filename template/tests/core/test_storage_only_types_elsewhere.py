@@ -1,4 +1,4 @@
-"""Dtypes with which nothing calculates: arithmetic, files, text and other libraries, as on the CPU."""
+"""Storage-only dtypes: arithmetic, files, text and other libraries, as on the CPU."""
 
 from __future__ import annotations
 
