@@ -1,4 +1,4 @@
-"""Collectives in stream order: the host waits for nothing, and streams wait for what they need."""
+"""Collectives in stream order: streams wait for their inputs, and the host does not wait."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_tags_do_not_take_a_stream_each_for_ever(pair: Ranks) -> None:
 
 @pytest.mark.skipif(not is_simulator(), reason="another device cannot be told what it has")
 def test_tags_on_a_device_of_few_streams(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A send does not stand behind a receive."""
+    """A send does not wait for an earlier receive."""
     monkeypatch.setenv(f"{ENV_PREFIX}_SIMULATOR_STREAMS", "4")
     with started("device", 2, tmp_path, None) as processes:
         answers = processes.call(messages.tags_both_ways)

@@ -1,4 +1,4 @@
-"""A warmed-up function has nothing left to compile, and a graph keeps the plans that it launches."""
+"""A warmed-up function compiles nothing more, and a graph keeps the plans that it launches."""
 
 from __future__ import annotations
 

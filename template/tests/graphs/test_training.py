@@ -1,4 +1,4 @@
-"""Whole steps of training by replays, which equal the eager ones bit for bit."""
+"""Whole training steps by replays, which equal eager steps bit for bit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every test starts from device 0, its default stream and a known seed."""
+"""Every test starts on device 0, its default stream and seed 0."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def pytest_configure() -> None:
 
 @pytest.fixture(autouse=True)
 def fresh_state() -> Iterator[None]:
-    """Leave no stream, device or failure behind."""
+    """Reset streams, device and failures after the test."""
     torch.manual_seed(0)
     yield
     try:
