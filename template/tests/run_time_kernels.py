@@ -19,5 +19,5 @@ def takes_kernels(sources: Mapping[str, str]) -> pytest.MarkDecorator:
     """Skip a test if the device accepts none of these source formats."""
     return pytest.mark.skipif(
         not has_function("modules", "load_module") or backend.kernel_format() not in sources,
-        reason="the device takes no kernels at run time, or none in a language that this file has",
+        reason="the device takes no kernels at run time, or no source format of this file",
     )

@@ -125,13 +125,13 @@ def has_function(group: str, function: str) -> bool:
 
 tells_of_the_hosts_failures = pytest.mark.skipif(
     not has_function("failures", "fail_stream"),
-    reason="the device's streams know nothing of what the host finds wrong",
+    reason="the device's streams cannot report failures that the host finds",
 )
 
 reports_errors = pytest.mark.skipif(
     not backend.get_device_properties(0).reports_errors
     or not has_function("failures", "acknowledge_device"),
-    reason="the device reports neither wrong indices nor divisions by zero, or for ever",
+    reason="the device does not report index and division errors, or cannot acknowledge them",
 )
 
 

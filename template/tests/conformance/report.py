@@ -140,7 +140,7 @@ def cell_text(dtypes: dict[str, dict[str, Cell]], aspect: str) -> str:
 
 
 def reasons(results: Results) -> dict[str, list[str]]:
-    """Return what is not supported, by reason."""
+    """Return the unsupported tests by reason."""
     found: dict[str, list[str]] = {}
     for operator, dtypes in results.items():
         for dtype, aspects in dtypes.items():

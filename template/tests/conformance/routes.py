@@ -76,8 +76,8 @@ def native_overloads() -> list[str]:
 def route(recorder: Recorder, fallbacks: list[str], *, several: bool = False) -> str:
     """Name the route of a recorded call.
 
-    Native is one operator with a kernel of this backend, or with ``several`` any number of them;
-    composite is what PyTorch makes of other operators.
+    Native: one operator with a kernel of this backend, or with ``several`` any number of them.
+    Composite: PyTorch calls other operators.
     """
     if fallbacks:
         return FALLBACK

@@ -18,7 +18,7 @@ def failure(request: pytest.FixtureRequest) -> Iterator[Failure]:
     if not set(failure.layers) <= set(backend._C.known_device_layers()):
         pytest.skip("generated without device_layers")
     if not failure.layers and not (reports and has_function("failures", "acknowledge_device")):
-        pytest.skip("the device does not report wrong indices, or for ever")
+        pytest.skip("the device does not report wrong indices, or cannot acknowledge failures")
     before = backend.device_layers()
     if failure.layers:
         backend.set_device_layers([*failure.layers, *before])

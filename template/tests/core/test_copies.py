@@ -1,4 +1,4 @@
-"""Copies of every layout, dtype and bit, within and between devices, and what is printed."""
+"""Copies of every layout, dtype and bit, within and between devices, and printing."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ VARIABLES = sorted(
         pytest.param(
             name,
             marks=pytest.mark.skipif(
-                name.startswith("SIMULATOR") and not is_simulator(), reason="nothing reads it"
+                name.startswith("SIMULATOR") and not is_simulator(), reason="simulator only"
             ),
         )
         for name in VARIABLES

@@ -150,7 +150,7 @@ def test_a_stream_of_another_device_is_refused(function: str) -> None:
 
 def test_a_lost_device_comes_back_by_a_reset(failure: Failure) -> None:
     if not failure.layers:
-        pytest.skip("only a layer loses devices")
+        pytest.skip("only the layer `faults` loses devices")
     kept = torch.ones(2, device=DEVICE)
     backend.synchronize()
     backend._C.faults.inject("launch", code="device_lost", later=True)

@@ -1,4 +1,4 @@
-"""Copy-on-write tensors (torch._lazy_clone): reading leaves them lazy, writing gives them memory."""
+"""Copy-on-write tensors (torch._lazy_clone): reading leaves them lazy, and writing copies them."""
 
 from __future__ import annotations
 

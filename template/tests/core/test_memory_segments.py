@@ -208,7 +208,7 @@ def test_a_program_whose_sizes_vary_soon_asks_the_device_no_more() -> None:
     sizes = [draws.randrange(2 * MIB, 40 * MIB, 4) for _ in range(12)]
 
     def step() -> int:
-        """Return how often the device was asked for memory."""
+        """Return the number of allocations of the device."""
         draws.shuffle(sizes)
         kept: list[torch.Tensor] = []
         before = backend.memory_stats()["num_device_alloc"]

@@ -13,7 +13,7 @@ from support import has_function, is_simulator, run_python
 COMPILES = {f"{ENV_PREFIX}_SIMULATOR_COMPILE_MS": "5"}
 
 on_the_simulator = pytest.mark.skipif(
-    not is_simulator(), reason="another device cannot be told what it is"
+    not is_simulator(), reason="needs a setting that only the simulator has"
 )
 
 

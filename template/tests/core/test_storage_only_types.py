@@ -47,7 +47,7 @@ def test_a_type_without_a_device_type_is_unsupported() -> None:
 
 def test_the_device_may_calculate_with_fewer_types_than_the_project() -> None:
     if not is_simulator():
-        pytest.skip("another device cannot be told what it is")
+        pytest.skip("needs a setting that only the simulator has")
     code = f"""
         import torch
         backend = torch.{DEVICE}

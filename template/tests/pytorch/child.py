@@ -48,7 +48,7 @@ class Recorder:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Keep the tests of the device that have not run yet; skip what is declared or impossible."""
+        """Select the device's tests that have not run yet; skip declared and impossible ones."""
         number, parts = self.part
         mine = [item for item in items if hasattr(getattr(item, "obj", None), device.MARK)]
         kept = []

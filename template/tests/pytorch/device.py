@@ -41,7 +41,7 @@ def make_base(file: str, expectations: Expectations, lift: bool) -> Any:
 
     Args:
         file: Path below PyTorch's ``test/``.
-        expectations: What is declared.
+        expectations: The declarations.
         lift: Also run tests that PyTorch restricts to other devices.
     """
 

@@ -30,7 +30,7 @@ def preferred(*sizes: int) -> Any:
     """Return the layout that the device prefers for such a weight; skip if it is the plain one."""
     format_, numbers = backend._C.preferred_layout(torch.empty(*sizes, device=DEVICE), False)
     if format_ == 0:
-        pytest.skip("the device keeps weights as they are")
+        pytest.skip("the device prefers the plain layout for weights")
     return format_, numbers
 
 

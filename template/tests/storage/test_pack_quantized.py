@@ -15,7 +15,7 @@ def laid_out(weight: torch.Tensor) -> torch.Tensor:
     plain = torch.empty(*weight.shape, device=DEVICE)
     format_, numbers = backend._C.preferred_layout(plain, False)
     if format_ == 0:
-        pytest.skip("the device keeps weights as they are")
+        pytest.skip("the device prefers the plain layout for weights")
     result: torch.Tensor = backend.to_format(weight.to(DEVICE), format_, *numbers)
     return result
 

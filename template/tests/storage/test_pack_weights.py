@@ -29,7 +29,7 @@ def model() -> nn.Module:
     """Return make_model() with packed weights; skip if the device packs nothing."""
     model = make_model().to(DEVICE)
     if backend.pack_weights(model) == 0:
-        pytest.skip("the device keeps weights as they are")
+        pytest.skip("the device prefers the plain layout for weights")
     return model
 
 
