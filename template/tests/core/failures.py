@@ -78,5 +78,5 @@ FAILURES = {
 
 
 def succeed() -> None:
-    """Run the operators of the failures without a failure, which shows whether they run natively."""
+    """Run the operators of the failures without a failure, to see whether they fall back."""
     torch.ones(5, device=DEVICE)[torch.full((2,), 4, device=DEVICE)] + 1

@@ -71,7 +71,7 @@ def test_sums(name: str, dtype: torch.dtype, expanded: bool) -> None:
 @pytest.mark.native
 @pytest.mark.parametrize("dtype", NARROW)
 def test_scaled_addends_are_not_rounded(dtype: torch.dtype) -> None:
-    count, alpha = 3000, 1e-8  # 1e-8 is no number of float16
+    count, alpha = 3000, 1e-8  # float16 cannot represent 1e-8
     index = torch.zeros(count, dtype=torch.int64)
     source = torch.full((count,), 10000.0, dtype=dtype)
     expected = torch.ones(1).double() + alpha * source.double().sum()

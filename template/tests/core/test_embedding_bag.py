@@ -1,4 +1,4 @@
-"""embedding_bag against the CPU, natively."""
+"""embedding_bag against the CPU, without fallbacks."""
 
 from __future__ import annotations
 

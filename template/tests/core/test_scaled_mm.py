@@ -1,4 +1,4 @@
-"""Products of float8 and float4 matrices with scales, against float32 on the CPU."""
+"""Products of float8 and float4 matrices with scales, against float64 on the CPU."""
 
 from __future__ import annotations
 

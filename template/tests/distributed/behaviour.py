@@ -145,7 +145,7 @@ def profiled(rank: int, size: int) -> list[tuple[str, list[list[int]]]]:
 
 
 def subgroups(rank: int, size: int) -> list[Any]:
-    """Reduce in groups of one rank each, in one of all in another order, and move objects."""
+    """Reduce in groups of one rank each and in a group of all ranks, and gather objects."""
     singles = [dist.new_group([other]) for other in range(size)]
     alone = torch.full((2,), rank + 1.0, device=DEVICE)
     dist.all_reduce(alone, group=singles[rank])

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Nothing(Exception):
-    """No variable is of the kind that a statement needs."""
+    """No variable fits a statement."""
 
 
 class Choice:

@@ -70,7 +70,7 @@ class Recorder:
         self.write(event="collected")
 
     def why_not(self, test: Case) -> str:
-        """Return why a test is not run, if it is not."""
+        """Return why a test does not run, or an empty string."""
         for entry in self.known.of(test, "skip"):
             return f"declared: {entry.reason}"
         usual = {str(dtype).removeprefix("torch.") for dtype in supported_dtypes()}

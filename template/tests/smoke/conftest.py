@@ -11,7 +11,7 @@ from backend import ENV_PREFIX, backend
 
 
 def pytest_configure() -> None:
-    """Let operators run on the CPU without a warning, unless the environment says otherwise."""
+    """Let operators run on the CPU without a warning, unless the environment sets a policy."""
     # An editable install reports each build, and tests read what a process prints.
     os.environ.setdefault("SKBUILD_EDITABLE_VERBOSE", "0")
     if f"{ENV_PREFIX}_FALLBACK" not in os.environ:
