@@ -18,10 +18,10 @@ def changed_device(source: Path, folder: Path, **names: str) -> dict[str, str]:
     """Compile a library that is loaded before the device library and replaces its table.
 
     Args:
-        source: a C++ file. It finds the name of the function in a macro, as
-            ``device_without_group.cpp`` does, and the original by ``original_table.h``.
+        source: a C++ file. It defines the function that the macro ``DEVICE_TABLE`` names, as
+            ``device_without_group.cpp`` does, and includes ``original_table.h``.
         folder: where the compiled library goes.
-        names: more macros.
+        names: additional macros.
 
     Returns:
         The environment of a process that uses the changed table.

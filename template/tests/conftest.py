@@ -1,4 +1,4 @@
-"""Every test starts from device 0, its default stream and a known seed; fallbacks are not warned of."""
+"""Every test starts on device 0, its default stream and seed 0. Fallbacks do not warn."""
 
 from __future__ import annotations
 
@@ -16,39 +16,39 @@ from support import MIB, forget_failures, may_fall_back, natively, take
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Keep the tests apart from what this machine sets, and fallbacks silent unless asked for."""
-    # A job in the background has Ctrl-C ignored, and so would the processes that tests interrupt.
+    """Reset settings of this machine, and silence fallbacks unless the environment has a policy."""
+    # A background job ignores SIGINT, and processes that tests interrupt would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    # Tests let processes die: each would leave a core of hundreds of MB.
+    # Tests abort processes, and each core dump would have hundreds of MB.
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-    # An editable install tells of each build, and tests read all that a process prints.
+    # An editable install prints each build, and tests read all that a process prints.
     os.environ.setdefault("SKBUILD_EDITABLE_VERBOSE", "0")
     allowed = may_fall_back()
     if f"{ENV_PREFIX}_FALLBACK" not in os.environ:
         backend.set_fallback_policy("silent")
-        if allowed:  # in the processes that tests start as well
+        if allowed:  # also in processes that tests start
             os.environ[f"{ENV_PREFIX}_FALLBACK"] = "silent"
 
 
 RUNS_NOWHERE = re.compile(r"is not supported by the device: |\"\w+\" not implemented for '")
-"""An operator that the device declines, and that the CPU lacks, for this type or at all."""
+"""Matches errors of operators that neither the device nor the CPU supports for this dtype."""
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-    """Skip what fails for want of a kernel, where the CPU may do the work: an operator that runs
-    on neither, and a test of what only kernels of the device promise (``native``), such as the
-    order of equal elements, after the CPU did a part of its work.
+    """Skip tests that fail for lack of a kernel, if fallbacks are allowed: operators that run on
+    neither side, and ``native`` tests with a fallback. A ``native`` test checks what only kernels
+    of the device guarantee, such as the order of equal elements.
     """
     if not may_fall_back():
         return (yield)
     marker = pyfuncitem.get_closest_marker("native")
     fallbacks: dict[str, object] = {}
-    # The test may reset the figures, and what earlier tests have counted would hide its own then.
+    # The test may reset the stats. Fallbacks of earlier tests would then hide its own.
     backend.reset_fallback_stats()
     try:
         with backend.count_fallbacks() as fallbacks:
-            # What processes that the test starts do is not seen: `like` does it here.
+            # Fallbacks of child processes are not counted: `like` runs the same operators here.
             if marker is not None:
                 marker.kwargs.get("like", lambda: None)()
             return (yield)
@@ -62,7 +62,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
 
 @pytest.fixture(autouse=True)
 def fresh_state() -> Iterator[None]:
-    """Leave no device, stream, seed or failure behind for the next test."""
+    """Reset the seed before a test, and failures, streams and the device after it."""
     torch.manual_seed(0)
     yield
     forget_failures()
@@ -73,13 +73,13 @@ def fresh_state() -> Iterator[None]:
 
 @pytest.fixture
 def everything_is_native() -> Iterator[None]:
-    """Fail a test in which an operator ran on the CPU, unless it may."""
+    """Fail a test in which an operator fell back, unless fallbacks are allowed."""
     with natively():
         yield
 
 
 def smallest_block() -> int:
-    """Return the bytes of the block of a tiny tensor, what the device keeps unused included."""
+    """Return the size in bytes of the block of a tiny tensor, including the device's padding."""
     before = backend.memory_allocated()
     tensor = take(8)
     size = int(backend.memory_allocated() - before)
@@ -88,8 +88,8 @@ def smallest_block() -> int:
 
 
 def free_blocks(smallest: int) -> Iterator[tuple[torch.Stream, int]]:
-    """Yield the stream and the size of what can be taken at once of each block that is free and
-    not smaller than ``smallest``.
+    """Yield the stream and the size of the largest possible allocation of each free block of at
+    least ``smallest`` bytes.
     """
     for segment in backend.memory_snapshot():
         default = backend.default_stream(segment["device"])
@@ -107,8 +107,8 @@ def free_blocks(smallest: int) -> Iterator[tuple[torch.Stream, int]]:
 
 @pytest.fixture
 def full_segments() -> Iterator[None]:
-    """Give a test an allocator without free memory: what tensors that earlier tests keep alive
-    leave free in their segments is taken meanwhile.
+    """Give a test an allocator without free memory. Free blocks in segments that earlier tests
+    keep alive are allocated during the test.
     """
     if not hasattr(backend, "memory_snapshot"):
         pytest.skip("generated without memory_tools")
@@ -120,7 +120,7 @@ def full_segments() -> Iterator[None]:
     while blocks := list(free_blocks(smallest)):
         for stream, size in blocks:
             with backend.stream(stream):
-                # With what the device keeps unused behind it, as large as the block.
+                # With the padding of the device it fills the block.
                 kept.append(take(size - smallest + 8))
     yield
     kept.clear()

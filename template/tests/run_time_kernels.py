@@ -1,4 +1,4 @@
-"""Kernels that tests compile at run time, each in the languages that devices take."""
+"""Kernels that tests compile at run time, in each source format of devices."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ TWICE = {
     "elf-host": "void twice(const Group&, float* x) { *x *= 2; }",
     "opencl-c": "kernel void twice(global float* x) { *x *= 2; }",
 }
-"""A kernel that doubles one number, by the format of its source."""
+"""A kernel that doubles one number, by source format."""
 
 
 def takes_kernels(sources: Mapping[str, str]) -> pytest.MarkDecorator:
-    """Skip a test where the device takes none of these sources."""
+    """Skip a test if the device accepts none of these source formats."""
     return pytest.mark.skipif(
         not has_function("modules", "load_module") or backend.kernel_format() not in sources,
-        reason="the device takes no kernels at run time, or none in a language that this file has",
+        reason="the device takes no kernels at run time, or no source format of this file",
     )

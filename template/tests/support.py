@@ -1,4 +1,4 @@
-"""Helpers of the tests: which dtypes there are, another process, and one comparison."""
+"""Helpers of the tests: supported dtypes, child processes and comparisons with the CPU."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FLOATING = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 COMPLEX = (torch.complex64, torch.complex128)
 ABSENT = torch.bits8
-"""A dtype that no tensor of a device like this can have."""
+"""A dtype that no tensor of the device can have."""
 STORAGE_ONLY = tuple(
     getattr(torch, name)
     for name in (
@@ -30,7 +30,7 @@ STORAGE_ONLY = tuple(
         *("float4_e2m1fn_x2", "uint16", "uint32", "uint64", "complex32", "complex128"),
     )
 )
-"""Dtypes that tensors can have, whatever was chosen; the others that can are everyday ones."""
+"""Dtypes that are at least storage-only, whatever dtypes the project was generated with."""
 
 
 def names(text: str) -> list[str]:
@@ -45,12 +45,12 @@ def supported_dtypes() -> tuple[torch.dtype, ...]:
 
 
 def computed_dtypes() -> list[torch.dtype]:
-    """Return those of them that the device calculates with."""
+    """Return the supported dtypes that the device calculates with."""
     return [item for item in supported_dtypes() if backend.dtype_support(item) == "supported"]
 
 
 def supported(*dtypes: torch.dtype | Sequence[torch.dtype]) -> list[torch.dtype]:
-    """Return those of ``dtypes`` that the backend was generated for; all of them without any."""
+    """Return those of ``dtypes`` that are supported; without arguments all supported dtypes."""
     wanted: list[torch.dtype] = []
     for item in dtypes:
         wanted.extend([item] if isinstance(item, torch.dtype) else item)
@@ -69,7 +69,7 @@ RELEASE = tuple(map(int, torch.__version__.split(".")[:2]))
 
 
 def since(release: tuple[int, int], what: str) -> pytest.MarkDecorator:
-    """Mark a test of what PyTorch itself lacks in releases older than this one."""
+    """Skip a test with PyTorch releases before this one, which lack what it tests."""
     reason = f"PyTorch {'.'.join(map(str, release))} is the first that {what}"
     return pytest.mark.skipif(release > RELEASE, reason=reason)
 
@@ -78,7 +78,7 @@ MIB = 2**20
 
 
 def take(size: int, device: str = DEVICE) -> torch.Tensor:
-    """Return a tensor of ``size`` bytes of device memory, of whatever dtype there is."""
+    """Return a tensor of ``size`` bytes of device memory, of some supported dtype."""
     dtype = supported()[0]
     return torch.empty(size // dtype.itemsize, dtype=dtype, device=device)
 
@@ -96,8 +96,8 @@ def example(name: str) -> Any:
 
 
 def losses_of_example(name: str, *arguments: Any) -> tuple[list[float], list[float]]:
-    """Return the losses of an example's training here, natively, and on the CPU. ``arguments``
-    follow the device.
+    """Return the losses of an example's training on the device, without fallbacks unless they are
+    allowed, and on the CPU. ``arguments`` come after the device.
     """
     module = example(name)
     policy = backend.fallback_policy()
@@ -125,13 +125,13 @@ def has_function(group: str, function: str) -> bool:
 
 tells_of_the_hosts_failures = pytest.mark.skipif(
     not has_function("failures", "fail_stream"),
-    reason="the device's streams know nothing of what the host finds wrong",
+    reason="the device's streams cannot report failures that the host finds",
 )
 
 reports_errors = pytest.mark.skipif(
     not backend.get_device_properties(0).reports_errors
     or not has_function("failures", "acknowledge_device"),
-    reason="the device reports neither wrong indices nor divisions by zero, or for ever",
+    reason="the device does not report index and division errors, or cannot acknowledge them",
 )
 
 
@@ -141,7 +141,7 @@ def is_simulator(device: int = 0) -> bool:
 
 
 def forget_failures() -> None:
-    """Let no later call raise what work of this one has met, where the device can forget it."""
+    """Acknowledge failures, so that no later call raises them, if the device supports that."""
     if has_function("failures", "acknowledge_device"):
         backend.acknowledge_failure()
 
@@ -164,7 +164,7 @@ def sample(
 
 
 def layouts(*shape: int, dtype: torch.dtype = torch.float32) -> list[torch.Tensor]:
-    """Return tensors of one shape that lie differently in memory."""
+    """Return tensors of one shape with different strides."""
     values = sample(*shape, dtype=dtype)
     reverse = sample(*reversed(shape), dtype=dtype).permute(*reversed(range(len(shape))))
     gaps = sample(*shape[:-1], 2 * shape[-1], dtype=dtype)[..., ::2]
@@ -183,9 +183,9 @@ def assert_same(actual: torch.Tensor, expected: torch.Tensor, **tolerances: Any)
 
 @functools.cache
 def may_fall_back() -> bool:
-    """Return whether the CPU may do the work of the device, as that of one with few kernels: the
-    tests then compare values and nothing else. The environment says so; by default it may where
-    the project lacks operators of a feature.
+    """Return whether fallbacks are allowed, as for a device with few kernels. Tests then compare
+    values only. The environment decides; by default fallbacks are allowed if the project lacks a
+    feature with operators.
     """
     variable = f"{ENV_PREFIX}_TEST_FALLBACK"
     features = importlib.import_module(f"{PACKAGE}._features").FEATURES
@@ -198,7 +198,7 @@ def may_fall_back() -> bool:
 
 @contextmanager
 def natively() -> Iterator[None]:
-    """Fail if an operator within runs on the CPU, unless it may."""
+    """Fail if an operator falls back within this context, unless fallbacks are allowed."""
     backend.reset_fallback_stats()
     yield
     assert may_fall_back() or backend.fallback_stats() == {}, "the CPU did the work"
@@ -211,7 +211,7 @@ def fallbacks(operator: str) -> int:
 
 
 def close(dtype: torch.dtype) -> dict[str, float]:
-    """Return tolerances that let the two devices round differently."""
+    """Return tolerances for the rounding differences between the device and the CPU."""
     tolerance = 0.02 if dtype in (torch.float16, torch.bfloat16) else 2e-5
     return {"rtol": tolerance, "atol": tolerance}
 
@@ -219,7 +219,7 @@ def close(dtype: torch.dtype) -> dict[str, float]:
 def compare_gradients(
     function: Callable[[torch.Tensor], torch.Tensor], values: torch.Tensor, **tolerances: float
 ) -> None:
-    """Compare the gradient of ``function`` at ``values`` here with that on the CPU."""
+    """Compare the gradient of ``function`` at ``values`` on the device with that on the CPU."""
     gradients = []
     for device in ("cpu", DEVICE):
         leaf = values.to(device, copy=True).requires_grad_()
@@ -231,8 +231,8 @@ def compare_gradients(
 
 
 def compare(function: Callable[..., Any], *arguments: Any, **tolerances: Any) -> None:
-    """Compare what ``function`` gives here, natively, with what it gives on the CPU.
-    Tensors among the arguments, and those of lists, are copied to the device.
+    """Compare the result of ``function`` on the device, without fallbacks, with that on the CPU.
+    Tensors among the arguments, also in lists, are copied to the device.
     """
     expected = function(*arguments)
     with natively():
@@ -246,7 +246,7 @@ def compare(function: Callable[..., Any], *arguments: Any, **tolerances: Any) ->
 
 def _moved(argument: Any) -> Any:
     if isinstance(argument, torch.Tensor):
-        # With the strides it has: copying drops those of views with gaps.
+        # Keeps the strides: a plain copy drops those of views with gaps.
         stored = argument.untyped_storage().nbytes() // argument.itemsize
         whole = argument.as_strided((stored,), (1,), 0).to(DEVICE)
         return whole.as_strided(argument.size(), argument.stride(), argument.storage_offset())
@@ -256,7 +256,7 @@ def _moved(argument: Any) -> Any:
 
 
 def ignore_unless_asked_for(config: pytest.Config, path: Path, mark: str) -> bool | None:
-    """Collect a module of a long run only for its mark, as in ``-m fuzz_full``, or by its name."""
+    """Ignore a module of a long run unless its mark, as in ``-m fuzz_full``, or name is given."""
     named = any(path.name in argument for argument in config.args)
     return None if mark in config.option.markexpr or named else True
 
@@ -299,7 +299,7 @@ def take(size):
 def figure(name):
     return backend.memory_stats()[name]
 """
-"""Begins programs about the allocator: a tensor of so many bytes, and a figure of its stats."""
+"""First lines of programs about the allocator. They define ``take`` and ``figure``."""
 
 
 def run_with_settings(settings: str, code: str) -> None:

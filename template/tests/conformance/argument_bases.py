@@ -1,5 +1,5 @@
-"""Right calls of the overloads that PyTorch's own samples do not reach: positional arguments, and a
-dictionary of the others."""
+"""Valid calls of the overloads that PyTorch's samples do not reach: positional arguments, and a
+dictionary of keyword arguments as the last item."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def ends(*numbers: int) -> torch.Tensor:
 
 
 def serving(name: str) -> Any:
-    """Return something of the tests of serving."""
+    """Return an attribute of core/test_serving.py."""
     return getattr(importlib.import_module("core.test_serving"), name)
 
 
@@ -56,7 +56,7 @@ def packed_4bit() -> torch.Tensor:
 
 
 def flash(*more: Any) -> tuple[Any, ...]:
-    """Sequences of 4 and 5 queries, and of 3 and 6 keys."""
+    """Return sequences of 4 and 5 queries and of 3 and 6 keys, and ``more``."""
     tensors = real(9, 4, 8), real(9, 2, 8), real(9, 2, 8)
     return (*tensors, ends(0, 4, 9), ends(0, 3, 9), 5, 6, *more)
 
@@ -68,7 +68,7 @@ def flash_gradient() -> tuple[Any, ...]:
 
 
 def fused(*more: Any) -> tuple[Any, ...]:
-    """Parameters, gradients, and what else an optimizer keeps."""
+    """Return parameters, gradients and two optimizer states, and ``more``."""
     return tuple([real(3, 2), real(4)] for _ in range(4)) + more
 
 

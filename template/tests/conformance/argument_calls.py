@@ -1,4 +1,4 @@
-"""A right call of each native overload, as it is recorded below PyTorch's own samples and programs."""
+"""A valid call of each native overload, from PyTorch's samples or argument_bases.py."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from torch.testing._internal import common_methods_invocations as tables
 from torch.utils._python_dispatch import TorchDispatchMode
 
 SEVERAL = 3
-"""Samples of an operator and dtype that are recorded: the first ones."""
+"""The number of samples, the first ones, that are recorded for an operator and dtype."""
 
 DTYPES = (torch.float32, torch.complex64, torch.int64, torch.bool)
-"""Of which an operator's samples are recorded in the first two that it has."""
+"""Samples are recorded in the first two of these that an operator supports."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def detached(value: Any) -> Any:
 
 
 def find(name: str) -> torch._ops.OpOverload:
-    """Return the overload that the dispatcher calls ``aten::add.Tensor``."""
+    """Return the overload of a name such as ``aten::add.Tensor``."""
     namespace, _, rest = name.partition("::")
     packet, _, overload = rest.partition(".")
     found: torch._ops.OpOverload = getattr(
@@ -65,7 +65,7 @@ def run(overload: torch._ops.OpOverload, arguments: dict[str, Any]) -> Any:
 
 
 def native_overloads() -> list[str]:
-    """Return the overloads that have a kernel of this backend, in the namespaces that do not communicate."""
+    """Return the overloads that have a kernel of this backend, without collectives."""
     return sorted(
         name
         for name in torch._C._dispatch_get_all_op_names()
@@ -75,7 +75,7 @@ def native_overloads() -> list[str]:
 
 
 class Recorder(TorchDispatchMode):
-    """Keeps the first call of each native overload, as it was before the call."""
+    """Records the first call of each native overload, with the arguments before the call."""
 
     def __init__(self, calls: dict[str, Call], wanted: set[str]) -> None:
         super().__init__()
@@ -94,7 +94,7 @@ class Recorder(TorchDispatchMode):
 
 
 def every_operator() -> list[Any]:
-    """Return PyTorch's own tables."""
+    """Return PyTorch's OpInfos, including those of ``torch._foreach_*``."""
     kinds = ("unary", "binary", "pointwise", "reduce", "other")
     return [
         *tables.op_db,
@@ -103,7 +103,7 @@ def every_operator() -> list[Any]:
 
 
 def use(op: Any, dtype: torch.dtype) -> Iterator[Callable[[], Any]]:
-    """Yield programs that call an operator, its gradient, its ``out=`` and itself in place."""
+    """Yield programs that call an operator, its gradient and its other variants."""
     differentiable = dtype in op.supported_backward_dtypes("cpu")
     for index, sample in enumerate(
         itertools.islice(samples(op, dtype, gradients=differentiable), SEVERAL)
@@ -126,7 +126,7 @@ def use(op: Any, dtype: torch.dtype) -> Iterator[Callable[[], Any]]:
 
 
 def programs(operators: list[Any]) -> Iterator[Callable[[], Any]]:
-    """Yield what is recorded: with these operators of PyTorch's tables."""
+    """Yield the programs whose calls are recorded, for these OpInfos."""
     for op in operators:
         for dtype in [dtype for dtype in DTYPES if dtype in op.dtypes][:2]:
             with suppress(Exception):
@@ -134,7 +134,7 @@ def programs(operators: list[Any]) -> Iterator[Callable[[], Any]]:
 
 
 def named(name: str, *values: Any) -> Call:
-    """Return a call with positional arguments, and a last dictionary of the others."""
+    """Return a call. A dictionary as the last value has the keyword arguments."""
     positional, others = (values[:-1], values[-1]) if isinstance(values[-1], dict) else (values, {})
     every = find(name)._schema.arguments
     arguments = {item.name: item.default_value for item in every if item.has_default_value()}
@@ -143,7 +143,7 @@ def named(name: str, *values: Any) -> Call:
 
 
 def into_outputs(calls: dict[str, Call], wanted: set[str]) -> None:
-    """Make the calls with outputs of what was recorded without."""
+    """Add calls of ``out=`` overloads, made from recorded calls without outputs."""
     for name in wanted - set(calls):
         schema = find(name)._schema
         inputs = [item.name for item in schema.arguments if not item.is_out]
@@ -159,7 +159,7 @@ def into_outputs(calls: dict[str, Call], wanted: set[str]) -> None:
 
 
 def record(operators: list[Any], *, others: bool) -> dict[str, Call]:
-    """Return a call of each native overload that these operators, and the ``others``, reach on the CPU."""
+    """Return a call of each native overload: of these operators, and with ``others`` of CALLS."""
     wanted = set(native_overloads())
     calls: dict[str, Call] = {}
     with warnings.catch_warnings():

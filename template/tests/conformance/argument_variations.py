@@ -1,4 +1,4 @@
-"""What is done to the arguments of a right call, to one at a time."""
+"""Variations of the arguments of a valid call, one argument at a time."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ ABSENT: dict[str, tuple[Any, ...]] = {
     "number": (float("nan"), -1),
     "ScalarType": (torch.int32, torch.bool, torch.float8_e4m3fn),
 }
-"""What is given where nothing was, by the type in the schema."""
+"""Values in place of None, by the type in the schema."""
 
 
 @dataclass(frozen=True)
 class Variation:
-    """What is done to one argument of a call; of a list, to one of its members."""
+    """A change of one argument of a call, or of one member of a list."""
 
     argument: str
     index: int | None
@@ -40,7 +40,7 @@ class Variation:
         return f"{place} {self.what}"
 
     def apply(self, arguments: dict[str, Any], place: str) -> dict[str, Any]:
-        """Return the arguments of ``place`` with this one changed."""
+        """Return the arguments with this one changed. ``place``: the device of the tensors."""
         changed = dict(arguments)
         given = changed[self.argument]
         old = given if self.index is None else given[self.index]
@@ -69,8 +69,8 @@ class Variation:
         return self.what in PLACES or self.what == "of a storage without memory"
 
     def is_elsewhere(self, call: Call) -> bool:
-        """Whether the result can only be an error, or that of the right call: a tensor on meta has
-        PyTorch's functions for that called, and one of the CPU alone has the CPU's.
+        """Whether the call must raise or give the result of the valid call. Calls with a tensor on
+        meta, or with a single tensor on the CPU, are not checked: other kernels run.
         """
         several = len(tensors_of(call.arguments)) > 1
         return self.what == "on another device" or (self.what == "on the CPU" and several)
@@ -90,7 +90,7 @@ SIZES = {
 
 
 def of_tensor(tensor: torch.Tensor) -> Iterator[tuple[str, Any]]:
-    """Yield what is done to a tensor."""
+    """Yield the variations of a tensor."""
     for what in (*PLACES, "of a storage without memory", "None"):
         yield what, None
     for name in DTYPES:
@@ -103,7 +103,7 @@ def of_tensor(tensor: torch.Tensor) -> Iterator[tuple[str, Any]]:
 
 
 def of_number(number: Any) -> Iterator[tuple[str, Any]]:
-    """Yield other numbers, dtypes and words in the place of one."""
+    """Yield other values in place of a number, dtype or string."""
     others: tuple[Any, ...] = ()
     if isinstance(number, bool):
         others = (not number,)
@@ -121,7 +121,7 @@ def of_number(number: Any) -> Iterator[tuple[str, Any]]:
 
 
 def variations(call: Call) -> Iterator[Variation]:
-    """Yield everything that is done to the arguments of a call, one after the other."""
+    """Yield all variations of the arguments of a call."""
     for item in call.overload._schema.arguments:
         value = call.arguments.get(item.name)
         if isinstance(value, (list, tuple)):

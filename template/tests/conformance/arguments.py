@@ -1,10 +1,10 @@
-"""Wrong arguments, one at a time: what the device makes of them beside what the CPU does.
+"""Calls overloads with wrong arguments, one at a time, and compares the device with the CPU.
 
 ``python -m conformance.arguments abs add`` tries the overloads that the samples of these operators
-reach, ``--others`` those of argument_bases.py, and without either all of them. Harm is what no call
-may do: end the process, or give the device what nobody may give it. A value is a result that is not
-the CPU's, and a refusal a result where the CPU raises. Calls run in a process of their own, one
-after the other, so that one which ends its process is named, and the rest goes on.
+reach, ``--others`` those of argument_bases.py, and without either all overloads. There are three
+kinds of findings. "harm": the call ends or blocks the process, fails an internal check, or accepts
+a tensor of another device. "value": the result differs from the CPU's. "refusal": the call succeeds
+although the CPU raises. If a call ends its process, another process continues with the next call.
 """
 
 from __future__ import annotations
@@ -44,30 +44,30 @@ UNREACHED = {
     "aten::record_stream": "takes a stream",
     "aten::set_.source_Storage_storage_offset": "takes a storage",
 }
-"""Overloads without a right call here, and why."""
+"""Overloads without a valid call, and why."""
 KNOWN = tomllib.loads(Path(__file__).with_name("known_arguments.toml").read_text("utf-8"))
 TIMES = 20
 """Seconds that one call may take."""
 MEMORY = 1 << 32
-"""Bytes of addresses that a process may take beyond what it has when calls begin."""
+"""Bytes of address space that the calls of a process may use."""
 
 RIGHT = "as it is"
-"""The variation of a finding about the right call, which then stands for the values of its variations."""
+"""The variation of a finding about the valid call itself, which replaces its "value" findings."""
 
 BROKEN = re.compile(r"contract of |is not an address of|\(0\): ")
-"""What a device says that was given what nobody may give it."""
+"""Matches errors of a device whose caller broke its contract."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a call gave, with what it wrote, on the CPU; or what it raised."""
+    """The result of a call and the arguments it wrote, as CPU tensors; or its exception."""
 
     value: Any = None
     error: Exception | None = None
 
 
 def outcome(call: Call, place: str, variation: Variation | None) -> Outcome:
-    """Call on the CPU or the device."""
+    """Run a call on the CPU or the device."""
     torch.manual_seed(0)
     arguments = call.on(place)
     try:
@@ -88,12 +88,12 @@ def outcome(call: Call, place: str, variation: Variation | None) -> Outcome:
     except Exception as error:
         return Outcome(error=error)
     finally:
-        with suppress(AttributeError):  # a device may have no way to forget
+        with suppress(AttributeError):  # the device may not support it
             backend.acknowledge_failure()
 
 
 def may_differ(overload: torch._ops.OpOverload) -> bool:
-    """Whether the elements are random, chosen, or whatever the memory holds."""
+    """Whether the result is random, depends on the device, or is uninitialised."""
     tagged = torch.Tag.nondeterministic_seeded in overload.tags
     return tagged or overload._schema.name in (
         f"{DEVICE}::top_k_top_p_sample",
@@ -107,7 +107,7 @@ def may_differ(overload: torch._ops.OpOverload) -> bool:
 
 
 def same(call: Call, mine: Any, expected: Any, narrow: bool = False) -> str:
-    """Return what differs between two results, of the host both; ``narrow``: of float16 inputs."""
+    """Return the difference of two results on the host. ``narrow``: the inputs are float16."""
     tolerance = compare.TOLERANCES[torch.float16] if narrow else None
     if any(tensor.is_nested for tensor in tensors_of((mine, expected))):
         return ""
@@ -135,11 +135,11 @@ def words(error: Exception) -> str:
 
 
 ACCIDENTS = re.compile(r"INTERNAL ASSERT|TensorAccessor expected|create a primitive|MKL FFT error")
-"""What the CPU says of arguments that it does not look at."""
+"""Matches errors of the CPU for arguments that it does not check."""
 
 
 def harm(variation: Variation, cpu: Outcome | None, device: Outcome) -> str:
-    """Return what no call may do, whatever its arguments are."""
+    """Return the error of the device if no call may raise it, whatever its arguments are."""
     said = device.error
     if said is None:
         return ""
@@ -151,7 +151,7 @@ def harm(variation: Variation, cpu: Outcome | None, device: Outcome) -> str:
 
 
 def difference(call: Call, variation: Variation, cpu: Outcome | None, device: Outcome) -> str:
-    """Return how the device's result is another than the CPU's; it may refuse more than the CPU."""
+    """Return how the device's result differs from the CPU's. The device may refuse more."""
     if device.error is not None or cpu is None:
         return ""
     if cpu.error is None:
@@ -164,7 +164,7 @@ def difference(call: Call, variation: Variation, cpu: Outcome | None, device: Ou
 
 
 def is_defined(call: Call, variation: Variation, cpu: Outcome) -> bool:
-    """Whether the CPU gives the same result where new memory is filled: it has read nothing of that."""
+    """Whether the CPU's result does not depend on uninitialised memory."""
     torch.use_deterministic_algorithms(True, warn_only=True)
     try:
         again = outcome(call, "cpu", variation)
@@ -174,7 +174,7 @@ def is_defined(call: Call, variation: Variation, cpu: Outcome) -> bool:
 
 
 def judge(call: Call, tried: list[Variation], start: int, undefined: set[int], told: int) -> None:
-    """Try the variations from the ``start``-th on, and tell each step before it is made."""
+    """Try the variations from the ``start``-th on, and write each step to ``told`` before it."""
 
     def tell(*line: object) -> None:
         os.write(told, ("\t".join(map(str, line)) + "\n").encode())
@@ -209,7 +209,7 @@ def judge(call: Call, tried: list[Variation], start: int, undefined: set[int], t
 
 @dataclass(frozen=True)
 class Finding:
-    """A call and what is wrong with it: harm, or a value or a refusal that is not the CPU's."""
+    """A call and its problem, of the kind "harm", "value" or "refusal"."""
 
     kind: str
     overload: str
@@ -221,9 +221,9 @@ class Finding:
 
 
 def judged(call: Call) -> Iterator[Finding]:
-    """Yield what is wrong, from processes of which each goes on where the one before it ended.
+    """Yield the findings of child processes. Each continues where the previous one ended.
 
-    What ends a process on the CPU is undefined, and the device alone is tried.
+    If a variation ends the process on the CPU, its result is undefined: only the device runs it.
     """
     tried = list(variations(call))
     start, undefined, differs = 0, set(), False
@@ -251,7 +251,7 @@ def judged(call: Call) -> Iterator[Finding]:
                 yield Finding(where, call.name, str(tried[start]), rest[0])
         os.close(told)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        # What the CPU writes beyond a tensor may end the process later.
+        # If the CPU writes beyond a tensor, the process may end later.
         if where == "cpu" or (where == "device" and start not in undefined):
             undefined.add(start)
         elif where != "end":
@@ -261,17 +261,17 @@ def judged(call: Call) -> Iterator[Finding]:
 
 
 def quiet() -> None:
-    """In a process of its own: nothing on standard error, bounds for memory."""
+    """Silence standard error and limit the memory of this child process."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     warnings.simplefilter("ignore")
-    backend.synchronize()  # the device has its addresses then
+    backend.synchronize()  # the device then has reserved its addresses
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, resource.RLIM_INFINITY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def lines(told: int) -> Iterator[str | None]:
-    """Yield the lines of a pipe; None where the next one does not come in time."""
+    """Yield the lines of a pipe; None if the next one does not come within TIMES seconds."""
     rest = b""
     while True:
         if not select.select([told], [], [], TIMES)[0]:
@@ -285,7 +285,7 @@ def lines(told: int) -> Iterator[str | None]:
 
 
 def recorded(operators: list[Any], *, others: bool) -> dict[str, Call]:
-    """Record in a process of its own: one that has used the device has no children that may."""
+    """Record in a child process, because forks of a process that used the device cannot use it."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "calls.pt")
         child = os.fork()
@@ -299,7 +299,7 @@ def recorded(operators: list[Any], *, others: bool) -> dict[str, Call]:
 
 
 def is_declared(finding: Finding) -> bool:
-    """Whether a difference is declared, or a refusal of an overload whose refusals are not compared."""
+    """Whether a finding is declared, or is a refusal of an overload that is not in ``refusing``."""
     if finding.kind == "harm":
         return False
     refusing = [name.format(backend=DEVICE) for name in KNOWN["refusing"]]

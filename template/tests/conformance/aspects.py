@@ -39,7 +39,7 @@ ASPECTS: dict[str, Callable[[Run, Sample], None]] = {
 
 
 FEW_DTYPES = (torch.float32, torch.complex64, torch.int64, torch.bool)
-"""Those that aspects are compared with for which the other dtypes would tell nothing new."""
+"""The dtypes for aspects for which other dtypes would show nothing new."""
 
 OF_FEW_DTYPES = (
     "layout",
@@ -54,14 +54,14 @@ OF_FEW_DTYPES = (
 
 
 OF_STRIDES = (torch.float32, torch.bfloat16, torch.int64, torch.complex64)
-"""Those for "strides": one of each way in which kernels read elements."""
+"""The dtypes for "strides": one for each way in which kernels read elements."""
 
 LIMITS = {"nonfinite": 6, "memory": 3}
-"""Of aspects for which more samples of an operator would tell nothing new, how many are taken."""
+"""The number of samples for aspects for which more samples would show nothing new."""
 
 
 def applies(aspect: str, op: Any, dtype: torch.dtype) -> bool:
-    """Whether the operator has this aspect for a dtype, as far as PyTorch's own table says."""
+    """Whether the operator has this aspect for a dtype, according to PyTorch's table."""
     if aspect in OF_FEW_DTYPES and dtype not in FEW_DTYPES:
         return False
     if aspect == "errors":
@@ -85,12 +85,12 @@ def applies(aspect: str, op: Any, dtype: torch.dtype) -> bool:
 
 
 def first_dtype(op: Any) -> torch.dtype | None:
-    """Return the dtype that stands for all: the one that ``OpDTypes.any_one`` gives."""
+    """Return the dtype that ``OpDTypes.any_one`` gives."""
     return next((dtype for dtype in ANY_DTYPE_ORDER if dtype in op.dtypes), None)
 
 
 def summary(sample: Any) -> str:
-    """Describe the arguments of a sample, or of a mistake."""
+    """Describe the arguments of a sample or of an error input."""
     return str(getattr(sample, "sample_input", sample).summary())
 
 
@@ -99,8 +99,8 @@ def compare_with_cpu(
 ) -> Outcome:
     """Compare one aspect over the operator's samples, all of them or ``limit`` of them.
 
-    The function that does it bears the operator's name: where the interpreter dies, the stack that
-    pytest prints says whose fault it is.
+    The function that runs has the operator's name, so that the stack that pytest prints for a
+    crash names the operator.
     """
     code = explore.__code__.replace(co_name=f"{aspect} of {op.full_name} {dtype}")
     return FunctionType(code, globals())(aspect, op, dtype, compared, limit)

@@ -1,4 +1,4 @@
-"""What it means that the device gave the CPU's result."""
+"""Compares results of the device with those of the CPU."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from backend import DEVICE
 from conformance.samples import map_values, tensors_of
 
-# By dtype: relative and absolute. Sums and products come in another order than the CPU's.
+# Relative and absolute, by dtype. The device adds and multiplies in another order than the CPU.
 TOLERANCES = {
     torch.float64: (1e-7, 1e-7),
     torch.complex128: (1e-7, 1e-7),
@@ -21,11 +21,11 @@ TOLERANCES = {
 
 
 class WrongResult(AssertionError):
-    """The device gave something else than the CPU."""
+    """The result of the device differs from that of the CPU."""
 
 
 def leaves(value: Any) -> list[Any]:
-    """Return what is in ``value``'s lists, tuples and dictionaries."""
+    """Return the leaves of nested lists, tuples and dictionaries."""
     found: list[Any] = []
     map_values(value, found.append)
     return found
@@ -39,7 +39,7 @@ def check(
     values: bool = True,
     any_dtype: bool = False,
 ) -> None:
-    """Compare two results: structure, devices, dtypes, shapes and, unless told otherwise, values."""
+    """Compare two results: structure, devices, dtypes, shapes and, by default, values."""
     mine, theirs = leaves(actual), leaves(expected)
     if len(mine) != len(theirs):
         raise WrongResult(f"{len(mine)} results, expected {len(theirs)}")
@@ -82,7 +82,7 @@ def check_values(
     expected = expected.detach().resolve_conj().resolve_neg()
     if actual.layout is torch.strided and torch.equal(actual, expected):
         return
-    if expected.dim() > 64:  # what a comparison makes of them could not be
+    if expected.dim() > 64:  # assert_close would need more than 64 dimensions
         actual, expected = actual.reshape(-1), expected.reshape(-1)
     try:
         torch.testing.assert_close(
@@ -101,7 +101,7 @@ def check_values(
 def is_exact(
     actual: Any, expected: Any, precise: Callable[[], Any], options: dict[str, Any]
 ) -> bool:
-    """Whether a result is the precise one, rounded, and like the CPU's in everything but values."""
+    """Whether a result is the rounded precise one, and equals the CPU's except for its values."""
     try:
         check(actual, expected, **{**options, "values": False})
         rounded = [

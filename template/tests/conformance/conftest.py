@@ -1,4 +1,4 @@
-"""The tests of every operator run by ``-m conformance_full`` alone, and leave evidence."""
+"""The tests of every operator run only with ``-m conformance_full``, and write evidence."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FULL = ("test_every_argument.py", "test_every_operator.py")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the mark, and what writes the evidence."""
+    """Register the mark, and the plugin that writes the evidence."""
     config.addinivalue_line(
         "markers", "conformance_full: every operator and dtype of PyTorch's table"
     )
@@ -20,7 +20,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave the full tier out unless it is asked for."""
+    """Ignore the full tier unless it is selected."""
     if collection_path.name not in FULL:
         return None
     return ignore_unless_asked_for(config, collection_path, "conformance_full")

@@ -1,4 +1,4 @@
-"""What known.toml declares: failures, which must happen, and comparisons with a reason."""
+"""Reads known.toml: declared failures, which must happen, and declared comparisons."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from conformance.aspects import ASPECTS
 KNOWN = tomllib.loads(Path(__file__).with_name("known.toml").read_text("utf-8"))
 
 OPTIONS = ("values", "any_dtype", "input_only", "picks", "expanded", "infinity", "spared")
-"""What a comparison may declare beside tolerances."""
+"""The options of a declared comparison, besides tolerances."""
 
 
 def generated_without(entry: dict[str, Any]) -> bool:
-    """Whether the backend lacks the dtypes that an entry is about, if it is about such."""
+    """Whether the backend lacks one of an entry's ``without``; True if it has none."""
     wanted = [getattr(torch, name) for name in entry.get("without", [])]
     return not wanted or any(dtype not in supported_dtypes() for dtype in wanted)
 
@@ -45,18 +45,18 @@ def entries(table: str, operator: str, aspect: str, dtype: torch.dtype) -> Itera
 
 
 def failure(operator: str, aspect: str, dtype: torch.dtype) -> dict[str, Any] | None:
-    """Return why a test must fail, if it is declared."""
+    """Return the entry by which a test must fail, or None."""
     return next(entries("failure", operator, aspect, dtype), None)
 
 
 def crash(operator: str, aspect: str) -> str:
-    """Return why a test must not be run, if the CPU itself would die of it."""
+    """Return why a test must not run, if the CPU itself would crash."""
     entry = next(entries("crash", operator, aspect, torch.float32), None)
     return str(entry["reason"]) if entry else ""
 
 
 def comparison(operator: str, aspect: str, dtype: torch.dtype) -> dict[str, Any]:
-    """Return how a test compares, where that is not as usual."""
+    """Return the declared options of a test's comparison."""
     result: dict[str, Any] = {}
     for entry in entries("comparison", operator, aspect, dtype):
         result.update({key: entry[key] for key in OPTIONS if key in entry})
@@ -66,9 +66,9 @@ def comparison(operator: str, aspect: str, dtype: torch.dtype) -> dict[str, Any]
 
 
 def on_cpu(operator: str, aspect: str) -> bool | None:
-    """Return whether samples, or their gradients, run on the CPU.
+    """Return whether samples, or their gradients, must fall back.
 
-    None where that is open: with another PyTorch, and for gradients of what runs on the CPU itself.
+    None if this is not known: with another PyTorch, and for gradients of operators that fall back.
     """
     table = KNOWN["on_cpu"]
     if not torch.__version__.startswith(f"{table['torch']}."):
@@ -79,7 +79,7 @@ def on_cpu(operator: str, aspect: str) -> bool | None:
 
 
 def op_overrides(test_class: str) -> dict[str, list[DecorateInfo]]:
-    """Return the declared failures as PyTorch's ``set_test_configs`` takes them."""
+    """Return the declared failures as ``op_overrides`` of PyTorch's ``set_test_configs``."""
     overrides: dict[str, list[DecorateInfo]] = {}
     for entry in KNOWN.get("failure", []):
         if not generated_without(entry):

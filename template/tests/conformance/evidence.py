@@ -1,8 +1,7 @@
-"""The evidence that the tests leave: conformance.json in the project's root.
+"""A pytest plugin that writes conformance.json to the project's root.
 
-A pytest plugin. What a test saw travels with its report, so that
-the process that writes the file has it from all workers of pytest-xdist; a worker that dies leaves
-the name of the test that it ran.
+Each test attaches its outcome to its report, so that the process that writes the file gets it from
+all workers of pytest-xdist. If a worker dies, only the name of its test is known.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ def note(**values: Any) -> None:
 
 
 class Evidence:
-    """Writes down what the tests of every operator showed."""
+    """Records the outcomes of the tests of every operator."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
@@ -34,7 +33,7 @@ class Evidence:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
-        """Remember which test notes are for."""
+        """Record which test runs, for ``note``."""
         global _running
         _running = item
         try:
@@ -43,13 +42,13 @@ class Evidence:
             _running = None
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep a test's last word; called for the tests of all workers."""
+        """Record the last note of a test. pytest calls this for the tests of all workers."""
         if MODULE not in report.nodeid:
             return
         notes = [values for key, values in report.user_properties if key == _KEY]
         if notes:
             self.rows[report.nodeid] = notes[-1]
-        elif report.outcome == "skipped":  # by a decorator of PyTorch's own
+        elif report.outcome == "skipped":  # by one of PyTorch's decorators
             self.rows.setdefault(report.nodeid, {"kind": "skip"})
         elif report.when == "call" or report.outcome == "failed":
             self.rows[report.nodeid] = {"kind": "crash" if report.when == "???" else "error"}
@@ -63,7 +62,7 @@ class Evidence:
             path.write_text(json.dumps(self.document(), indent=0, sort_keys=True), "utf-8")
 
     def document(self) -> dict[str, Any]:
-        """Return everything as it is written."""
+        """Return the contents of the file."""
         results: dict[str, dict[str, dict[str, Any]]] = {}
         for nodeid, row in sorted(self.rows.items()):
             operator, dtype, aspect = decode(nodeid)
@@ -72,7 +71,7 @@ class Evidence:
 
 
 def decode(nodeid: str) -> tuple[str, str, str]:
-    """Return operator, dtype and aspect of a test: all that a worker that died leaves."""
+    """Return operator, dtype and aspect of a test, from its id alone."""
     from backend import DEVICE
     from conformance.aspects import ASPECTS
     from torch.testing._internal.common_methods_invocations import op_db
@@ -93,7 +92,7 @@ def overloads() -> dict[str, int]:
 
 
 def versions() -> dict[str, Any]:
-    """Say what was tested, with what, and when."""
+    """Return the versions of the tested software, its device and dtypes, and the date."""
     import torch
     from backend import DEVICE, PACKAGE, backend
 

@@ -1,4 +1,4 @@
-"""The aspects that are about how tensors lie in memory: results' layout, inputs of every layout, and rank."""
+"""Aspects of memory layout: strides of results, inputs in every layout, and dimensions."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from conformance.samples import Arguments, Sample, map_values, tensors_of
 from conformance.values import default_device
 
 MOST_DIMENSIONS = 64
-"""What PyTorch's operators take."""
+"""The most dimensions that PyTorch's operators accept."""
 
 Change = Callable[[torch.Tensor], torch.Tensor]
 
 
 def changed(sample: Sample, change: Change) -> Arguments:
-    """Return a sample's arguments with its strided tensors changed, at least one."""
+    """Return a sample's arguments with strided tensors changed, or raise if none changes."""
     kept = True
 
     def visit(leaf: object) -> object:
@@ -57,7 +57,7 @@ def channels_last(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def offset(tensor: torch.Tensor) -> torch.Tensor:
-    """Return the same values, behind others: not aligned as an allocator aligns."""
+    """Return the same values at an offset, less aligned than an allocation."""
     whole = tensor.new_zeros(tensor.numel() + 3)
     return whole[3:].view(tensor.shape).copy_(tensor)
 
@@ -68,7 +68,7 @@ def expanded(tensor: torch.Tensor) -> torch.Tensor:
 
 
 OF_THE_INPUT = (expanded,)
-"""The changes of the first argument alone: statistics, for example, are written to."""
+"""Changes of the first argument only: operators may write to others, such as statistics."""
 
 
 def conjugate(tensor: torch.Tensor) -> torch.Tensor:
@@ -84,7 +84,7 @@ def negative(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def layout(run: Run, sample: Sample) -> None:
-    """Results' strides, bits, and whether they are views of an argument, for arguments of several layouts."""
+    """Compare strides, bits and aliases of results, for several layouts of the arguments."""
     tried = False
     for change in (unchanged, transposed, channels_last):
         try:
@@ -107,7 +107,7 @@ def layout(run: Run, sample: Sample) -> None:
 
 
 def description(tensor: torch.Tensor, arguments: Arguments) -> str:
-    """Say how a result lies in memory; a stride says something where there is another element."""
+    """Describe the layout of a result. Strides of dimensions of size 1 do not count."""
     if tensor.layout is not torch.strided:
         return str(tensor.layout)
     words = []
@@ -135,7 +135,7 @@ def views(run: Run, sample: Sample) -> None:
 
 
 def scalar(tensor: torch.Tensor) -> torch.Tensor:
-    """Return the first element; of what may be indices zero, as the CPU does not check all of them."""
+    """Return the first element, or 0 for int64: the CPU does not check all indices."""
     if tensor.numel() == 0:
         return tensor
     return tensor.new_zeros(()) if tensor.dtype is torch.int64 else tensor.flatten()[0].clone()
@@ -147,12 +147,12 @@ def most_dimensions(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def ranks(run: Run, sample: Sample) -> None:
-    """The plain call on tensors without dimensions, and of as many as PyTorch knows."""
+    """The plain call on tensors of no dimensions, and of as many as PyTorch accepts."""
     each(run, sample, (scalar, most_dimensions))
 
 
 def each(run: Run, sample: Sample, changes: tuple[Change, ...]) -> None:
-    """Call with every change; what the CPU refuses is refused."""
+    """Compare a call with each change. The device must refuse what the CPU refuses."""
     tried = False
     for change in changes:
         with suppress(NotApplicable):
@@ -163,7 +163,7 @@ def each(run: Run, sample: Sample, changes: tuple[Change, ...]) -> None:
 
 
 def compare_call(run: Run, name: str, mine: Arguments) -> None:
-    """Call on both devices; ``name`` says in an error how the arguments differ from the sample's."""
+    """Compare a call on both devices. ``name``: how the arguments were changed, for errors."""
     theirs = run.on_device(mine)
     with default_device(mine):
         both = run.alike(lambda: mine.call(run.op), lambda: theirs.call(run.op))
@@ -176,7 +176,7 @@ def compare_call(run: Run, name: str, mine: Arguments) -> None:
 
 
 def repeated(run: Run, sample: Sample) -> None:
-    """The plain call twice, with the same seed: the same bits."""
+    """The plain call twice with the same seed, which must give the same bits."""
     mine = Arguments.of(sample)
     run.reference(lambda: mine.call(run.op))
     results = []

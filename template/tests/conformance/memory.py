@@ -1,4 +1,4 @@
-"""The aspect that is about memory: what an operator needs above its arguments and results."""
+"""The aspect of memory: how much an operator needs besides its arguments and results."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from conformance.samples import Arguments, Sample
 from conformance.values import default_device
 
 MOST = 3
-"""So many times what arguments and results take; and as much as SMALL is no harm."""
+"""The limit, as a multiple of arguments and results. SMALL bytes more are allowed."""
 
 SMALL = 1 << 18
 ENOUGH = 1 << 19
-"""Bytes of arguments and results from which on a measurement says something."""
+"""The least bytes of arguments and results for a useful measurement."""
 
 
 def memory(run: Run, sample: Sample) -> None:
-    """The peak of device memory above arguments and results, which grow until they are large enough."""
+    """The peak of device memory above arguments and results, which are enlarged to ENOUGH bytes."""
     mine = Arguments.of(sample)
     found: tuple[int, int] | None = None
     factor = 1
@@ -43,12 +43,12 @@ def memory(run: Run, sample: Sample) -> None:
 
 
 def is_much(extra: int, given: int) -> bool:
-    """Whether so many bytes are more than an operator may need on the way."""
+    """Whether an operator may not need so many extra bytes."""
     return extra > MOST * given + SMALL
 
 
 def measured(function: Function, mine: Arguments) -> tuple[int, int]:
-    """Return the peak above arguments and results, and what these take themselves."""
+    """Return the bytes of the peak above arguments and results, and the bytes of these."""
     backend.synchronize()
     without = backend.memory_allocated()
     theirs = mine.on_device()
@@ -62,7 +62,7 @@ def measured(function: Function, mine: Arguments) -> tuple[int, int]:
 
 
 def enlarged(factor: int, leaf: object) -> object:
-    """Return a tensor that repeats in every dimension but those of one element."""
+    """Return a tensor repeated in every dimension of more than one element."""
     if not isinstance(leaf, torch.Tensor) or leaf.layout is not torch.strided:
         return leaf
     tiles = [factor if size > 1 else 1 for size in leaf.shape]

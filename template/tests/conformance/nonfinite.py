@@ -1,6 +1,6 @@
-"""The aspect that is about NaN and infinity where they decide: in linear algebra, statistics and comparisons.
+"""The aspect of NaN and infinity in linear algebra, statistics and comparisons.
 
-Of real numbers: of complex ones, libraries multiply parts in ways of their own.
+For real numbers only, because libraries multiply the parts of complex numbers in different ways.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def is_floating(tensor: torch.Tensor) -> bool:
 
 
 def planted(sample: Sample, number: int, value: float) -> Arguments:
-    """Return a sample's arguments, of which one tensor has the value in its middle."""
+    """Return a sample's arguments with the value in the middle of one tensor."""
     mine = Arguments.of(sample).map(
         lambda leaf: leaf.detach().clone() if isinstance(leaf, torch.Tensor) else leaf
     )

@@ -1,4 +1,4 @@
-"""The aspects that are about what an operator refuses or warns of: each as the CPU does."""
+"""Aspects of errors and warnings, which must be those of the CPU."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from support import supported_dtypes
 Change = Callable[[torch.Tensor], torch.Tensor]
 
 ANOTHER_DTYPE = {torch.int64: torch.float32}
-"""The dtype of an output that is not the result's; int64 for all others."""
+"""The dtype of an output that differs from the result's; int64 for all others."""
 
 
 REPORTS_ERRORS = backend.get_device_properties(0).reports_errors
 
 
 def is_about_values(run: Run, made: Arguments) -> bool:
-    """Return whether nothing but the elements is wrong: tensors that have none are taken."""
+    """Return whether only the elements are wrong, so that the call succeeds on meta tensors."""
     try:
         made.on_meta().call(run.op)
     except Exception:
@@ -33,7 +33,7 @@ def is_about_values(run: Run, made: Arguments) -> bool:
 
 
 def errors(run: Run, mistake: Any) -> None:
-    """The calls that PyTorch's own tests hold for mistakes: the same exception, and their message or the CPU's."""
+    """PyTorch's error inputs: the same exception, with the message of the table or the CPU."""
     made = Arguments.of(mistake.sample_input)
     if any(tensor.dtype not in supported_dtypes() for tensor in made.tensors()):
         raise NotApplicable("a tensor is of a dtype that the backend lacks")
@@ -48,7 +48,7 @@ def errors(run: Run, mistake: Any) -> None:
 
 
 def expanded_input(run: Run, sample: Sample) -> None:
-    """Writing to a tensor whose elements share memory, in place: refused, or with the same result."""
+    """In-place writes to a tensor whose elements share memory: the CPU's error or result."""
     mine = Arguments.of(sample).copy()
     if sample.broadcasts_input or not isinstance(mine.input, torch.Tensor):
         raise NotApplicable
@@ -63,7 +63,7 @@ def expanded_input(run: Run, sample: Sample) -> None:
 
 
 def expanded_output(run: Run, sample: Sample) -> None:
-    """The same as out=; where the CPU takes it, each element is written many times, and only that is compared."""
+    """The same for out=. Values are not compared, because each element is written many times."""
     mine = Arguments.of(sample)
     expected = run.reference(lambda: mine.call(run.op))
     if not isinstance(expected, (torch.Tensor, tuple)):
@@ -76,7 +76,7 @@ def expanded_output(run: Run, sample: Sample) -> None:
 
 
 def shared(like: torch.Tensor) -> torch.Tensor:
-    """Return a tensor of this shape whose elements are one in memory, at the start of a block for all of them."""
+    """Return an expanded tensor of this shape, of one element in a block for all elements."""
     whole = torch.zeros(like.numel(), dtype=like.dtype, device=like.device)
     whole[0] = like.flatten()[0]
     return whole[:1].expand(like.shape)
@@ -102,7 +102,7 @@ def of_another_dtype(like: torch.Tensor) -> torch.Tensor:
 
 
 def write(run: Run, mine: Arguments, expected: Any, make: Change, *, values: bool = True) -> None:
-    """Write the results to what ``make`` gives for each of them; compare that, and the warnings."""
+    """Write the results to outputs made by ``make``. Compare the outputs and the warnings."""
     theirs = run.on_device(mine)
     outputs = given(expected, [make(tensor) for tensor in tensors_of(expected)])
     place = given(expected, [make(tensor.to(DEVICE)) for tensor in tensors_of(expected)])
@@ -120,7 +120,7 @@ def write(run: Run, mine: Arguments, expected: Any, make: Change, *, values: boo
 
 
 def warnings_of(call: Function) -> int:
-    """Call, and count the warnings; each is said every time, not once in a process."""
+    """Call, and count the warnings about resizing, including those that PyTorch gives only once."""
     torch.set_warn_always(True)
     try:
         with warnings.catch_warnings(record=True) as said:

@@ -1,4 +1,4 @@
-"""From conformance.json to docs/operators.md and docs/operators.html.
+"""Writes docs/operators.md and docs/operators.html from conformance.json.
 
     python tests/conformance/report.py [conformance.json]
 
@@ -35,7 +35,7 @@ ASPECTS = {
     "other_output": "other out=",
     "errors": "errors",
 }
-"""The aspects and how the columns are called."""
+"""The aspects and the titles of their columns."""
 
 ROUTES = ("native", "composite", "fallback", "unsupported", "failed")
 LEGEND = {
@@ -56,7 +56,7 @@ Results = dict[str, dict[str, dict[str, Cell]]]
 
 
 def verdict(cell: Cell) -> str:
-    """Return the word for one operator, dtype and aspect; nothing where it does not apply."""
+    """Return the verdict of one operator, dtype and aspect; empty if it does not apply."""
     if cell["kind"] == "pass":
         return str(cell["route"])
     if cell["kind"] == "skip":
@@ -76,7 +76,7 @@ def totals(results: Results) -> dict[str, Counter[str]]:
 
 
 def kinds(results: Results) -> Counter[str]:
-    """Count the bare outcomes that are not declared."""
+    """Count the outcomes that are not declared, by kind."""
     return Counter(
         cell["kind"]
         for dtypes in results.values()
@@ -87,7 +87,7 @@ def kinds(results: Results) -> Counter[str]:
 
 
 def pairs(results: Results) -> Counter[str]:
-    """Count the pairs of operator and dtype that pass on the CPU by how their plain call fares here.
+    """Count the pairs of operator and dtype that pass on the CPU, by the outcome on the device.
 
     ``passed``, ``failed``, or ``dtype`` where the result is of a dtype that the backend lacks.
     """
@@ -140,7 +140,7 @@ def cell_text(dtypes: dict[str, dict[str, Cell]], aspect: str) -> str:
 
 
 def reasons(results: Results) -> dict[str, list[str]]:
-    """Return what is not supported, by reason."""
+    """Return the unsupported tests by reason."""
     found: dict[str, list[str]] = {}
     for operator, dtypes in results.items():
         for dtype, aspects in dtypes.items():
@@ -240,7 +240,7 @@ def page(document: dict[str, Any]) -> str:
 
 
 def filled(page: Path, replacements: dict[str, str]) -> str:
-    """Return a page with its marks replaced."""
+    """Return a page with its placeholders replaced."""
     text = page.read_text("utf-8")
     for name, value in replacements.items():
         text = text.replace(name, value)

@@ -1,4 +1,4 @@
-"""How a call reached its result: by kernels of this backend, by PyTorch's composites, on the CPU."""
+"""The route of a call: kernels of this backend, PyTorch's composites, or the CPU."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 NATIVE, COMPOSITE, FALLBACK, UNSUPPORTED = "native", "composite", "fallback", "unsupported"
 
-# What every call may contain beside the operator itself: memory, its layout, and copies.
+# Operators that any call may use besides its own: for allocation, layout and copies.
 _PLUMBING = set(
     names(
         """
@@ -44,14 +44,14 @@ def has_kernel(func: torch._ops.OpOverload) -> bool:
 
 
 def draws(name: str) -> bool:
-    """Whether an overload draws random numbers, "aten::normal_": by a kernel with a feature only."""
+    """Whether an overload, as "aten::normal_", is random: its kernel belongs to a feature."""
     packet, _, overload = name.removeprefix("aten::").partition(".")
     func = getattr(getattr(torch.ops.aten, packet), overload or "default")
     return torch.Tag.nondeterministic_seeded in func.tags
 
 
 def computed_overloads() -> list[str]:
-    """Return the overloads of aten that PyTorch computes on the CPU and makes of no other operators."""
+    """Return the overloads of aten that have a kernel of the CPU and are no composites."""
     composites = (
         "CompositeImplicitAutograd",
         "CompositeExplicitAutograd",
@@ -68,7 +68,7 @@ def computed_overloads() -> list[str]:
 
 
 def native_overloads() -> list[str]:
-    """Return those of them that have a kernel of this backend."""
+    """Return the computed overloads that have a kernel of this backend."""
     has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
     return [name for name in computed_overloads() if has_kernel(name, "PrivateUse1")]
 
@@ -76,8 +76,8 @@ def native_overloads() -> list[str]:
 def route(recorder: Recorder, fallbacks: list[str], *, several: bool = False) -> str:
     """Name the route of a recorded call.
 
-    Native is one operator with a kernel of this backend, or with ``several`` any number of them;
-    composite is what PyTorch makes of other operators.
+    Native: one operator with a kernel of this backend, or with ``several`` any number of them.
+    Composite: PyTorch calls other operators.
     """
     if fallbacks:
         return FALLBACK

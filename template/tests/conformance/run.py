@@ -1,4 +1,4 @@
-"""One run of an operator on both devices: what is compared, and what it left to tell."""
+"""One run of an operator on both devices: its comparisons and its outcome."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ Function = Callable[..., Any]
 
 
 class NotApplicable(Exception):
-    """A sample says nothing about an aspect: the CPU refuses it as well, or there is no output."""
+    """A sample does not apply to an aspect, for example because the CPU refuses it."""
 
 
 def lacking(error: Exception) -> str:
-    """Return the dtype that the backend lacks, if that is the error."""
+    """Return the unsupported dtype that an error names, or an empty string."""
     named = re.match(rf"{DEVICE} does not support torch\.(\w+)", str(error))
     return named[1] if named and getattr(torch, named[1]) not in supported_dtypes() else ""
 
 
 def left_out(error: Exception) -> str:
-    """Return the dtype that an operator could not compute with, if the default answers have it.
+    """Return the dtype that an operator could not compute with, if it is one of the default dtypes.
 
-    Where they have not, as complex128, known.toml says which operators are concerned.
+    For others, such as complex128, known.toml declares the operators.
     """
     name = lacking(error)
     usual = (*FLOATING, *INTEGERS, torch.bool, torch.complex64)
@@ -45,7 +45,7 @@ def left_out(error: Exception) -> str:
 
 @dataclass
 class Outcome:
-    """What one test saw: how many samples, which failed, and the route that they took."""
+    """The outcome of one test: the number of samples, the failures, and the route."""
 
     compared: int = 0
     problems: list[str] = field(default_factory=list)
@@ -77,7 +77,7 @@ class Run:
         self.extra: float | None = None  # memory above arguments and results, in multiples of these
 
     def reference(self, call: Function) -> Any:
-        """Run ``call``, which concerns CPU tensors only; what the CPU refuses is not compared."""
+        """Run ``call`` on CPU tensors. Raises NotApplicable if the CPU refuses it."""
         try:
             result = call()
         except Exception as error:
@@ -102,21 +102,21 @@ class Run:
         return result
 
     def alike(self, mine: Function, theirs: Function, message: str = "") -> tuple[Any, Any] | None:
-        """Return both devices' results, or nothing where both refuse with the same exception.
+        """Return both devices' results, or None if both raise the same exception.
 
-        What the device then says matches ``message``, or is what the CPU says.
+        The message of the device must match ``message`` or equal that of the CPU.
         """
         try:
             expected = self.reference(mine)
         except NotApplicable as reason:
             if reason.__cause__ is None or "not implemented for" in str(reason.__cause__):
-                raise  # the CPU lacks something, and refuses nothing
+                raise  # the CPU lacks a kernel or dtype, which is no refusal
             self.check_refusal(theirs, reason.__cause__, message)
             return None
         return self.device(theirs), expected
 
     def check_refusal(self, theirs: Function, refusal: BaseException, message: str) -> None:
-        """Call what must raise what the CPU raised."""
+        """Call ``theirs``, which must raise ``refusal``, the exception of the CPU."""
         wanted = f"{type(refusal).__name__}: {refusal}"
         try:
             theirs()
@@ -139,10 +139,10 @@ class Run:
     def check(
         self, actual: Any, expected: Any, precise: Function | None = None, **options: Any
     ) -> None:
-        """Compare a result; of what a generator drew, devices, dtypes and shapes only.
+        """Compare a result. Of random results, compare devices, dtypes and shapes only.
 
-        A narrow type's result may agree with ``precise``, what comes out in double precision,
-        where the CPU's rounds more often.
+        A result of a narrow dtype may equal that of ``precise``, the call in double precision,
+        because the CPU may round more often.
         """
         options = {
             key: value for key, value in self.compared.items() if key in COMPARE_OPTIONS
@@ -158,17 +158,17 @@ class Run:
                 raise
 
     def check_call(self, actual: Any, expected: Any, theirs: Arguments, mine: Arguments) -> None:
-        """Compare the results of one call; of equal values, indices may pick any where that is declared."""
+        """Compare the results of one call. With ``picks``, indices may pick any of equal values."""
         if "picks" in self.compared:
             position = self.compared["picks"]
             actual, expected = picked(actual, theirs, position), picked(expected, mine, position)
         self.check(actual, expected, lambda: mine.in_double().call(self.op))
 
     def is_random(self) -> bool:
-        """Whether the sample's reference draws numbers: only then a recorder looks at it.
+        """Whether the sample's reference draws random numbers.
 
-        A recorder is not always there, as PyTorch's composites treat conjugate bits otherwise
-        under a dispatch mode.
+        A recorder does not run with every call, because PyTorch's composites treat conjugate bits
+        differently under a dispatch mode.
         """
         with Recorder() as recorder:
             for call in self.references:
@@ -178,7 +178,7 @@ class Run:
     def finish_sample(self) -> None:
         """Record the route of the first sample that was compared, with one more call.
 
-        What work of the sample has met is no other one's failure.
+        Acknowledges failures, so that they are not raised in the next sample.
         """
         self.references.clear()
         if self.recorder is None and self.again is not None:
@@ -192,7 +192,7 @@ class Run:
 def picked(result: Any, mine: Arguments, position: int) -> Any:
     """Return the values of (values, indices), and those that the indices pick from the input.
 
-    A result may be the indices alone; ``position`` is that of the dimension among the other arguments.
+    A result may be the indices alone. ``position``: of the dimension, after the input.
     """
     *values, indices = [result] if isinstance(result, torch.Tensor) else result
     dim = mine.kwargs.get("dim", mine.args[position] if len(mine.args) > position else -1)

@@ -1,4 +1,4 @@
-"""The sample inputs of PyTorch's OpInfos, made on the CPU and repeated on the device."""
+"""The sample inputs of PyTorch's OpInfos, made on the CPU and copied to the device."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import torch
 from backend import DEVICE
 from torch.testing._internal import common_device_type
 
-# After each test PyTorch looks through the whole stack, with the sources of its frames, for the sample to name in an
-# error. That takes longer than most of these tests, which name their samples themselves.
+# After each test PyTorch searches the whole stack for the sample, to name it in an error. That
+# takes longer than most of these tests, which name their samples themselves.
 common_device_type.get_tracked_input = lambda: None
 common_device_type.clear_tracked_input = lambda: None
 
@@ -43,7 +43,7 @@ def tensors_of(value: Any) -> list[torch.Tensor]:
 
 
 class Arguments:
-    """What one call of an operator takes."""
+    """The arguments of one call of an operator."""
 
     def __init__(self, input: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.input = input
@@ -52,7 +52,7 @@ class Arguments:
 
     @classmethod
     def of(cls, sample: Sample) -> Arguments:
-        """Take those of a sample."""
+        """Return the arguments of a sample."""
         return cls(sample.input, sample.args, sample.kwargs)
 
     def map(self, change: Callable[[Any], Any]) -> Arguments:
@@ -64,7 +64,7 @@ class Arguments:
         )
 
     def on_device(self, *, input_only: bool = False) -> Arguments:
-        """Return copies on the device; an argument that names a device names this one."""
+        """Return copies on the device. An argument that is a device becomes this one."""
         mover = Mover()
         if input_only:
             return Arguments(map_values(self.input, mover), self.args, self.kwargs)
@@ -105,11 +105,11 @@ class Arguments:
         return tensors_of((self.input, self.args, self.kwargs))
 
     def call(self, function: Callable[..., Any], **more: Any) -> Any:
-        """Call ``function`` with them."""
+        """Call ``function`` with these arguments."""
         return function(self.input, *self.args, **self.kwargs, **more)
 
     def name_no_device(self) -> bool:
-        """Whether nothing in them decides on a device."""
+        """Whether the arguments have no tensor and no device."""
         return not self.tensors() and "device" not in self.kwargs
 
 
@@ -168,9 +168,9 @@ class Mover:
 
 
 def samples(op: Any, dtype: torch.dtype, *, gradients: bool = False) -> Iterator[Sample]:
-    """Return the operator's samples, of the CPU and repeatable.
+    """Yield the operator's samples on the CPU, the same each time.
 
-    Not by ``op.sample_inputs``, which looks through the whole stack for the test that it serves.
+    Does not use ``op.sample_inputs``, which searches the whole stack for the running test.
     """
     torch.manual_seed(0)
     for index, sample in enumerate(op.sample_inputs_func(op, "cpu", dtype, gradients)):
@@ -179,10 +179,10 @@ def samples(op: Any, dtype: torch.dtype, *, gradients: bool = False) -> Iterator
 
 
 def spread(items: Iterator[Sample], count: int) -> Iterator[Sample]:
-    """Yield so many of the samples: the first, the last, and any between them.
+    """Yield ``count`` samples: the first, the last, and random ones between them.
 
-    Neighbours are much alike, and so are those at even distances, as many samples are products of
-    a few options each.
+    Samples next to each other or at equal distances are similar, because many lists of samples are
+    products of a few options.
     """
     if count == 1:
         yield from itertools.islice(items, 1)
@@ -194,8 +194,8 @@ def spread(items: Iterator[Sample], count: int) -> Iterator[Sample]:
 
 
 def errors(op: Any) -> list[Any]:
-    """Return the calls that PyTorch's own tests hold for mistakes on a device: fewer than on the CPU,
-    as an index that is out of range is found later. Those of the CPU, where the device lacks a dtype.
+    """Return PyTorch's error inputs of the device, or of the CPU if the device lacks a dtype. The
+    device has fewer, because it finds an index out of range later.
     """
     torch.manual_seed(0)
     try:

@@ -1,4 +1,4 @@
-"""The aspects for which each argument in turn lies in memory in each way that PyTorch has."""
+"""Aspects in which each argument in turn has each memory layout that PyTorch has."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from conformance.values import (
 
 
 def reversed_order(tensor: torch.Tensor) -> torch.Tensor:
-    """Return the same values, column after column."""
+    """Return the same values with the first dimension innermost in memory."""
     order = tuple(reversed(range(tensor.dim())))
     return tensor.permute(order).contiguous().permute(order)
 
 
 def every_other(tensor: torch.Tensor) -> torch.Tensor:
-    """Return the same values with a gap behind each."""
+    """Return the same values with a gap after each."""
     whole = tensor.new_zeros([2 * size for size in tensor.shape])
     return whole[(slice(None, None, 2),) * tensor.dim()].copy_(tensor)
 
 
 def odd_strides(tensor: torch.Tensor) -> torch.Tensor:
-    """Return the same values; dimensions of at most one element have a stride of their own."""
+    """Return the same values with arbitrary strides of dimensions of at most one element."""
     sizes = zip(tensor.shape, tensor.stride(), strict=True)
     return tensor.as_strided(
         tensor.shape,
@@ -44,12 +44,12 @@ def odd_strides(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def overlapping(tensor: torch.Tensor) -> torch.Tensor:
-    """Return windows of the first values: neighbours in all dimensions are neighbours in memory."""
+    """Return overlapping windows of the first values: the stride of each dimension is 1."""
     return tensor.reshape(-1).as_strided(tensor.shape, (1,) * tensor.dim())
 
 
 def layouts_of(tensor: torch.Tensor, *, repeats: bool) -> Iterator[tuple[str, torch.Tensor]]:
-    """Return the tensor in other layouts, of which some repeat elements."""
+    """Yield the tensor in other layouts; with ``repeats`` also in some that share elements."""
     if (
         tensor.layout is not torch.strided
         or tensor.dim() == 0
@@ -71,7 +71,7 @@ def layouts_of(tensor: torch.Tensor, *, repeats: bool) -> Iterator[tuple[str, to
 
 
 def arguments_of(run: Run, sample: Sample) -> Iterator[tuple[str, Arguments]]:
-    """Return a sample's arguments with each tensor in turn in each layout."""
+    """Yield a sample's arguments with each tensor in turn in each layout."""
     plain, called = Arguments.of(sample), Arguments.of(sample).copy()
     run.reference(lambda: called.call(run.op))
     for place, (tensor, after) in enumerate(zip(plain.tensors(), called.tensors(), strict=True)):
@@ -87,7 +87,7 @@ def arguments_of(run: Run, sample: Sample) -> Iterator[tuple[str, Arguments]]:
 
 
 def is_stable(call: Callable[[Arguments], Any], mine: Arguments) -> bool:
-    """Whether the CPU's result is that of double precision: a matrix that repeats a row is singular."""
+    """Whether double precision gives the CPU's result. A matrix that repeats a row is singular."""
     expected, precise = call(mine.copy()), call(mine.copy().in_double())
     try:
         for one, other in zip(tensors_of(precise), tensors_of(expected), strict=True):
@@ -98,7 +98,7 @@ def is_stable(call: Callable[[Arguments], Any], mine: Arguments) -> bool:
 
 
 def strides(run: Run, sample: Sample) -> None:
-    """The plain call. A layout that the CPU refuses says nothing."""
+    """The plain call. A layout that the CPU refuses is skipped."""
     for name, mine in arguments_of(run, sample):
         theirs, original = run.on_device(mine), mine.copy()
         with suppress(NotApplicable):

@@ -1,5 +1,5 @@
-"""Wrong arguments of native overloads, one at a time: never a crash, never memory of others, and what
-the CPU makes of them. The gate takes a few operators, and test_every_argument.py all."""
+"""Wrong arguments of native overloads, one at a time: no crash, no access to other memory, and the
+CPU's result. The gate tests a few operators, and test_every_argument.py all."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ OPERATORS = [
     *random.Random(47).sample(sorted({op.full_name for op in op_db}), 6),
     *("fft.irfft", "nn.functional.group_norm", "nn.functional.avg_pool2d"),
 ]
-"""Those that the gate takes."""
+"""The operators that the gate tests."""
 
 OWN = (
     "attention_with_cache|rotary_embedding|reshape_and_cache|top_k_top_p_sample|_scaled_mm$"
     "|_fused_adam_$|_thnn_fused_lstm_cell$|convolution_overrideable|_cummax_helper"
 )
-"""What the gate takes of argument_bases.py."""
+"""The overloads of argument_bases.py that the gate tests."""
 
 
 def findings(*arguments: str) -> list[str]:
-    """Return what is wrong beside what is declared."""
+    """Return the findings that are not declared."""
     done = subprocess.run(
         [sys.executable, "-m", "conformance.arguments", *arguments],
         cwd=Path(__file__).parents[1],

@@ -8,10 +8,10 @@ from conformance.test_arguments import findings
 pytestmark = pytest.mark.conformance_full
 
 PARTS = 12
-"""The overloads are tried in so many tests."""
+"""The number of tests among which the overloads are divided."""
 
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_wrong_arguments(part: int) -> None:
-    """Of all; a new overload needs a sample of PyTorch's, or a call in argument_bases.py."""
+    """A new overload needs a sample of PyTorch, or a call in argument_bases.py."""
     assert findings("--part", f"{part}/{PARTS}") == []

@@ -1,4 +1,4 @@
-"""What the conformance tests say where an interpreter dies, and which kernels they see."""
+"""The report of a crash in the conformance tests, and the kernels that they find."""
 
 from __future__ import annotations
 
@@ -30,6 +30,6 @@ def test_stack_of_a_dying_interpreter_names_the_operator() -> None:
 
 
 def test_operators_are_kernels_of_this_backend() -> None:
-    """Most of what models dispatch to: too few mean that a file of operators did not register."""
+    """Too few overloads mean that a source file of operators did not register."""
     assert len(routes.native_overloads()) >= 300
     assert len(routes.computed_overloads()) > len(routes.native_overloads())

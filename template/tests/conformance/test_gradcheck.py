@@ -1,4 +1,4 @@
-"""Gradients and their gradients against finite differences, for operators that models are made of."""
+"""First and second gradients against finite differences, for common operators of models."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class TestGradcheck(TestCase):
 
             self.assertTrue(torch.autograd.gradcheck(call, inputs, fast_mode=True))
             if op.supports_gradgrad:
-                # PyTorch has second derivatives of attention for the composition alone.
+                # PyTorch has second derivatives of attention only for the math backend.
                 with sdpa_kernel(SDPBackend.MATH):
                     self.assertTrue(torch.autograd.gradgradcheck(call, inputs, fast_mode=True))
 

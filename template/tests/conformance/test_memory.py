@@ -1,4 +1,4 @@
-"""What operators need above their arguments and results, in calls that the samples do not have."""
+"""Memory of operators besides arguments and results, in calls that the samples lack."""
 
 from __future__ import annotations
 
@@ -67,6 +67,6 @@ CALLS: dict[str, tuple[Function, Arguments]] = {
 @pytest.mark.parametrize("name", CALLS)
 def test_what_is_needed_on_the_way_stays_small(name: str) -> None:
     function, arguments = CALLS[name]
-    memory.measured(function, arguments)  # what a first call keeps is not the call's
+    memory.measured(function, arguments)  # a first call may allocate memory that it keeps
     extra, given = memory.measured(function, arguments)
     assert not memory.is_much(extra, given), (extra, given)

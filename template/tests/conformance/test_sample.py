@@ -1,5 +1,5 @@
-"""The fast tier: of every operator in PyTorch's own table a few samples, in two dtypes and all
-aspects, results in all dtypes, and whether it has a kernel. The full tier takes all:
+"""The fast tier: a few samples of every operator in PyTorch's table, in two dtypes and all aspects;
+results in all dtypes; and whether the operator falls back. The full tier tests all samples:
 ``pytest -m conformance_full``."""
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.common_utils import TestCase
 
 SEVERAL = 6
-"""Samples that results and gradients are compared for; other aspects take the first."""
+"""The number of samples for results and gradients; other aspects use one."""
 
 OF_ONE_DTYPE = ("strides", "strides_backward", "memory", "nonfinite")
-"""Aspects that make many calls of a sample."""
+"""Aspects that call a sample many times."""
 
 
 FEW = 1
-"""Samples that results in the other dtypes are compared for."""
+"""The number of samples for results in the other dtypes."""
 
 SLOW = (
     ("nn.functional.multi_head_attention_forward", "strides_backward"),
     ("svd_lowrank", "strides_backward"),
 )
-"""Operators and aspects that take many seconds: the full tier alone has them."""
+"""Operators and aspects that take many seconds: only the full tier tests them."""
 
 
 def others(op: Any, dtype: torch.dtype) -> list[torch.dtype]:
-    """Return the dtypes besides ``dtype``; the first is another one from operator to operator."""
+    """Return the dtypes besides ``dtype``. Which one is first depends on the operator's name."""
     found = sorted(
         (other for other in supported_dtypes() if other in op.dtypes and other != dtype), key=str
     )
@@ -79,7 +79,7 @@ class TestSample(TestCase):
             )
 
     def check_route(self, name: str, aspect: str, outcome: Outcome) -> None:
-        """An operator, or its gradient, runs on the CPU exactly where that is declared."""
+        """Check that an operator, or its gradient, falls back if and only if that is declared."""
         expected = declared.on_cpu(name, aspect)
         if expected is not None and outcome.compared and not may_fall_back():
             on_cpu = [fallback for fallback in outcome.fallbacks if not routes.draws(fallback)]

@@ -1,4 +1,4 @@
-"""The aspects that are about values: results, gradients, and where results are put."""
+"""Aspects of values: results, gradients and outputs."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from conformance.run import Function, NotApplicable, Run
 from conformance.samples import Arguments, Mover, Sample, tensors_of
 
 LOW_PRECISION = torch.bfloat16
-"""What autocast casts to."""
+"""The dtype that autocast casts to."""
 
 
 def forward(run: Run, sample: Sample) -> None:
-    """The plain call; arguments that the operator changes must change alike."""
+    """The plain call. Arguments that the operator changes must equal the CPU's afterwards."""
     call_and_compare(run, Arguments.of(sample), run.op)
 
 
@@ -31,7 +31,7 @@ def with_gaps(sample: Sample) -> Arguments:
     try:
         return Arguments.of(sample.noncontiguous())
     except RuntimeError as error:
-        raise NotApplicable from error  # layouts other than strided have no such thing
+        raise NotApplicable from error  # only strided tensors can have gaps
 
 
 def call_and_compare(run: Run, mine: Arguments, function: Function) -> None:
@@ -46,12 +46,12 @@ def call_and_compare(run: Run, mine: Arguments, function: Function) -> None:
 
 
 def default_device(arguments: Arguments) -> AbstractContextManager[Any]:
-    """A factory that is told no device asks for the default one."""
+    """Return a context in which a factory without a device argument uses the device."""
     return torch.device(DEVICE) if arguments.name_no_device() else nullcontext()
 
 
 def in_place(run: Run, sample: Sample) -> None:
-    """The variant that changes its input, which it must return: with gaps, and its first row, which may not grow."""
+    """The in-place variant, which must return its input: also with gaps, and on one row."""
     given = Arguments.of(sample)
     if not isinstance(given.input, torch.Tensor):
         raise NotApplicable
@@ -80,7 +80,7 @@ def change_in_place(run: Run, given: Arguments) -> None:
 
 
 def out(run: Run, sample: Sample) -> None:
-    """out= of the right shape, of other strides, and of no elements."""
+    """out= of the right shape, with other strides, and without elements."""
     mine = Arguments.of(sample)
     expected = run.reference(lambda: mine.call(run.op))
     outputs = tensors_of(expected)
@@ -104,14 +104,14 @@ def out(run: Run, sample: Sample) -> None:
 
 
 def check_strides(actual: Any, expected: Any) -> None:
-    """An output that fits keeps its strides, where it does on the CPU."""
+    """Check that an output that fits keeps its strides, if it does on the CPU."""
     for one, other in zip(tensors_of(actual), tensors_of(expected), strict=True):
         if other.numel() and one.stride() != other.stride():
             raise compare.WrongResult(f"strides {one.stride()} of out=, expected {other.stride()}")
 
 
 def given(expected: Any, tensors: list[torch.Tensor]) -> Any:
-    """Return ``tensors`` as out= takes them: one, or a tuple."""
+    """Return ``tensors`` in the form of out=: one tensor, or a tuple."""
     return tensors[0] if isinstance(expected, torch.Tensor) else tuple(tensors)
 
 
@@ -130,8 +130,8 @@ def empty_output(like: torch.Tensor, device: str) -> torch.Tensor:
 
 
 def backward(run: Run, sample: Sample) -> None:
-    """Gradients of everything that asks for one: for random cotangents, without and with gaps, since some
-    formulas ask how an argument lies in memory, and for the expanded one of a sum."""
+    """Gradients of all inputs that require one: for random cotangents, also of inputs with gaps,
+    since some formulas depend on strides, and for the expanded cotangent of a sum."""
     plain = Arguments.of(sample).copy()  # its own tensors may have a history
     compare_gradients(run, sample, plain, random_like)
     with suppress(NotApplicable):
@@ -189,7 +189,7 @@ def gradient(
 
 
 def autocast(run: Run, sample: Sample) -> None:
-    """The plain call under autocast, compared with the CPU's full precision, or with the CPU under its own."""
+    """The plain call under autocast, compared with the CPU in full precision or under autocast."""
     mine = Arguments.of(sample)
     theirs = run.on_device(mine)
     expected = run.reference(lambda: mine.call(run.op))
@@ -207,7 +207,7 @@ def autocast(run: Run, sample: Sample) -> None:
     try:
         run.check(actual, expected, tolerance=tolerance, any_dtype=True)
     except compare.WrongResult:
-        # Where terms cancel, little is left but their rounding, which both do alike.
+        # If terms cancel, rounding errors remain, which are alike on both devices.
         with torch.autocast("cpu", dtype=LOW_PRECISION):
             expected = run.reference(lambda: mine.call(run.op))
         run.check(actual, expected, tolerance=(0.01, 0.01), any_dtype=True)

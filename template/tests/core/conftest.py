@@ -1,4 +1,4 @@
-"""Ways in which work fails later."""
+"""Fixtures for work that fails asynchronously, and for the memory history."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from support import has_function
 
 @pytest.fixture(params=FAILURES.values(), ids=FAILURES)
 def failure(request: pytest.FixtureRequest) -> Iterator[Failure]:
-    """Each way in which work fails later that this device has; one of them any device has."""
+    """Each way in which work of this device can fail asynchronously."""
     failure: Failure = request.param
     reports = backend.get_device_properties(0).reports_errors
     if not set(failure.layers) <= set(backend._C.known_device_layers()):
         pytest.skip("generated without device_layers")
     if not failure.layers and not (reports and has_function("failures", "acknowledge_device")):
-        pytest.skip("the device does not report wrong indices, or for ever")
+        pytest.skip("the device does not report wrong indices, or cannot acknowledge failures")
     before = backend.device_layers()
     if failure.layers:
         backend.set_device_layers([*failure.layers, *before])
@@ -30,6 +30,6 @@ def failure(request: pytest.FixtureRequest) -> Iterator[Failure]:
 
 @pytest.fixture
 def without_history(full_segments: None) -> Iterator[None]:
-    """Leave no recording of allocations on."""
+    """Turn the recording of allocations off after the test."""
     yield
     backend.memory._record_memory_history(None)

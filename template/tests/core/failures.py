@@ -1,4 +1,4 @@
-"""Two ways in which work fails after its operator has returned. Whoever waits is told of either."""
+"""Two ways in which work fails after its operator has returned. Waiting calls raise either."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from backend import DEVICE, ENV_PREFIX, backend
 
 
 def origin(operator: str, stream: torch.Stream) -> str:
-    """Return a pattern of the words that name where a failure of ``operator`` comes from."""
+    """Return a pattern of the message part that names the origin of a failure of ``operator``."""
     where = rf"{stream.device}, stream {stream.stream_id}\b"
     return rf"\(in aten::{re.escape(operator)} on {where}"
 
 
 @dataclass(frozen=True)
 class Failure:
-    """One way to fail, the words for it, and what has to lie over the device."""
+    """One way to fail, its message, its operator, and the device layers that it needs."""
 
     fail: Callable[[torch.Stream], torch.Tensor]
     message: str
@@ -28,11 +28,11 @@ class Failure:
     layers: tuple[str, ...] = ()
 
     def origin(self, stream: torch.Stream) -> str:
-        """Return a pattern of the words that name where the failure comes from."""
+        """Return a pattern of the message part that names the origin of the failure."""
         return origin(self.operator, stream)
 
     def on(self, stream: torch.Stream) -> torch.Tensor:
-        """Let an operator fail on ``stream``, where it has run when this returns."""
+        """Fail an operator on ``stream``, and return when it has run."""
         result = self.fail(stream)
         while not stream.query():
             pass
@@ -45,7 +45,7 @@ class Failure:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What a process needs to fail like this."""
+        """Environment variables of a process that fails like this."""
         path = [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
         return {
             "PYTHONPATH": os.pathsep.join(filter(None, path)),
@@ -54,13 +54,13 @@ class Failure:
 
 
 def fail_by_index(stream: torch.Stream) -> torch.Tensor:
-    """Ask for an element that is not there."""
+    """Index a tensor out of range."""
     with backend.stream(stream):
         return torch.ones(5, device=stream.device)[torch.full((2,), 7, device=stream.device)]
 
 
 def fail_by_injection(stream: torch.Stream) -> torch.Tensor:
-    """Let the layer `faults` fail an addition that is right."""
+    """Fail a valid addition by the layer `faults`."""
     with backend.stream(stream):
         values = torch.ones(2, device=stream.device)
         backend._C.faults.inject("launch", later=True)
@@ -78,5 +78,5 @@ FAILURES = {
 
 
 def succeed() -> None:
-    """Run the operators of the failures without a failure, which shows whether they run natively."""
+    """Run the operators of the failures without a failure, to see whether they fall back."""
     torch.ones(5, device=DEVICE)[torch.full((2,), 4, device=DEVICE)] + 1

@@ -1,4 +1,4 @@
-"""Sparse tensors of the CPU, what is done with them, and how results are compared."""
+"""Sparse CPU tensors, functions of them, and a comparison of results."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ PLACES = torch.tensor([[0, 2, 2, 0, 3], [1, 0, 3, 1, 4]])
 
 
 def thin(dtype: torch.dtype = torch.float32, seed: int = 0) -> torch.Tensor:
-    """Return a dense matrix of which many elements are zero."""
+    """Return a dense matrix with many zeros."""
     values = sample(ROWS, COLUMNS, dtype=dtype, seed=seed)
     return values.masked_fill(sample(ROWS, COLUMNS, seed=seed + 1) < 1, 0)
 
 
 def duplicated(*dense: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-    """Return a tensor with two elements at one place."""
+    """Return a tensor with two elements at one index."""
     values = sample(PLACES.shape[1], *dense, dtype=dtype)
     return torch.sparse_coo_tensor(PLACES, values, (ROWS, COLUMNS, *dense))
 
@@ -46,7 +46,7 @@ FULL = sample(ROWS, COLUMNS, seed=6)
 
 
 def here(tensor: torch.Tensor, beside: torch.Tensor) -> torch.Tensor:
-    """Return ``tensor`` on the device and in the type of ``beside``."""
+    """Return ``tensor`` with the device and dtype of ``beside``."""
     return tensor.to(beside.device, beside.dtype)
 
 
@@ -67,7 +67,7 @@ SHAPES: dict[str, Function] = {
     "dimensions": lambda s: (s.sparse_dim(), s.dense_dim(), s._nnz()),
     "sparse_mask": lambda s: here(FULL, s).sparse_mask(s),
 }
-"""What rearranges a sparse tensor."""
+"""Functions that rearrange a sparse tensor."""
 
 SUMS: dict[str, Function] = {
     "coalesce": lambda s: s.coalesce(),
@@ -107,7 +107,7 @@ PRODUCTS: dict[str, Function] = {
 
 
 def compare(actual: Any, expected: Any) -> None:
-    """Compare a result of the device with one of the CPU; the order of equal places may differ."""
+    """Compare a result of the device with one of the CPU; the order of equal indices may differ."""
     if not isinstance(expected, torch.Tensor):
         assert actual == expected
         return

@@ -1,6 +1,6 @@
-"""Tensors of dtypes with which nothing calculates, and their comparison with the CPU's.
+"""Tensors of storage-only dtypes, and their comparison with the CPU's.
 
-What the CPU has no kernel for is free: the device may do it, or raise what the CPU raises.
+If the CPU has no kernel, the device may compute a result or raise the CPU's exception.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ FLOAT8 = tuple(dtype for dtype in STORAGE_ONLY if "float8" in str(dtype))
 BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64, 16: torch.int64}
 
 SATURATES = not torch.tensor([1e9]).to(torch.float8_e4m3fn).isnan().item()
-"""Whether this PyTorch makes the largest number of float8_e4m3fn of what is larger."""
+"""Whether this PyTorch converts larger numbers to the largest one of float8_e4m3fn."""
 
 Function = Callable[[torch.Tensor], Any]
 
 
 def patterns(dtype: torch.dtype, *shape: int, seed: int = 0) -> torch.Tensor:
-    """Return a CPU tensor of any bits, but of whole numbers where the type is of such."""
+    """Return a CPU tensor of random bytes, viewed as ``dtype``."""
     generator = torch.Generator().manual_seed(seed)
     count = 1
     for size in shape:
@@ -37,7 +37,7 @@ def patterns(dtype: torch.dtype, *shape: int, seed: int = 0) -> torch.Tensor:
 
 
 def numbers(dtype: torch.dtype, *shape: int) -> torch.Tensor:
-    """Return a CPU tensor of finite numbers, the same for each type up to rounding."""
+    """Return a CPU tensor of finite numbers, the same for each dtype except for rounding."""
     values = torch.linspace(0.25, 9, max(1, torch.Size(shape).numel()))[: torch.Size(shape).numel()]
     return values.reshape(shape).to(dtype)
 
@@ -49,7 +49,7 @@ def bits(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def assert_same_bits(actual: Any, expected: Any) -> None:
-    """Compare results: tensors by their bits, but for those of NaN, anything else by equality."""
+    """Compare results: tensors by their bits, except of NaN, other values by equality."""
     if isinstance(expected, (tuple, list)):
         assert len(actual) == len(expected)
         for mine, theirs in zip(actual, expected, strict=True):
@@ -80,7 +80,7 @@ def attempt(function: Function, tensor: torch.Tensor) -> Any:
 
 
 def is_pickled(values: torch.Tensor) -> bool:
-    """Return whether PyTorch's pickles know the dtype: those that have a typed storage."""
+    """Return whether PyTorch can pickle the dtype, for which it needs a typed storage."""
     try:
         pickle.loads(pickle.dumps(values))
     except AttributeError:
@@ -89,7 +89,7 @@ def is_pickled(values: torch.Tensor) -> bool:
 
 
 def compare(function: Function, tensor: torch.Tensor, native: bool = False) -> None:
-    """Compare with the CPU, which gives a result or raises. ``native``: no operator falls back."""
+    """Compare the result or the exception with the CPU's. ``native``: no operator falls back."""
     expected = attempt(function, tensor)
     here = on_device(tensor)
     if native and not isinstance(expected, Exception):
@@ -112,7 +112,7 @@ def on_device(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def views(dtype: torch.dtype) -> dict[str, torch.Tensor]:
-    """Return tensors that lie differently in memory."""
+    """Return tensors with different layouts."""
     return {
         "contiguous": patterns(dtype, 4, 6),
         "transposed": patterns(dtype, 6, 4).t(),

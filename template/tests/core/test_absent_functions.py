@@ -1,4 +1,4 @@
-"""A device that was brought up without some functions of runtime.h: what needs them says so."""
+"""A device without some functions of runtime.h: calls that need them raise an error."""
 
 from __future__ import annotations
 

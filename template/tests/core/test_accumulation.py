@@ -1,5 +1,5 @@
-"""Sums of many narrow numbers in one place are taken in float32 and rounded once, also where the
-CPU's kernel adds float16 numbers one by one and stops growing at 2048 times the addend."""
+"""Sums of many narrow numbers in one element are computed in float32 and rounded once. The CPU's
+kernels may add float16 numbers one by one, and then stop growing at 2048 times the addend."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Sum = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 def gradient(
     table: torch.Tensor, look_up: Callable[[torch.Tensor], torch.Tensor], grad: torch.Tensor
 ) -> torch.Tensor:
-    """Return what the looked-up elements' gradients add up to."""
+    """Return the gradient of ``table``, the sum over the looked-up elements."""
     leaf = table.clone().requires_grad_()
     look_up(leaf).backward(grad)
     assert leaf.grad is not None
@@ -71,7 +71,7 @@ def test_sums(name: str, dtype: torch.dtype, expanded: bool) -> None:
 @pytest.mark.native
 @pytest.mark.parametrize("dtype", NARROW)
 def test_scaled_addends_are_not_rounded(dtype: torch.dtype) -> None:
-    count, alpha = 3000, 1e-8  # 1e-8 is no number of float16
+    count, alpha = 3000, 1e-8  # float16 cannot represent 1e-8
     index = torch.zeros(count, dtype=torch.int64)
     source = torch.full((count,), 10000.0, dtype=dtype)
     expected = torch.ones(1).double() + alpha * source.double().sum()

@@ -34,7 +34,7 @@ def test_every_nan_is_distinct() -> None:
 
 @pytest.mark.native
 class TestTies:
-    """Equal elements keep their order, as on CUDA, whether that is asked for or not."""
+    """Equal elements keep their order, as on CUDA, also if the sort need not be stable."""
 
     VALUES = sample(8000, dtype=torch.int64, low=0, high=9)
 

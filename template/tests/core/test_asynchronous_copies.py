@@ -1,4 +1,4 @@
-"""Copies that return while the stream still works on what came before, and what they promise then."""
+"""Copies that return while the stream is busy, and their guarantees."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = needs(torch.float32, torch.float16)
 
 @pytest.fixture
 def busy() -> None:
-    """The current stream has work for a good while."""
+    """Enqueue long work on the current stream."""
     ones = torch.ones(1024, 1024, device=DEVICE)
     ones @ ones
     backend.synchronize()

@@ -36,7 +36,7 @@ def make(
     rows: tuple[int, int] = (5, 7),
     width: int = 4,
 ) -> Inputs:
-    """Return query, key and value; `heads` and `rows` are those of the query and of the others."""
+    """Return query, key and value; `heads` and `rows`: of the query, and of key and value."""
     shapes = [(2, heads[kind], rows[kind], width) for kind in (0, 1, 1)]
     query, key, value = (
         sample(*shape, dtype=dtype, low=-2, high=2, seed=seed) for seed, shape in enumerate(shapes)
@@ -46,7 +46,7 @@ def make(
 
 @pytest.fixture
 def fused() -> None:
-    """Skip what only the device's own operators promise, if it declines them and that is allowed."""
+    """Skip a test of the fused operators if the device declines them and fallbacks are allowed."""
     query, key, value = (tensor.to(DEVICE) for tensor in make())
     try:
         with sdpa_kernel(SDPBackend.OVERRIDEABLE):
@@ -69,7 +69,7 @@ def compare(inputs: Inputs, by: str = FUSED, **options: Any) -> None:
     dtype = inputs[0].dtype
     theirs = [tensor.detach().clone().requires_grad_() for tensor in inputs]
     mine = [tensor.detach().to(DEVICE).requires_grad_() for tensor in inputs]
-    for tensors in (theirs, mine):  # The CPU's gradients are those of dense tensors.
+    for tensors in (theirs, mine):  # The CPU's gradients are dense.
         tensors[:] = [tensor.detach().requires_grad_() for tensor in tensors]
     device_options = {
         name: option.to(DEVICE) if isinstance(option, torch.Tensor) else option
@@ -113,7 +113,7 @@ def test_results_without_a_gradient() -> None:
 
 
 def math_only(inputs: Inputs, **options: Any) -> set[str]:
-    """Return the operators used, having compared the result with the CPU's."""
+    """Compare the result with the CPU's, and return the operators used."""
     mine = [tensor.to(DEVICE) for tensor in inputs]
     actual: list[torch.Tensor] = []
     names = used(lambda: actual.append(attention(*mine, **options)))
@@ -150,7 +150,7 @@ def test_who_allows_no_other_fused_operator_gets_the_memory_efficient_one(
     dtype: torch.dtype, kind: str
 ) -> None:
     mask = sample(5, 7, dtype=dtype, low=-1, high=1, seed=4) if kind == "mask" else None
-    # The CPU has the composition alone of the two.
+    # Of the two, the CPU has only MATH.
     with sdpa_kernel([SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]):
         compare(make(dtype), by=EFFICIENT, attn_mask=mask, is_causal=kind == "causal")
 
@@ -168,7 +168,7 @@ def test_other_shapes_are_composed(inputs: Inputs) -> None:
 
 
 def test_three_dimensions() -> None:
-    """PyTorch gives them a batch of one from 2.14 on, and they are fused; before, composed."""
+    """PyTorch adds a batch of one from 2.14 on, so that they are fused; before, composed."""
     math_only((sample(3, 5, 4), sample(3, 7, 4), sample(3, 7, 4)))
 
 
@@ -191,7 +191,7 @@ def test_dropout() -> None:
         mean = torch.stack([attention(*inputs, dropout_p=0.4) for _ in range(200)]).mean(0)
         difference = (mean - attention(*inputs)).abs().mean().item()
     assert difference < 0.03
-    # With values of ones, results are the probabilities that were kept: the gradient of dropout is itself.
+    # With values of ones, the results are the kept probabilities: dropout is its own gradient.
     query, key, _ = inputs
     ones = torch.ones(2, 3, 64, 4, device=DEVICE, requires_grad=True)
     torch.manual_seed(3)

@@ -191,7 +191,7 @@ def test_a_kept_kernel_that_others_may_have_written_is_compiled_again(tmp_path: 
     (file,) = tmp_path.iterdir()
     planted = b"planted"
     file.write_bytes(hashlib.sha256(planted).digest() + planted)
-    assert affine(tmp_path) == planted  # what this user has written is believed
+    assert affine(tmp_path) == planted  # files written by this user are trusted
     file.chmod(0o666)
     assert affine(tmp_path) == code
     file.write_bytes(hashlib.sha256(planted).digest() + planted)
@@ -213,7 +213,7 @@ def test_a_cache_folder_is_for_this_user_alone(tmp_path: Path) -> None:
         other = _private.cache_folder(made)
     assert other not in (made, made.parent)
     assert other.stat().st_mode & 0o777 == 0o700
-    assert _private.cache_folder(made) == other  # and is told once
+    assert _private.cache_folder(made) == other  # and warns once
 
 
 @takes_kernels(SOURCES)

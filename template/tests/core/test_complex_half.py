@@ -1,6 +1,6 @@
-"""complex32, where it was chosen: stored as two float16, computed like complex64.
+"""complex32, if it is supported: stored as two float16, computed like complex64.
 
-The CPU has few operators for it, so that complex64 of the same numbers is the oracle.
+The CPU has few operators for it, so that complex64 with the same numbers is the reference.
 """
 
 from __future__ import annotations

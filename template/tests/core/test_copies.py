@@ -1,4 +1,4 @@
-"""Copies of every layout, dtype and bit, within and between devices, and what is printed."""
+"""Copies of every layout, dtype and bit, within and between devices, and printing."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ KINDS = supported(
 
 
 def bits_of(dtype: torch.dtype) -> list[str]:
-    """Return what of ``BITS`` a tensor can have: truth values and unsigned ones have no negative."""
+    """Return the ``BITS`` of a dtype: bool and unsigned dtypes have no negative bit."""
     if dtype.is_complex:
         return list(BITS)
     signed = dtype in FLOATING or (dtype in INTEGERS and dtype is not torch.uint8)
@@ -70,8 +70,8 @@ def bits_of(dtype: torch.dtype) -> list[str]:
 def test_bits_are_honoured_whatever_else_a_copy_does(
     to_dtype: torch.dtype, from_dtype: torch.dtype
 ) -> None:
-    """The oracle gives the CPU plain values of the target's own dtype: where it converts as well,
-    it forgets negative bits of float16.
+    """The CPU reference copies plain values of the target's dtype, because the CPU ignores negative
+    bits of float16 when it also converts.
     """
     places = [torch.device("cpu"), torch.device(DEVICE, 0), LAST]
     routes = [route for route in itertools.product(places, places) if set(route) != {places[0]}]

@@ -1,4 +1,4 @@
-"""How often elements and slices occur: integers, special values, refusals."""
+"""Operators that count elements and slices: integers, special values, errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support import INTEGERS, assert_same, compare, natively, sample, supported
 
 
 def assert_refused_alike(function: Callable[..., Any], *tensors: torch.Tensor) -> None:
-    """Check that the device refuses what the CPU refuses, in the same words."""
+    """Check that the device raises the CPU's exception, with the same message."""
     with pytest.raises(Exception) as expected:
         function(*tensors)
     with pytest.raises(expected.type) as actual:

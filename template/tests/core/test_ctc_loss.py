@@ -1,4 +1,4 @@
-"""ctc_loss against the CPU, natively."""
+"""ctc_loss against the CPU, without fallbacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What operators do whose family declines: other tests once more, on a device that lacks some."""
+"""Operators whose kernel family declines: other tests run again on a device that lacks some."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LINEAR_ALGEBRA = (
     "cholesky,lu,unpack_pivots,qr,ldl,solve_triangular,householder,ldl_solve,eigh,eig,svd"
 )
 CASES = {
-    # Made of plain products and of elementwise families.
+    # Composed of plain products and elementwise families.
     "products": ("descriptors", ("scaled_mm", "grouped_mm", "quantized_weights")),
     "pivots": ("unpack_pivots", ("linalg", "linalg_edges")),
     "linear algebra": (LINEAR_ALGEBRA, ("linalg", "linalg_edges")),
@@ -38,7 +38,7 @@ def declining(families: str, folder: Path) -> dict[str, str]:
 
 
 def test_what_was_written_before_a_part_was_declined_is_undone(tmp_path: Path) -> None:
-    """Of ``linalg.lu`` one factor is made in the memory of both."""
+    """``linalg.lu`` computes one factor in the memory of both."""
     code = f"""
         import torch
         matrices = torch.randn(2, 4, 4)
@@ -50,7 +50,7 @@ def test_what_was_written_before_a_part_was_declined_is_undone(tmp_path: Path) -
 
 
 def test_a_copy_writes_nothing_between_the_elements(tmp_path: Path) -> None:
-    """What is between them may be another thread's, whose writes would be lost."""
+    """The elements between may belong to another thread, whose writes would be lost."""
     code = f"""
         import threading, torch
         from functools import partial

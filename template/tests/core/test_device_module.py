@@ -13,7 +13,7 @@ from support import computed_dtypes, names, needs, needs_two_devices
 
 LAST = backend.device_count() - 1
 
-# What PyTorch 2.13 looks up on a device module, without what only optional features bring.
+# Names that PyTorch 2.13 looks up on a device module, without those of optional features.
 LOOKED_UP = names(
     """
     Event Stream _initialized _is_in_bad_fork _lazy_init current_device current_stream device
@@ -178,7 +178,7 @@ def test_autocast_is_available_exactly_where_it_can_be_entered() -> None:
     assert torch.amp.is_autocast_available(DEVICE) is hasattr(backend, "get_amp_supported_dtype")
     if torch.amp.is_autocast_available(DEVICE):
         with torch.autocast(DEVICE):
-            # It warns and stays off where there is no dtype of 16 bits to cast to.
+            # It warns and stays off if there is no dtype of 16 bits to cast to.
             assert torch.is_autocast_enabled(DEVICE) is bool(backend.get_amp_supported_dtype())
     else:
         with pytest.raises(AssertionError):

@@ -1,4 +1,4 @@
-"""Names that code for torch.cuda and torch.xpu asks of a device module."""
+"""Names that code for torch.cuda and torch.xpu uses on a device module."""
 
 from __future__ import annotations
 

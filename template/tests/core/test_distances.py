@@ -1,4 +1,4 @@
-"""cdist and pdist against the CPU, natively."""
+"""cdist and pdist against the CPU, without fallbacks."""
 
 from __future__ import annotations
 

@@ -72,11 +72,11 @@ def test_tensors_with_gradients_and_conjugates_are_refused() -> None:
         torch.from_dlpack(torch.ones(2, device=DEVICE, requires_grad=True))
 
 
-# --- Producers that are mistaken ---
+# --- Producers with wrong metadata ---
 
 
 class Tensor(ctypes.Structure):
-    """DLTensor of dlpack.h, with what it consists of written out."""
+    """DLTensor of dlpack.h, with its nested structs inlined."""
 
     _fields_ = [
         ("data", ctypes.c_void_p),
@@ -109,7 +109,7 @@ class Versioned(ctypes.Structure):
 
 CODES = {"f": 2, "b": 4, "c": 5, "u": 1, "i": 0}
 KEPT: list[Any] = []
-"""What the capsules of these tests point to; they have no deleters."""
+"""Objects that capsules of these tests point to. The capsules have no deleters."""
 
 
 def numbers(values: list[int]) -> Any:
@@ -124,7 +124,7 @@ def capsule(
     dtype: torch.dtype = torch.float32,
     **fields: int,
 ) -> Any:
-    """Return a capsule that says of ``tensor`` what the arguments say."""
+    """Return a capsule that describes ``tensor`` by the arguments."""
     shape = list(tensor.shape) if shape is None else shape
     claim = Tensor(
         data=tensor.data_ptr(),

@@ -1,4 +1,4 @@
-"""What ``python -m <package>.doctor`` says of this backend."""
+"""The report of ``python -m <package>.doctor`` about this backend."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_all_that_pytorch_asks_of_a_device_module_is_tried() -> None:
     }
     assert {"current_device", "get_rng_state", "_initialized"} <= names
     tried = {word for item in SURFACES for word in re.findall(r"\w+", item.name)}
-    # The last two only of a device of the name hpu.
+    # PyTorch uses the last two only on a device named hpu.
     assert names - tried - {"__wrapped__", "set_rng_ctx", "unset_rng_ctx"} == set()
 
 

@@ -38,7 +38,7 @@ CLASSES = {
     "Backend": "Group",
     "Work": "StreamWork",
 }
-# In the sources without the word `override`, since older releases do not have it.
+# Without the keyword `override` in the sources, because older releases lack the base functions.
 UNMARKED = {"getStreamNativeHandle", "isStreamCapturing"}
 
 
@@ -66,7 +66,7 @@ def test_what_is_said_to_be_overridden_is_so_in_the_sources(name: str) -> None:
 
 
 def a_tree(folder: Path, edit: Callable[[str, str], str]) -> Path:
-    """Copy what is read of the installed PyTorch, edited by path and text."""
+    """Copy the files that are read of the installed PyTorch, changed by ``edit(path, text)``."""
     paths = [f"torch/include/{interface.header}" for interface in INTERFACES.values()]
     for path in {*paths, AGAINST.SCHEMAS}:
         if not (AUDIT.INSTALLED / path).is_file():
@@ -83,7 +83,7 @@ def test_a_virtual_function_that_nobody_thought_of_is_named(tmp_path: Path) -> N
             "virtual DeviceType type()",
             "virtual int rewind(Stream s = {}); virtual DeviceType type()",
         )
-        # One with a second meaning is another one.
+        # An overload is another function.
         return text.replace(
             "virtual bool supportsSplitting()",
             "virtual bool supportsSplitting(int) const;\n virtual bool supportsSplitting()",
@@ -113,7 +113,7 @@ def test_against_a_wheel_what_differs_is_named(tmp_path: Path) -> None:
         for before, after in (
             ("virtual bool queryEvent(void*", "virtual bool queryEvent(const void*"),
             ("virtual void init()", "virtual void start()"),
-            # Names and defaults of arguments are nothing that a caller depends on.
+            # Callers do not depend on names and defaults of arguments.
             ("virtual void setDevice(Device)", "virtual void setDevice(Device there = {})"),
         ):
             text = text.replace(before, after)

@@ -1,4 +1,4 @@
-"""What ``python -m <package>.doctor --ready`` says of a project and of PyTorch's relay."""
+"""The report of ``python -m <package>.doctor --ready`` about a project and PyTorch's relay."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SIMULATED = "simulator" in backend.get_device_properties(0).name.lower()
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A project that has all that a folder can have."""
+    """A project that meets all requirements that its folder can meet."""
     (tmp_path / "python" / PACKAGE).mkdir(parents=True)
     write(tmp_path / ".github/workflows/relay.yml", WORKFLOW)
     write(tmp_path / ".github/workflows/ci.yml", "on: push\njobs: {a: {timeout-minutes: 999}}\n")
@@ -58,7 +58,7 @@ def missing(project: Path) -> set[tuple[str, str]]:
 
 
 HARDWARE = {("L1", "hardware that can be named")}
-"""What a run on the simulator lacks."""
+"""The requirement that the simulator does not meet."""
 
 
 def test_a_project_with_everything_lacks_nothing_but_hardware(project: Path) -> None:

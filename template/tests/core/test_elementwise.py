@@ -25,7 +25,7 @@ REFUSED = (RuntimeError, NotImplementedError, TypeError)
 def compare(
     function: Callable[..., torch.Tensor], *arguments: torch.Tensor, **keywords: Any
 ) -> None:
-    """Run on both; what the CPU refuses the device must refuse."""
+    """Compare both devices. The device must refuse what the CPU refuses."""
     on_device = [argument.to(DEVICE) for argument in arguments]
     try:
         expected = function(*arguments, **keywords)
@@ -151,7 +151,7 @@ BOOLEAN: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 @needs(torch.float32, torch.uint8, torch.int64, torch.bool)
 @pytest.mark.parametrize("name", BOOLEAN)
 def test_any_byte_but_0_is_true(name: str) -> None:
-    """A view of bytes as bool may have others than 0 and 1."""
+    """A view of bytes as bool can have other bytes than 0 and 1."""
     bytes_ = torch.tensor([0, 2, 137, 1], dtype=torch.uint8)
     expected = BOOLEAN[name](bytes_.bool())
     actual = BOOLEAN[name](bytes_.to(DEVICE).view(torch.bool))

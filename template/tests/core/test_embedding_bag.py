@@ -1,4 +1,4 @@
-"""embedding_bag against the CPU, natively."""
+"""embedding_bag against the CPU, without fallbacks."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_bags_and_their_gradients(case: str, mode: str) -> None:
 
 
 def test_gradients_scaled_by_frequency() -> None:
-    """The CPU divides by the counts of other indices than the ones it means."""
+    """The reference is computed here, because the CPU divides by the counts of wrong indices."""
     counts = INDICES.bincount(minlength=10).clamp(min=1).unsqueeze(1)
     for mode in ("sum", "mean"):
         options = {**CASES["bags"], "mode": mode}

@@ -1,4 +1,4 @@
-"""Environment variables: a wrong value fails the import, whoever reads it later."""
+"""Environment variables: the import fails for a wrong value, also of a variable read later."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 PAGES = [DOCS / "environment.md", *(DOCS / "features").glob("*.md")]
 OF_THE_TESTS = {"TEST_FALLBACK", "DEVICE", "DEVICE_LIBRARY"}
 WRONG = {"CACHE_FOLDER": "/dev/null/folder", "FALLBACK": "loudly"}
-"""The others are names from a list, or numbers."""
+"""Wrong values; for other variables "wrong" is one, as they are names or numbers."""
 REPORTED = ("CACHE_FOLDER", "LAUNCH_BLOCKING")
 VARIABLES = sorted(
     set(
@@ -33,14 +33,14 @@ VARIABLES = sorted(
         pytest.param(
             name,
             marks=pytest.mark.skipif(
-                name.startswith("SIMULATOR") and not is_simulator(), reason="nothing reads it"
+                name.startswith("SIMULATOR") and not is_simulator(), reason="simulator only"
             ),
         )
         for name in VARIABLES
     ],
 )
 def test_a_wrong_value_fails_the_import(name: str) -> None:
-    """That of a variable which the simulator's library reads is reported, and fails each use."""
+    """A variable of the simulator's library is reported, and each use of the device fails."""
     value = WRONG.get(name, "wrong")
     ended = run_python("import torch", {f"{ENV_PREFIX}_{name}": value}, check=False)
     told = [line for line in ended.stderr.splitlines() if f"{ENV_PREFIX}_{name}" in line]

@@ -1,4 +1,4 @@
-"""A process may end whatever its devices are doing, and ends with its own status."""
+"""A process can end while its devices are busy, and keeps its exit status."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def test_a_process_ends_while_its_devices_work(how: str) -> None:
 
 @needs(torch.float32)
 def test_waits_end_although_another_thread_goes_on_enqueueing() -> None:
-    """So they do at the exit, where daemon threads may be in the middle of training.
+    """As at the exit, when daemon threads may be in the middle of training.
 
-    How such a program ends is not its own to say: the interpreter ends its threads wherever they are.
+    The exit status is not checked, because the interpreter stops the threads at any point.
     """
     result = run_python(
         f"""

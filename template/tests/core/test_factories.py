@@ -74,5 +74,5 @@ def test_windows(name: str, dtype: torch.dtype) -> None:
         expected = window(length, periodic=periodic, dtype=wide).to(dtype)
         result = window(length, periodic=periodic, dtype=dtype, device=DEVICE)
         assert_same(result, expected, **close(dtype))
-    # In bfloat16 the numbers of these places are rounded, some beyond the window's end.
+    # In bfloat16 the positions are rounded, some beyond the window's end.
     assert not window(300, periodic=False, dtype=dtype, device=DEVICE).isnan().any()

@@ -1,4 +1,4 @@
-"""Work that fails after its operator has returned: on which threads it is raised, and in which words."""
+"""Work that fails after its operator has returned: the threads that raise it, and the message."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WAITS: dict[str, Callable[[torch.Stream, torch.Tensor], Any]] = {
 
 
 def in_another_thread(function: Callable[[], Any]) -> RuntimeError | None:
-    """Call ``function`` in a thread of its own. Return what it raises."""
+    """Call ``function`` in another thread. Return its exception."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(function).exception()  # type: ignore[return-value]
 
@@ -150,7 +150,7 @@ def test_a_stream_of_another_device_is_refused(function: str) -> None:
 
 def test_a_lost_device_comes_back_by_a_reset(failure: Failure) -> None:
     if not failure.layers:
-        pytest.skip("only a layer loses devices")
+        pytest.skip("only the layer `faults` loses devices")
     kept = torch.ones(2, device=DEVICE)
     backend.synchronize()
     backend._C.faults.inject("launch", code="device_lost", later=True)
@@ -277,7 +277,7 @@ def test_each_of_two_streams_has_its_failure(failure: Failure) -> None:
 def fail_and_leave(
     failure: Failure, and_then: str, *, check: bool = False
 ) -> subprocess.CompletedProcess[str]:
-    """Run a process whose work fails and that does not wait for it, with ``and_then`` after that."""
+    """Run a process that does not wait for its failed work, and that then runs ``and_then``."""
     code = f"""
 import torch
 backend = torch.{DEVICE}

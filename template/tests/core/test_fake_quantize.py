@@ -20,7 +20,7 @@ def without_the_cpu() -> Iterator[None]:
 
 
 def check(function: object, *tensors: torch.Tensor) -> None:
-    """Values and gradients of the floating ones."""
+    """Compare values, and gradients of floating-point tensors."""
     results = []
     for device in (DEVICE, "cpu"):
         leaves = [

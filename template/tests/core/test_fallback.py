@@ -1,4 +1,4 @@
-"""Operators without a kernel of their own: they run on the CPU and must look as if they did not."""
+"""Operators without a kernel: they run on the CPU, which callers must not notice."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_an_operator_without_a_kernel_takes_numbers_of_the_cpu_and_no_other_tens
 
 
 def test_results_without_elements_have_their_shape() -> None:
-    """Reported for other backends as pytorch#165549: a result of shape [0]."""
+    """pytorch#165549 reports a result of shape [0] for other backends."""
     for shape in ((3, 4), (), (0,), (2, 0, 3)):
         values = sample(*shape)
         for function in (torch.abs, torch.digamma, bessel, torch.special.entr):
@@ -202,7 +202,7 @@ def test_results_without_elements_have_their_shape() -> None:
 
 
 def test_results_never_stay_on_the_cpu() -> None:
-    """Reported for other backends as pytorch#187148: a CPU result, as the first tensor is the CPU's."""
+    """pytorch#187148 reports a CPU result for other backends, if the first tensor is on the CPU."""
     scalar, values = torch.tensor(2.0), sample(3, low=1).to(DEVICE)
     condition = torch.tensor(True)
     for result in (
@@ -217,7 +217,7 @@ def test_results_never_stay_on_the_cpu() -> None:
 
 @needs(torch.float32)
 def test_fused_steps_of_tensors_in_different_orders() -> None:
-    """The CPU's fused kernels take a parameter, its gradient and its state for arranged alike."""
+    """The CPU's fused kernels assume equal strides of a parameter, its gradient and its state."""
     values, grad, state = sample(4, 6), sample(4, 6, seed=1), sample(1, 6, seed=2)
     parameter = values.T.contiguous().to(DEVICE).T
     torch._fused_sgd_(

@@ -1,4 +1,4 @@
-"""What may run on the CPU, what did, and how it is reported."""
+"""The fallback policy, the fallback stats, and their report."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def record_of(operator: str) -> Any:
 
 
 def test_a_reason_does_not_outlive_its_call() -> None:
-    """Operators that have a kernel say so, and those without one do not repeat the last reason."""
+    """Operators without a kernel do not repeat the reason of an earlier operator that has one."""
     values = torch.ones(MANY_DIMENSIONS, device=DEVICE)
     parameter = values.clone().requires_grad_()
     parameter.grad = values
@@ -75,7 +75,7 @@ def test_a_decline_before_any_family_is_asked_has_its_reason() -> None:
 
 @needs(torch.complex64)
 def test_every_reason_is_kept() -> None:
-    """And a block tells those of its own calls."""
+    """A block reports the reasons of its own calls."""
     given = set()
     for values in (torch.ones(MANY_DIMENSIONS), torch.ones(3, dtype=torch.complex64)):
         with backend.count_fallbacks() as block:
@@ -86,7 +86,7 @@ def test_every_reason_is_kept() -> None:
 
 
 def test_every_reason_is_counted() -> None:
-    """By the calls in which it was given, in whichever thread."""
+    """Counts are by calls, of all threads."""
     values = torch.ones(2, device=DEVICE)
     many = torch.ones(MANY_DIMENSIONS, device=DEVICE)
 
@@ -117,7 +117,7 @@ def test_what_the_device_had_to_do_before_is_waiting_and_not_work() -> None:
     for _ in range(100):
         values += 1
     if backend.current_stream().query():
-        pytest.skip("the device is as fast as its host, or works while the host waits")
+        pytest.skip("the device has already finished its work")
     start = time.perf_counter()
     bessel(values[:1])
     elapsed = time.perf_counter() - start

@@ -1,5 +1,5 @@
-"""Element types that the CPU's kernels lack: the fallback computes in a wider one, as far as other
-accelerators take them.
+"""Dtypes that the CPU's kernels lack: the fallback computes in a wider one, if other accelerators
+accept them.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def library() -> Iterator[torch.library.Library]:
 
 
 def only(*dtypes: torch.dtype) -> Callable[[torch.Tensor], None]:
-    """Return the check of a kernel that is compiled for these types, as the macros of ATen do it."""
+    """Return a check like that of ATen's macros in a kernel that is compiled for these dtypes."""
     names = {torch.float16: "Half", torch.bfloat16: "BFloat16", torch.int32: "Int"}
 
     def check(tensor: torch.Tensor) -> None:
@@ -106,7 +106,7 @@ def only(*dtypes: torch.dtype) -> Callable[[torch.Tensor], None]:
 def test_what_an_operator_of_another_library_refuses_is_refused(
     library: torch.library.Library, dtype: torch.dtype
 ) -> None:
-    """Computed in another type it might give numbers that its authors never meant."""
+    """In another dtype it might give results that its authors did not intend."""
     library.define("count(Tensor x) -> Tensor")
     calls = []
 

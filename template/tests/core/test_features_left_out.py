@@ -1,4 +1,4 @@
-"""What the device module says of features that this project was generated without."""
+"""Names of features that this project was generated without, on the device module."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_names_of_enabled_features_are_there() -> None:
 def test_a_name_of_a_feature_left_out_says_how_to_add_it() -> None:
     for feature, name in names_of(enabled=False):
         if name in dir(backend):
-            continue  # The core has a version of its own.
+            continue  # The core has its own version.
         assert not hasattr(backend, name)
         with pytest.raises(AttributeError) as error:
             getattr(backend, name)

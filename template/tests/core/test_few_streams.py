@@ -1,4 +1,4 @@
-"""A device that makes only a few streams: who asks for more shares them."""
+"""A device with only a few streams: further streams share them."""
 
 from __future__ import annotations
 

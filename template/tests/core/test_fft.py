@@ -1,4 +1,4 @@
-"""torch.fft of tensors without elements; conformance has all else."""
+"""torch.fft of tensors without elements; the conformance tests cover the rest."""
 
 from __future__ import annotations
 

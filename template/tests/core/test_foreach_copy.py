@@ -1,4 +1,4 @@
-"""torch._foreach_copy_: lists of tensors travel in one call of the device where they may."""
+"""torch._foreach_copy_: lists of tensors are copied in one call of the device if possible."""
 
 from __future__ import annotations
 

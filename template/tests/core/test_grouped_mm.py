@@ -34,7 +34,7 @@ def kinds(ends: list[int], ragged: str) -> list[tuple[int, ...]]:
 def by_group(
     a: torch.Tensor, b: torch.Tensor, ends: list[int], ragged: str, scales: tuple[torch.Tensor, ...]
 ) -> torch.Tensor:
-    """One product after the other. Scales are (groups or 1, lines) for each factor."""
+    """Return the products of all groups. Scales: (groups or 1, lines) for each factor."""
     parts = []
     for group, (first, end) in enumerate(zip([0, *ends], ends, strict=False)):
         piece = slice(first, end)

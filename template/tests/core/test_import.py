@@ -1,4 +1,4 @@
-"""Importing: either order, automatically, in child processes, and what can be wrong."""
+"""Importing: either order, automatically, in child processes, and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A device whose kernels count elements with few bits: larger arrays are divided above it."""
+"""A device whose kernels index with few bits: the backend divides larger tensors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = [
     pytest.mark.skipif(not is_simulator(), reason="the simulator's setting"),
 ]
 
-# 1,024 elements. The layer sees to it that no launch has more.
+# 1,024 elements. The layer `validate` checks that no launch has more.
 LIMITED = {
     f"{ENV_PREFIX}_SIMULATOR_INDEX_BITS": "10",
     f"{ENV_PREFIX}_DEVICE_LAYERS": "validate",
@@ -96,7 +96,7 @@ compare("cumsum", lambda x: x.cumsum(1), a)
 compare("cumsum of a long row", lambda x: x.reshape(-1).cumsum(0), a, native=False)
 compare("softmax", lambda x: x.softmax(1), a)
 compare("log_softmax", lambda x: x.log_softmax(1), a)
-# A column alone reaches too far.
+# A single column exceeds the limit.
 compare("softmax of columns", lambda x: x.softmax(0), a, native=False)
 compare("nonzero", lambda x: (x > 0).nonzero(), a, native=False)
 compare("masked_select", lambda x: x[x > 0], a, native=False)

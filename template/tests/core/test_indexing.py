@@ -1,4 +1,4 @@
-"""Reading and writing at places that index tensors and masks name, against the CPU."""
+"""Reading and writing with index tensors and masks, against the CPU."""
 
 from __future__ import annotations
 

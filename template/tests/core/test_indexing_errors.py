@@ -1,4 +1,4 @@
-"""What indexing refuses: at once what the host can see, later an index that only the device has seen."""
+"""Errors of indexing: immediate ones of the host, and later ones of indices on the device."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ INTO_NOTHING: dict[str, Function] = {
 @pytest.mark.parametrize("device", ["cpu", DEVICE])
 @pytest.mark.parametrize("name", INTO_NOTHING)
 def test_a_dimension_without_elements_has_no_index(name: str, device: str) -> None:
-    """No kernel runs that could find it."""
+    """No kernel runs that could check the index."""
     nothing, index = torch.zeros(0, device=device), torch.tensor([0], device=device)
     with pytest.raises((IndexError, RuntimeError)):
         INTO_NOTHING[name](nothing, index).cpu()

@@ -1,4 +1,4 @@
-"""Ctrl-C while the device works: it is heard during every wait, long before the work is done."""
+"""Ctrl-C while the device works interrupts every wait, long before the work is done."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ WAITS = {
     "full queue": "for _ in range(1000): torch._foreach_mul([small] * 20_000, 1.0)",
 }
 QUICK = ("item", "event", "device", "full queue")
-"""One of each place in which the host waits."""
+"""One for each function in which the host waits."""
 
-# The queue holds much work, of which a signal, not a clock, is to make an end: had the wait heard it
-# only when the queue is empty, the stream would be idle. What is much depends on the device.
+# The queue has much work when the signal comes. If the wait handled the signal only when the queue
+# is empty, the stream would be idle. How much is enough depends on the device.
 CODE = """
 import os, signal, sys, threading, time, torch
 backend = torch.DEVICE
@@ -51,7 +51,7 @@ begin = time.perf_counter()
 for _ in range(200):
     x = x @ weight
     if time.perf_counter() - begin > 2:
-        break  # a queue that is full
+        break  # the queue is full
 event = backend.Event()
 event.record()
 del free
@@ -73,7 +73,7 @@ def code(wait: str, end: str = "") -> str:
     [pytest.param(wait, marks=[] if wait in QUICK else [pytest.mark.full]) for wait in WAITS],
 )
 def test_an_interrupt_ends_a_wait(wait: str) -> None:
-    # Where a queue has no limit nothing waits for it before the process ends, which then would.
+    # If the queue has no limit, only the end of the process would wait for it.
     end = "sys.stdout.flush(); os._exit(0)" if wait == "full queue" else ""
     ended = run_python(code(wait, end))
     assert ended.stdout == "busy\n"
@@ -93,7 +93,7 @@ free = torch.empty(1 << 24, device="DEVICE")
 x = torch.eye(1024, device="DEVICE")
 for _ in range(20):
     x = x @ x
-del free  # a segment that goes back once the work is done
+del free  # a segment that is released once the work is done
 ticks, done = 0, False
 
 def count():
@@ -130,7 +130,7 @@ def test_a_handler_that_returns_lets_the_wait_go_on() -> None:
     )
 
 
-# Work of the layer `faults` that seems to end a second late, on memory of which all but a little is in the cache.
+# The layer `faults` delays the work by a second. Most of the memory is in the cache.
 LATE = f"""
 import gc, os, signal, threading, torch
 backend, faults = torch.{DEVICE}, torch.{DEVICE}._C.faults
@@ -162,7 +162,7 @@ assert signalled == [half + (4 << 20)], signalled
 
 
 def test_nothing_is_interrupted_by_a_deleter() -> None:
-    """A tensor that goes enqueues an event, for which a full queue makes it wait."""
+    """Freeing a tensor enqueues an event, which waits if the queue is full."""
     ended = run_python(
         f"""
         import os, signal, threading, torch
@@ -194,7 +194,7 @@ def test_nothing_is_interrupted_by_a_deleter() -> None:
 
 
 def test_an_interrupt_while_a_pool_is_dropped_is_raised_afterwards() -> None:
-    """Its destructor waits for the work that uses the memory, and can raise nothing itself."""
+    """The destructor waits for work that uses the memory, and cannot raise."""
     ended = run_python(
         f"""
         import os, signal, threading, time, torch

@@ -1,4 +1,4 @@
-"""Copy-on-write tensors (torch._lazy_clone): reading leaves them lazy, writing gives them memory."""
+"""Copy-on-write tensors (torch._lazy_clone): reading leaves them lazy, and writing copies them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 pytestmark = needs(torch.float32, torch.int64)
 
-# Its type information leaves these functions out.
+# Its type stubs lack these functions.
 TORCH: Any = torch._C
 is_lazy = TORCH._is_cow_tensor
 FIRST = torch.tensor([1, 0])

@@ -1,4 +1,4 @@
-"""The installed shared libraries: where they look for others, and that they find them."""
+"""The installed shared libraries: their search paths, and that they find other libraries."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STRINGS, RPATH, RUNPATH = 5, 15, 29  # kinds of entries of the dynamic segment
 
 
 def searched(library: Path) -> Iterator[str]:
-    """Yield the folders in which a library looks for those that it needs, of a 64-bit ELF file."""
+    """Yield the folders in which a library, a 64-bit ELF file, searches for libraries."""
     image = library.read_bytes()
     assert image[:6] == b"\x7fELF\x02\x01"
     (table,) = struct.unpack_from("<Q", image, 32)
@@ -50,7 +50,7 @@ def test_there_are_three_libraries() -> None:
 
 @pytest.mark.parametrize("library", LIBRARIES, ids=lambda path: path.name)
 def test_libraries_are_looked_for_beside_this_package_only(library: Path) -> None:
-    # A folder of the machine that built it may belong to anybody on the machine that runs it.
+    # On another machine, any user may own a folder of the build machine.
     folders = list(searched(library))
     assert [folder for folder in folders if not folder.startswith("$ORIGIN")] == []
 
@@ -61,7 +61,7 @@ def test_package_works_away_from_the_packages_that_it_needs(tmp_path: Path) -> N
     run_python(
         f"""
         import sys
-        # Of an editable install, which would find the package elsewhere.
+        # The finders of an editable install would find the package elsewhere.
         sys.meta_path[:] = [f for f in sys.meta_path if "editable" not in type(f).__module__.lower()]
         sys.path.insert(0, {str(tmp_path)!r})
         import {PACKAGE}, torch

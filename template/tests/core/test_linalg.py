@@ -1,4 +1,4 @@
-"""torch.linalg where conformance does not look: vectors with free signs, layouts, errors, streams, and programs."""
+"""torch.linalg beyond the conformance tests: signs of vectors, layouts, errors, programs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def hermitian(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
     return values @ values.mH + torch.eye(shape[-1], dtype=dtype)
 
 
-# --- What vectors make of their matrix: their signs and phases are free ---
+# --- Matrices that vectors give: the signs and phases of vectors are arbitrary ---
 
 
 def eigh(x: torch.Tensor) -> Any:
@@ -136,7 +136,7 @@ def test_errors_are_the_cpus(name: str) -> None:
 
 @pytest.mark.parametrize("of", [linalg.svd, linalg.svdvals, linalg.pinv, linalg.cond])
 def test_infinity_has_no_singular_values(of: Function) -> None:
-    """The CPU's library says so or gives NaN, as sizes are."""
+    """The CPU's library raises an error or gives NaN, depending on sizes."""
     values = hermitian(3, 3).to(DEVICE)
     values[1, 2] = torch.inf
     with pytest.raises(linalg.LinAlgError, match="contained non-finite values"):
@@ -170,7 +170,7 @@ def test_functions_that_begin_with_random_matrices() -> None:
 
 
 def test_a_gaussian_process_is_fitted() -> None:
-    """The marginal likelihood and its gradient, of which most is linear algebra."""
+    """The marginal likelihood and its gradient, which are mostly linear algebra."""
 
     def loss(x: torch.Tensor) -> torch.Tensor:
         scale = x[0].exp()

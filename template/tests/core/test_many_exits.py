@@ -1,4 +1,4 @@
-"""The program of test_exits.py, a hundred times: with ``-m full``."""
+"""The program of test_exits.py, a hundred times, with ``-m full``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Matrix products: a bias that is not read, and another device than the current one."""
+"""Matrix products: an unused bias, and a device that is not current."""
 
 from __future__ import annotations
 

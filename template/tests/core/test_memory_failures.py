@@ -1,4 +1,4 @@
-"""Memory where events fail, come late, or belong to a device that is lost."""
+"""The allocator when events fail or are late, or when the device is lost."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def state_at(address):
     return state
 
 def used_on(stream):
-    "Return memory of the current stream that another one works on."
+    "Return memory of the current stream that another stream uses."
     tensor = take()
     with backend.stream(stream):
         tensor.fill_(1)
@@ -35,7 +35,7 @@ def used_on(stream):
     return tensor
 
 def finish(stream):
-    "Wait, and hear of what was injected."
+    "Wait, and acknowledge the injected failure."
     try:
         stream.synchronize()
     except RuntimeError as error:
@@ -55,7 +55,7 @@ FAULTS = {
 
 
 def run_with_faults(code: str, settings: str = "") -> None:
-    """Run ``code`` after the prelude. What deleters cannot raise would be in its standard error."""
+    """Run ``code`` after the prelude. Its stderr, where deleters report errors, must be empty."""
     environment = {f"{ENV_PREFIX}_DEVICE_LAYERS": "faults", "PYTORCH_ALLOC_CONF": settings}
     result = run_python(PRELUDE + code, environment)
     assert result.stderr == ""
@@ -82,7 +82,7 @@ for _ in range(3):
     again = take()
     assert again.data_ptr() == address
     del again
-    backend.Event().record(stream)  # would throw if the fault were still to come
+    backend.Event().record(stream)  # would raise if the fault had not happened yet
 after = backend.memory_stats()
 for figure in ("allocation", "active", "allocated_bytes", "active_bytes"):
     name = figure + ".all.current"

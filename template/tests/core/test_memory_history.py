@@ -27,7 +27,7 @@ def snapshot() -> dict[str, Any]:
 
 
 def events(*actions: str, device: int = 0) -> list[dict[str, Any]]:
-    """Return what was recorded of a device; of some actions if there are any."""
+    """Return the recorded events of a device, of all actions or of ``actions``."""
     trace = snapshot()["device_traces"][device]
     return [event for event in trace if not actions or event["action"] in actions]
 
@@ -90,7 +90,7 @@ def test_snapshot_names_the_stream() -> None:
     ]
     assert segment["stream"] == stream.stream_id
     assert backend.memory_snapshot((0, 0)) == backend.memory_snapshot()
-    no_pool = (2**32, 0)  # small numbers are those of graphs that other tests have left
+    no_pool = (2**32, 0)  # small numbers may be those of graphs of other tests
     assert backend.memory_snapshot(no_pool) == []
 
 
@@ -168,7 +168,7 @@ def test_context_says_whose_frames_are_kept(context: str | None) -> None:
     (free,) = [item for item in events("free_requested") if item["addr"] == address]
     lines = {frame["line"] for frame in free["frames"]}
     assert bool(lines) == (context in ("alloc", "all"))
-    # The line of `del`, or else the one that allocated.
+    # The line of `del`, or otherwise the line of the allocation.
     assert (free["frames"] != alloc["frames"]) == (context == "all")
 
 

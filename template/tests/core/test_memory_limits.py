@@ -1,4 +1,4 @@
-"""Running out of memory, the share of a process, and the settings of PYTORCH_ALLOC_CONF."""
+"""Out of memory, the memory fraction of a process, and settings of PYTORCH_ALLOC_CONF."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ def test_a_request_that_fails_leaves_what_there_is() -> None:
     assert kept.nbytes == 3 * MIB
 
 
-# --- The share of a process ---
+# --- The memory fraction of a process ---
 
 
 @pytest.fixture
 def share() -> Iterator[float]:
-    """Let this process take a tenth of device 0."""
+    """Limit this process to a tenth of the memory of device 0."""
     backend.set_per_process_memory_fraction(0.1, 0)
     yield 0.1
     backend.set_per_process_memory_fraction(1.0, 0)
@@ -80,7 +80,7 @@ def test_a_process_takes_no_more_than_its_share(share: float) -> None:
     with pytest.raises(torch.OutOfMemoryError):
         take(int(total * 0.06))
     del first
-    # What is kept for reuse is given back first.
+    # Cached memory is released first.
     assert take(int(total * 0.08)).nbytes > 0
     backend.set_per_process_memory_fraction(1.0)
     assert take(int(total * 0.11)).nbytes > 0
@@ -120,7 +120,7 @@ def test_a_share_that_is_none_is_refused(fraction: Any, error: type[Exception]) 
     assert backend.get_per_process_memory_fraction() == 1
 
 
-# --- Settings: PyTorch reads them once, so each set has a process of its own ---
+# --- Settings: PyTorch reads them once, so each test starts a process ---
 
 
 @needs(torch.float32)

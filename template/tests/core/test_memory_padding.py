@@ -1,4 +1,4 @@
-"""Memory of a device that wants its pieces aligned, and room behind each of them."""
+"""Memory of a device that requires more alignment, and padding after each allocation."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from support import needs, run_python
 
 @pytest.fixture(scope="module")
 def padded_device(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Return the environment that makes the device such a one: blocks are multiples of 8192 bytes,
-    of which 4096 stay unused.
+    """Return the environment of such a device: blocks are multiples of 8192 bytes, of which 4096
+    are padding.
     """
     source = Path(__file__).with_name("padded_device.cpp")
     return changed_device(source, tmp_path_factory.mktemp("padded"))

@@ -1,4 +1,4 @@
-"""How segments are cut into blocks, and blocks become one again; private pools show it undisturbed."""
+"""How the allocator splits segments into blocks and joins blocks, tested in private pools."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SMALL_SEGMENT, LARGE_SEGMENT = 2 * MIB, 20 * MIB
 
 
 class Pool:
-    """A private pool, and what it has."""
+    """A private pool and its segments."""
 
     def __init__(self) -> None:
         self.pool = backend.MemPool()
@@ -154,7 +154,7 @@ def test_segments_with_a_tensor_stay_when_the_cache_is_emptied() -> None:
     assert second.nbytes == 11 * MIB
 
 
-# --- Segments that become one ---
+# --- Merged segments ---
 
 
 def test_free_segments_that_are_too_small_alone_become_one() -> None:
@@ -208,7 +208,7 @@ def test_a_program_whose_sizes_vary_soon_asks_the_device_no_more() -> None:
     sizes = [draws.randrange(2 * MIB, 40 * MIB, 4) for _ in range(12)]
 
     def step() -> int:
-        """Return how often the device was asked for memory."""
+        """Return the number of allocations of the device."""
         draws.shuffle(sizes)
         kept: list[torch.Tensor] = []
         before = backend.memory_stats()["num_device_alloc"]
@@ -222,7 +222,7 @@ def test_a_program_whose_sizes_vary_soon_asks_the_device_no_more() -> None:
 
 @contextmanager
 def figures_of_segments(pool: Pool) -> Iterator[None]:
-    """Check that the figures say what the segments show."""
+    """Check that the figures fit the segments."""
     yield
     private = backend.memory_stats_as_nested_dict()["reserved_bytes_by_private_pools"]
     total = sum(segment["total_size"] for segment in pool.segments())

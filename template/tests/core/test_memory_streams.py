@@ -1,4 +1,4 @@
-"""Memory that several streams use, and forked children inherit."""
+"""Memory that several streams use, and that forked children inherit."""
 
 from __future__ import annotations
 
@@ -82,13 +82,13 @@ def test_memory_that_another_stream_uses_is_kept_until_that_stream_is_done() -> 
             waited += 1
             assert state == "active_pending_free"
             assert other.data_ptr() != address
-            # Both count what waits to become free, as those of CUDA do.
+            # Both include blocks that wait to become free, as on CUDA.
             assert figures("active_bytes", "requested_bytes") == [
                 before + 3 * MIB for before in active
             ]
         stream.synchronize()
         del other
-        take(8)  # looks for what is done
+        take(8)  # checks which events are complete
         assert state_at(address) == "inactive"
     assert waited > 0, "the stream was never busy"
 

@@ -1,4 +1,4 @@
-"""The allocator in many threads at once, of which the thread sanitizer sees each step."""
+"""The allocator in many threads at once, also for the thread sanitizer."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ THREADS, ROUNDS = 8, 100_000
 
 
 def test_threads_take_and_give_back_at_once() -> None:
-    """Each thread takes memory on a stream of its own and gives back what any of them took. A part
-    is used on other streams meanwhile.
+    """Each thread allocates on its own stream and frees tensors of all threads. Other streams use
+    some of them meanwhile.
     """
-    # Eight streams with caches of their own fit a small card.
+    # The caches of eight streams then fit into a small device.
     large = min(MIB, backend.mem_get_info()[1] // 2048)
     before = backend.memory_stats()
     streams = [backend.Stream() for _ in range(THREADS)]

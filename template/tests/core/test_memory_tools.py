@@ -1,4 +1,4 @@
-"""PyTorch's tools that read snapshots, `torch.cuda._memory_viz` and the pages that it writes."""
+"""PyTorch's tools that read snapshots: `torch.cuda._memory_viz`, and the pages that it writes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("without_history")
 
 
 def work() -> tuple[torch.Tensor, torch.Tensor]:
-    """Record something of every kind."""
+    """Record events of every kind."""
     backend.memory._record_memory_history(stacks="python")
     kept = take(30 * MIB)
     small = take(4000)
@@ -81,16 +81,16 @@ def test_tools_draw_what_they_read_back(plot: Any, tmp_path: Path) -> None:
     assert live == {kept.data_ptr(), small.data_ptr()}
 
 
-# MemoryViz.js, which the pages load, is not in PyTorch's wheels: these tests ask of a snapshot what it asks.
+# MemoryViz.js, which the pages load, is not in PyTorch's wheels: these tests check its input.
 
 
 ADDRESSES = ("address", "addr")
 
 
 def assert_plain(value: Any, key: str = "") -> None:
-    """Check that the page's own reader of pickles can read a value, numbers without rounding.
+    """Check that the page's own pickle reader can read a value, and numbers without rounding.
 
-    Addresses have up to 64 bits, and it rounds those from 2**53 on, for what it shows.
+    Addresses have up to 64 bits. The page rounds them from 2**53 on when it shows them.
     """
     if isinstance(value, (list, tuple)):
         for item in value:
@@ -118,7 +118,7 @@ def test_pages_read_what_is_pickled(tmp_path: Path) -> None:
 
 
 def contents(data: dict[str, Any]) -> tuple[dict[int, int], dict[int, int]]:
-    """Return sizes by address: of the segments of device 0, and of what tensors use in them."""
+    """Return sizes by address: of the segments of device 0, and of the blocks in use."""
     segments = [segment for segment in data["segments"] if segment["device"] == 0]
     blocks = [block for segment in segments for block in segment["blocks"]]
     return (
@@ -129,7 +129,7 @@ def contents(data: dict[str, Any]) -> tuple[dict[int, int], dict[int, int]]:
 
 @needs(torch.float32)
 def test_undoing_the_history_leads_from_a_snapshot_to_the_beginning() -> None:
-    """As the page of `segment_plot` does it for the moment of each event."""
+    """The page of `segment_plot` does this for each event."""
     before = contents(backend.memory._snapshot())
     backend.memory._record_memory_history(stacks="python")
     draws = random.Random(0)

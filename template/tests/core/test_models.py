@@ -1,4 +1,4 @@
-"""The models of examples/ train natively, with the losses of the CPU."""
+"""The models of examples/ train without fallbacks, with the losses of the CPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Other processes: tensors through queues, and what a fork allows."""
+"""Other processes: tensors in queues, and forks."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_tensor_that_autograd_computed_is_refused() -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 @pytest.mark.parametrize("device", ["cpu", DEVICE])
 def test_forked_child_ends_without_waiting_for_threads_of_autograd(device: str) -> None:
-    """As its parent's are not there. PyTorch's patience with them is ten seconds."""
+    """The parent's threads do not exist in the child. PyTorch would wait ten seconds for them."""
     result = run_python(
         f"""
         import os, signal, sys, torch, warnings

@@ -1,4 +1,4 @@
-"""Nested tensors, jagged and strided ones, act as those of the CPU."""
+"""Nested tensors, jagged and strided, behave as on the CPU."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_sizes_of_padded_tensors_may_lie_anywhere(device: str) -> None:
     padded = sample(2, 3, 4)
     sizes = torch.tensor([[4, 2], [4, 3]]).flip(1)
     expected = torch._nested_from_padded(padded, sizes.contiguous()).unbind()
-    # Columns that lie the other way round, too.
+    # Also in column-major order.
     turned = sizes.T.contiguous().to(device).T
     actual = torch._nested_from_padded(padded.to(DEVICE), turned).unbind()
     for one, other in zip(actual, expected, strict=True):

@@ -1,4 +1,4 @@
-"""Optimizer steps against the CPU, fused and grouped, without a run on the CPU."""
+"""Optimizer steps against the CPU, fused and foreach, without fallbacks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SHAPES = [(4, 5), (7,), (2, 3, 4), (1,)]
 
 
 def parameters(device: str, dtype: torch.dtype) -> list[torch.nn.Parameter]:
-    """Parameters with gradients, one of them transposed."""
+    """Return parameters with gradients, one of them transposed."""
     result = []
     for seed, shape in enumerate(SHAPES):
         values = sample(*shape, dtype=dtype, seed=seed).to(device)
@@ -39,7 +39,7 @@ def parameters(device: str, dtype: torch.dtype) -> list[torch.nn.Parameter]:
 
 
 def steps(device: str, dtype: torch.dtype, optimizer: Any, **options: Any) -> list[torch.Tensor]:
-    """The parameters after three steps."""
+    """Return the parameters after three steps."""
     mine = parameters(device, dtype)
     stepper = optimizer(mine, **options)
     for _ in range(3):
@@ -64,7 +64,7 @@ def test_steps(optimizer: Any, options: dict[str, Any], kind: str, dtype: torch.
 @needs(torch.float32)
 @pytest.mark.parametrize("found", [0.0, 1.0])
 def test_fused_step_unscales_the_gradients_or_does_nothing(found: float) -> None:
-    # By hand: the CPU's fused step takes a parameter and its gradient for arranged alike in memory.
+    # Unscaled here: the CPU's fused step assumes equal strides of a parameter and its gradient.
     expected = parameters("cpu", torch.float32)
     if not found:
         for parameter in expected:

@@ -1,5 +1,5 @@
-"""Tensors that the device does not hold, and PyTorch's features that come with a later release: one
-sentence that says what to do.
+"""Tensors and features of PyTorch that the device may not support: errors of one sentence that say
+what to do.
 """
 
 from __future__ import annotations

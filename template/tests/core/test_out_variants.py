@@ -1,4 +1,4 @@
-"""out= variants that copy what the functional variant gives."""
+"""out= variants that copy the result of the functional variant."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tensors that operators write into, ``out=`` and in place: outputs over inputs, other devices,
-and operators without a kernel. Sizes, dtypes and overlaps of every operator are in conformance."""
+"""Outputs of operators, ``out=`` and in place: aliases of inputs, other devices, and operators
+without a kernel. The conformance tests cover sizes, dtypes and overlaps of every operator."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ WITH_OUT: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 
 
 def moved(value: Any) -> Any:
-    """Return the same on the device, with its strides."""
+    """Return the value on the device, with the same strides."""
     if isinstance(value, torch.Tensor):
         stored = value.untyped_storage().nbytes() // value.itemsize
         whole = value.as_strided((stored,), (1,), 0).to(DEVICE)
@@ -52,7 +52,7 @@ def moved(value: Any) -> Any:
 
 
 class TestResultsOverTheirInputs:
-    """Where the CPU allows it, a result may take the place of what it is computed from."""
+    """Results in the memory of their inputs, where the CPU allows it."""
 
     def test_bias_in_place(self) -> None:
         bias, left, right = square(), square(1), square(2)
@@ -83,7 +83,7 @@ class TestResultsOverTheirInputs:
         actual = call(square().to(DEVICE))
 
         class Apart(torch.overrides.TorchFunctionMode):
-            """Leaves out=, so that the results are in other memory than the inputs."""
+            """Drops out=, so that the results do not share memory with the inputs."""
 
             def __torch_function__(
                 self, function: Any, types: Any, args: Any = (), kwargs: Any = None

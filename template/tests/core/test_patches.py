@@ -1,5 +1,5 @@
-"""Each repair of PyTorch can be left out, and PyTorch needs it still: one that it does not need any
-more fails here, and is to be deleted.
+"""Each patch of PyTorch can be disabled, and PyTorch still needs it. A patch that PyTorch does not
+need any more fails here: delete it.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ PROBES = {
     """,
     "byteswap": """
         def at_fault():
-            x.untyped_storage().byteswap(torch.float32)  # where they are, which ends the process
+            x.untyped_storage().byteswap(torch.float32)  # at the device's address, which crashes
             return False
     """,
     "printing": """
@@ -178,7 +178,7 @@ def is_at_fault(name: str, left_out: str) -> bool:
     return result.returncode != 0 or result.stdout.splitlines()[-1] == "True"
 
 
-@pytest.mark.full  # what PyTorch needs changes with PyTorch alone
+@pytest.mark.full  # the result changes only with PyTorch
 @pytest.mark.parametrize("name", PROBES)
 def test_pytorch_needs_each_repair_still(name: str) -> None:
     unneeded, reason = UNNEEDED.get(name, (False, ""))

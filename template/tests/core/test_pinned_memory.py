@@ -25,7 +25,7 @@ def test_factories_make_pinned_tensors() -> None:
 
 
 def keep_busy() -> None:
-    """Enqueue enough that a copy behind it has not run when the host goes on."""
+    """Enqueue enough work that a later copy has not run when the host continues."""
     ones = torch.ones(512, 512, device=DEVICE)
     for _ in range(4):
         ones @ ones

@@ -1,4 +1,4 @@
-"""Plans: what the device has compiled is found again, step after step."""
+"""Plans: the device reuses what it has compiled, in every step."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import torch
 from backend import DEVICE, ENV_PREFIX, backend
 from support import has_function, is_simulator, run_python
 
-# Where the simulator compiles, and so keeps plans.
+# The simulator then compiles, and keeps plans.
 COMPILES = {f"{ENV_PREFIX}_SIMULATOR_COMPILE_MS": "5"}
 
 on_the_simulator = pytest.mark.skipif(
-    not is_simulator(), reason="another device cannot be told what it is"
+    not is_simulator(), reason="needs a setting that only the simulator has"
 )
 
 

@@ -1,4 +1,4 @@
-"""Products with weights of 8 and 4 bits, and of integers, against float64 on the CPU."""
+"""Products with weights of 8 and 4 bits, and of integers, against the CPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reductions and scans: of nothing, of special values, how precisely, and in how much memory."""
+"""Reductions and scans: empty tensors, special values, precision and memory."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_many_numbers_add_up_as_precisely_as_on_the_cpu(
     count = 3_000_000
     x = torch.full((count,), 0.1) if values == "equal" else torch.rand(count)
     exact = function(x.double()).item()
-    # One rounding of the result, and what pairwise summation may lose.
+    # One rounding of the result, and the error of pairwise summation.
     assert abs(function(x.to(DEVICE)).item() - exact) <= 4e-7 * max(abs(exact), 0.1)
     rows = x.view(-1, 3)
     torch.testing.assert_close(
@@ -136,7 +136,7 @@ def test_reductions_convert_while_they_read(name: str) -> None:
     result = READERS[name](x)
     peak = backend.max_memory_allocated() - before
     assert_same(result, READERS[name](values), rtol=1e-3 if "norm" in name else 1e-5, atol=0)
-    # x.float() is the caller's; of the input there is no other copy.
+    # x.float() belongs to the caller; there is no other copy of the input.
     given = 4 * x.numel() if "norm" in name else 0
     # Kernels of another device may convert in scratch memory.
     scratch = 0 if is_simulator() else 4 * x.numel()

@@ -1,4 +1,4 @@
-"""How the package introduces itself to PyTorch. Registering anew happens in another process."""
+"""How the package registers with PyTorch. Another registration needs another process."""
 
 from __future__ import annotations
 

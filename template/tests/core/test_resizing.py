@@ -1,4 +1,4 @@
-"""Giving tensors other sizes and other memory: a call that fails changes nothing."""
+"""Changing sizes and storages of tensors: a call that fails changes nothing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TOO_MANY = 2 * backend.mem_get_info()[1] // 4
 
 
 def state(tensor: torch.Tensor) -> tuple[Any, ...]:
-    """Return everything that says which elements a tensor has."""
+    """Return everything that determines the elements of a tensor."""
     storage = tensor.untyped_storage()
     place = (tensor.shape, tensor.stride(), tensor.storage_offset())
     return (*place, storage.data_ptr(), storage.nbytes(), storage.tolist())
@@ -146,7 +146,7 @@ USES: dict[str, Callable[[torch.Tensor], Any]] = {
 @pytest.mark.parametrize("bytes", [0, 36])
 @pytest.mark.parametrize("use", USES.values(), ids=USES)
 def test_a_tensor_beyond_its_storage_is_refused(use: Callable[[Any], Any], bytes: int) -> None:
-    """As one is whose storage was resized, which FSDP does to its parameters."""
+    """FSDP resizes the storages of its parameters."""
     tensor = torch.ones(4, 4, device="cpu" if use is USES["to the device"] else DEVICE)[1:, 1:]
     tensor.untyped_storage().resize_(bytes)
     with pytest.raises(RuntimeError, match=f"needs 64 bytes, but its storage has {bytes}: resize"):

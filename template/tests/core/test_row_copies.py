@@ -1,4 +1,4 @@
-"""Copies between the host and the device of tensors that are rows: nothing is packed."""
+"""Copies of rows between the host and the device, without packing."""
 
 from __future__ import annotations
 
@@ -108,5 +108,5 @@ assert a.equal(x)
     said = run_python(code, {f"{ENV_PREFIX}_TRACE": "copies,launches"}).stderr
     copies = [line for line in said.splitlines() if re.search(r"\[\w+ (copy|launch)\]", line)]
     assert sum("copy_2d(" in line for line in copies) == 2, said
-    # What made y is the only kernel.
+    # The only kernel is that of y.
     assert sum(" copy(" in line for line in copies) == 0, said

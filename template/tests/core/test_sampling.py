@@ -1,4 +1,4 @@
-"""Sampling and interpolation that the CPU lacks for narrow types, and antialiasing."""
+"""Sampling and interpolation of narrow types, which the CPU lacks, and antialiasing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PLANE = ((2, 3, 4, 5), (2, 6, 7, 2))
 
 
 def make(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return an input and a grid, a third of which points beyond the input."""
+    """Return an input and a grid, some of whose points are outside the input."""
     return sample(*shapes[0]), sample(*shapes[1], low=-1.7, high=1.7, seed=1)
 
 

@@ -1,4 +1,4 @@
-"""Numbers as arguments: what does not fit into a dtype raises where the CPU raises."""
+"""Numbers as arguments: numbers that do not fit into a dtype raise if the CPU raises."""
 
 from __future__ import annotations
 
@@ -95,9 +95,9 @@ BOUNDS: dict[str, Operator] = {
     "logit": lambda x, n: torch.logit(x, n),
 }
 ALONE, ALONE_IS_MINDED = ("clamp", "clamp, max"), (2, 12)
-"""What the CPU of older releases does not do with a NaN, though it does with two bounds."""
-# Where the CPU has no kernel the device may have one, and where the CPU negates or divides by zero
-# in its own way, words differ.
+"""Older releases do not propagate a NaN bound on the CPU if it is the only bound."""
+# If the CPU has no kernel, the device may have one. The CPU's own errors for divisions by zero have
+# other messages.
 FREE = "not implemented for|ZeroDivisionError"
 
 
@@ -105,7 +105,7 @@ def outcome(operator: Operator, dtype: torch.dtype, device: str, number: Any) ->
     x = torch.tensor([2, 1, 3, 0, 7, 5]).to(dtype).to(device)
     try:
         result = operator(x, number)
-        result.cpu()  # waits for what the device finds while it computes
+        result.cpu()  # waits for errors that the device finds
     except (RuntimeError, TypeError) as error:
         return error
     return result

@@ -1,4 +1,4 @@
-"""Products of float8 and float4 matrices with scales, against float32 on the CPU."""
+"""Products of float8 and float4 matrices with scales, against float64 on the CPU."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def factors(rows: int, inner: int, columns: int, dtype: torch.dtype = E4M3) -> l
 
 
 def spread(scale: torch.Tensor, rows: int, columns: int) -> torch.Tensor:
-    """One scale for each element from one for each block."""
+    """Return a scale for each element, from one for each block."""
     for dim, size in ((0, rows), (1, columns)):
         repeats = -(-size // scale.size(dim))
         if scale.size(dim) > 1:
@@ -42,7 +42,7 @@ def spread(scale: torch.Tensor, rows: int, columns: int) -> torch.Tensor:
 def expected(
     a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor, scale_b: torch.Tensor
 ) -> torch.Tensor:
-    """``scale_a`` and ``scale_b`` have a number for each block, as ``a`` and ``b`` lie."""
+    """``scale_a`` and ``scale_b`` have one number for each block of ``a`` and ``b``."""
     return (a.double() * spread(scale_a, *a.shape)) @ (b.double() * spread(scale_b, *b.shape))
 
 
@@ -108,7 +108,7 @@ def test_scales_of_blocks(size: tuple[int, int, int], a_lines: int, b_lines: int
 
 
 def swizzled(scale: torch.Tensor) -> torch.Tensor:
-    """Scales of (lines, blocks) in the tiles of tensor cores."""
+    """Return scales of (lines, blocks) in the tiled order of tensor cores."""
     lines, blocks = scale.shape
     high, wide = -(-lines // 128), -(-blocks // 4)
     padded = torch.zeros(high * 128, wide * 4)
@@ -133,7 +133,7 @@ FLOAT4_VALUES = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, 
 
 
 def float4(rows: int, inner: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Packed pairs along the inner dimension, and their values."""
+    """Return packed pairs along the inner dimension, and their values."""
     codes = torch.randint(16, (rows, inner), generator=torch.Generator().manual_seed(seed))
     packed = (codes[:, ::2] | codes[:, 1::2] << 4).to(torch.uint8).view(FLOAT4)
     return packed, FLOAT4_VALUES[codes]

@@ -1,4 +1,4 @@
-"""Scratch memory that a kernel of several steps gives back before its launch ends."""
+"""Scratch memory that a kernel of several steps releases before its launch ends."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ before = backend.memory_allocated()
 backend.reset_peak_memory_stats()
 for value in range(20):
     x.fill_(value)
-    y = torch.full((2 << 20,), 7.0, device="{DEVICE}")  # may have the memory of a step
+    y = torch.full((2 << 20,), 7.0, device="{DEVICE}")  # may reuse the memory of a step
     assert x.min() == x.max() == value and y.min() == y.max() == 7
     del y
 print((backend.max_memory_allocated() - before) >> 20)
@@ -44,7 +44,7 @@ def test_a_step_has_the_memory_of_the_one_before(
         f"{ENV_PREFIX}_DEVICE_LAYERS": layers,
     }
     peak = int(run_python(CODE, environment).stdout.split()[-1])
-    # One of 8 MiB, or six, beside a tensor of 8.
+    # One or six blocks of 8 MiB, and a tensor of 8 MiB.
     assert peak == (16 if releases else 56)
 
 
@@ -56,7 +56,7 @@ there = "{DEVICE}"
 def column(value, dtype):
     return torch.full((300,), value, dtype=dtype, device=there)
 
-# Of the greatest three probabilities, of the type that the family does not take.
+# Drawn from the three largest probabilities, with dtypes that the family does not accept.
 logits = torch.tensor([0.05, 0.4, 0.05, 0.2, 0.15, 0.05]).log().repeat(300, 1).to(there)
 drawn = serving.top_k_top_p_sample(logits, column(3, torch.int64), temperature=column(2, torch.float64))
 assert set(drawn.tolist()) == {{1, 3, 4}}, set(drawn.tolist())
@@ -70,6 +70,6 @@ assert caches[0][0].float().eq(2).all() and caches[1][0].float().eq(2).all()
 
 
 def test_what_is_made_for_a_call_outlives_it(tmp_path: Path) -> None:
-    """A kernel of another device needs memory of its own before it reads its arguments."""
+    """A kernel may allocate scratch memory before it reads its arguments."""
     source = Path(__file__).with_name("poisoned_device.cpp")
     run_python(CONVERTED, changed_device(source, tmp_path))

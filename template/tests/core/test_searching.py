@@ -1,4 +1,4 @@
-"""Places in sorted sequences, and which elements are among others."""
+"""Searches in sorted sequences, and isin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Seeds and random state, whichever generator the random operators draw from."""
+"""Seeds and random state, for generators of the device or of the CPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""torch.save and torch.load: places, damaged files, storages."""
+"""torch.save and torch.load: map_location, damaged files, storages."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_loaded_tensors_can_be_resized() -> None:
 
 @pytest.mark.parametrize("dtype", [torch.int64, torch.float32, torch.complex64], ids=str)
 def test_bytes_of_a_storage_are_swapped(dtype: torch.dtype) -> None:
-    """As for a file of a machine of the other byte order."""
+    """A file of a machine with the other byte order needs this."""
     storages = [torch.arange(6).to(device).untyped_storage() for device in ("cpu", DEVICE)]
     for storage in storages:
         storage.byteswap(dtype)

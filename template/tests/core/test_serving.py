@@ -1,4 +1,4 @@
-"""The operators that engines for serving call: the device's kernels against plain PyTorch."""
+"""The operators that serving engines call: the device's kernels against plain PyTorch."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def assert_close(actual: torch.Tensor, expected: torch.Tensor) -> None:
 
 
 def holds(dtype: torch.dtype) -> bool:
-    """Whether the device has tensors of this type."""
+    """Whether the device supports tensors of this dtype."""
     try:
         torch.empty(1, dtype=dtype, device=DEVICE)
     except TypeError:
@@ -45,7 +45,7 @@ def on_device(*tensors: torch.Tensor | None) -> list[torch.Tensor | None]:
 
 
 def tokens(dtype: torch.dtype, count: int = 6) -> tuple[torch.Tensor, ...]:
-    """Keys and values of a projection, and two caches."""
+    """Return keys and values, views of a projection, and two caches."""
     projected = sample(count, 4, HEADS, 8, dtype=dtype, low=-2, high=2)
     caches = [sample(BLOCKS, SIZE, HEADS, 8, dtype=dtype, seed=seed) for seed in (1, 2)]
     return projected[:, 1], projected[:, 3], *caches
@@ -57,7 +57,7 @@ SLOTS = torch.tensor([5, -1, 40, 0, 47])
 @native
 @pytest.mark.parametrize("dtype", supported(FLOATING))
 def test_tokens_go_to_their_slots(dtype: torch.dtype) -> None:
-    """There may be more tokens than slots, as engines pad their batches."""
+    """There can be more tokens than slots, because engines pad their batches."""
     expected, actual = tokens(dtype), on_device(*tokens(dtype))
     serving.reshape_and_cache(*expected, SLOTS)
     serving.reshape_and_cache(*actual, SLOTS.to(DEVICE))
@@ -113,7 +113,7 @@ def table(dtype: torch.dtype, width: int) -> torch.Tensor:
 @pytest.mark.parametrize("is_neox", [False, True])
 @pytest.mark.parametrize("dtype", supported(FLOATING))
 def test_rotary_embedding(dtype: torch.dtype, is_neox: bool, width: int) -> None:
-    """On parts of a projection, as engines have them: (tokens, heads * head size)."""
+    """On slices of a projection, as engines pass them: (tokens, heads * head size)."""
     positions = torch.tensor([3, 0, 49, 7, 7])
     projected = sample(5, 6 * 8, dtype=dtype, low=-2, high=2)
     mine = projected.to(DEVICE)
@@ -128,7 +128,7 @@ def test_rotary_embedding(dtype: torch.dtype, is_neox: bool, width: int) -> None
 
 @pytest.mark.parametrize("device", ["cpu", DEVICE])
 def test_a_key_of_other_tokens(device: str) -> None:
-    """Also where the number of its elements would do."""
+    """It is refused although its number of elements would fit."""
     positions = torch.arange(2, device=device)
     query, key = torch.ones(2, 16, device=device), torch.ones(3, 16, device=device)
     numbers = table(torch.float32, 8).to(device)
@@ -202,7 +202,7 @@ QUERIES, KEYS = [1, 3, 0, 5], [9, 5, 2, 8]
 
 
 def cached(dtype: torch.dtype, cache: torch.dtype | None = None) -> dict[str, torch.Tensor]:
-    """The arguments of a call: blocks in no order, and some that are not used."""
+    """Return the arguments of a call: blocks in random order, some of them unused."""
     blocks = sample(BLOCKS, 2, SIZE, HEADS, 8, dtype=dtype, low=-2, high=2).to(cache or dtype)
     most = 3
     names = torch.randperm(BLOCKS, generator=torch.Generator().manual_seed(1), dtype=torch.int32)
@@ -265,7 +265,7 @@ def test_attention_with_a_float8_cache(dtype: torch.dtype, cache: torch.dtype) -
 
 @native
 def test_a_cache_is_read_after_it_is_written() -> None:
-    """A sequence that grows by a token at a time gives what attention to the whole gives."""
+    """A sequence that grows by one token at a time gives the result of attention over the whole."""
     key, value = (sample(11, HEADS, 8, dtype=torch.float32, seed=seed) for seed in (1, 2))
     query = sample(11, 4, 8, dtype=torch.float32, seed=3)
     caches = [torch.zeros(BLOCKS, SIZE, HEADS, 8, device=DEVICE) for _ in range(2)]
@@ -335,7 +335,7 @@ def test_arguments_of_another_device(place: str, name: str) -> None:
 
 
 def test_a_cache_without_heads() -> None:
-    """No number is divided by that of its heads."""
+    """The number of heads is no divisor then."""
     given = cached(torch.float32)
     caches = {name: given[name][:, :, :0] for name in ("key_cache", "value_cache")}
     with pytest.raises(RuntimeError, match="does not fit the caches"):

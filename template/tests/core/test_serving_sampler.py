@@ -1,4 +1,4 @@
-"""The sampler of engines for serving: what may be drawn, and what is refused."""
+"""The sampler of serving engines: the tokens that it may draw, and errors."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_what_may_be_drawn(device: str, name: str) -> None:
     logits = PROBABILITIES.log().repeat(300, 1).to(device)
     drawn = serving.top_k_top_p_sample(logits, **options)
     assert drawn.dtype == torch.int64
-    # Of equal probabilities top_k keeps all.
+    # top_k keeps all of equal probabilities.
     most = (
         {1, 3, 4, 5} if count == 3 else set(PROBABILITIES.argsort(descending=True)[:count].tolist())
     )

@@ -1,4 +1,4 @@
-"""Sparse tensors (COO, CSR and its kin) are held by the device, and act as those of the CPU."""
+"""Sparse tensors (COO and compressed ones) on the device behave as on the CPU."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ REFUSALS = (RuntimeError, NotImplementedError, IndexError)
 
 
 def check(function: Function, made: torch.Tensor) -> None:
-    """Compare results. What the CPU has not for this layout, the device refuses too, or computes as
-    for a dense tensor.
+    """Compare results. If the CPU lacks the function for this layout, the device refuses it too, or
+    computes as for a dense tensor.
     """
     try:
         expected = function(made)

@@ -1,4 +1,4 @@
-"""Convolution of nothing and on another device; upsampling and windows."""
+"""Convolution of an empty batch and on another device; upsampling and windows."""
 
 from __future__ import annotations
 

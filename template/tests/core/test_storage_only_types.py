@@ -1,4 +1,4 @@
-"""Dtypes with which nothing calculates: tensors of them are made, moved and converted as the CPU's."""
+"""Storage-only dtypes: tensors are created, moved and converted as on the CPU."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from core.storage_only import (
 )
 from support import ABSENT, is_simulator, natively, run_python, supported_dtypes
 
-# --- What a type is ---
+# --- Support of a dtype ---
 
 
 @every_type
@@ -32,7 +32,7 @@ def test_each_type_is_supported_or_storage_only(dtype: torch.dtype) -> None:
     for index in range(backend.device_count()):
         computed = set(supported_dtypes())
         if not is_simulator(index):
-            # A device of another kind may calculate with fewer.
+            # Another device may compute with fewer.
             computed &= torch.accelerator.get_device_capability(index)["supported_dtypes"]
         expected = "supported" if dtype in computed else "storage-only"
         assert backend.dtype_support(dtype, index) == expected
@@ -47,7 +47,7 @@ def test_a_type_without_a_device_type_is_unsupported() -> None:
 
 def test_the_device_may_calculate_with_fewer_types_than_the_project() -> None:
     if not is_simulator():
-        pytest.skip("another device cannot be told what it is")
+        pytest.skip("needs a setting that only the simulator has")
     code = f"""
         import torch
         backend = torch.{DEVICE}
@@ -151,7 +151,7 @@ def test_indexing(dtype: torch.dtype, layout: str, name: str) -> None:
 @pytest.mark.parametrize("name", ["flip", "gather", "scatter", "index_copy", "take", "tril"])
 @every_type
 def test_what_only_moves_needs_no_kernel_of_the_cpus(dtype: torch.dtype, name: str) -> None:
-    """The CPU lacks some of these for narrow types; as integers they are the same."""
+    """The CPU lacks some of these for narrow types, so that integers are the reference."""
     values = patterns(dtype, 4, 6)
     whole = values.view(BITS[dtype.itemsize]) if dtype.itemsize < 16 else values
     with natively():
@@ -168,7 +168,7 @@ OTHERS = (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int
 @every_type
 def test_conversions_from(dtype: torch.dtype, other: torch.dtype) -> None:
     whole = other in (torch.int32, torch.uint8)
-    # What no integer can hold differs from one processor to the next.
+    # Conversions of numbers that no integer can hold depend on the processor.
     small = dtype is not PACKED and (whole or dtype in (torch.uint32, torch.uint64))
     values = numbers(dtype, 3, 5) if small else patterns(dtype, 3, 5)
     compare(lambda x: x.to(other), values)

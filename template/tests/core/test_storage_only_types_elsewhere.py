@@ -1,4 +1,4 @@
-"""Dtypes with which nothing calculates: arithmetic, files, text and other libraries, as on the CPU."""
+"""Storage-only dtypes: arithmetic, files, text and other libraries, as on the CPU."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_arithmetic_is_the_cpus_or_raises_what_it_raises(dtype: torch.dtype, nam
 @pytest.mark.parametrize("dtype", UNCHOSEN, ids=str)
 def test_arithmetic_that_the_cpu_does_is_counted(dtype: torch.dtype) -> None:
     if dtype is PACKED:
-        pytest.skip("nobody calculates with packed numbers")
+        pytest.skip("there is no arithmetic with packed numbers")
     x = numbers(dtype, 4).to(DEVICE)
     policy = backend.fallback_policy()
     backend.set_fallback_policy("silent")

@@ -1,4 +1,4 @@
-"""The layer `streams` under PyTorch: planted races are found, and correct programs are left alone."""
+"""The layer `streams` under PyTorch: it reports planted races, and nothing in correct programs."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ print("sum", loss.item())
 
 
 def run(tmp_path: Path, code: str, mode: str = "") -> tuple[int, str, Path]:
-    """Run the program under the layer: how it ended, what it printed, where its source is."""
+    """Run the program under the layer. Return its exit status, its output and its source."""
     script = tmp_path / "program.py"
     script.write_text(code)
     environment = {f"{ENV_PREFIX}_DEVICE_LAYERS": "streams", f"{ENV_PREFIX}_STREAMS": mode}
@@ -87,12 +87,12 @@ def run(tmp_path: Path, code: str, mode: str = "") -> tuple[int, str, Path]:
 
 
 def stack_under(title: str, text: str) -> str:
-    """Return the stack that a report has under ``title``."""
+    """Return the stack under ``title`` in a report."""
     return text.split(f"{title}:\n")[1].split("\n\n")[0]
 
 
 def at(script: Path, function: str, source: str) -> re.Pattern[str]:
-    """A frame of ``function`` at the one line of the program that has ``source``."""
+    """Return a pattern of a frame of ``function`` at the only line that contains ``source``."""
     lines = script.read_text("utf-8").splitlines()
     (number,) = [i for i, line in enumerate(lines, 1) if source in line]
     return re.compile(rf'File "{re.escape(str(script))}", line {number}, in {function}\n')
@@ -139,5 +139,5 @@ def test_a_correct_program_is_left_alone(tmp_path: Path, code: str) -> None:
 def test_a_report_may_be_printed_instead(tmp_path: Path) -> None:
     ended, text, _ = run(tmp_path, UNORDERED, "print")
     assert ended == 0
-    assert re.search(r"^sum ", text, re.MULTILINE)  # of what, the race decides
+    assert re.search(r"^sum ", text, re.MULTILINE)  # the value depends on the race
     assert text.count("nothing orders the two") == 1

@@ -15,7 +15,7 @@ LAST = backend.device_count() - 1
 
 
 def work(size: int = 256) -> torch.Tensor:
-    """Enqueue enough that it is not over at once, and return its result: ``size`` everywhere."""
+    """Enqueue long enough work, and return its result: ``size`` in all elements."""
     ones = torch.ones(size, size, device=DEVICE)
     for _ in range(4):
         result = ones @ ones
@@ -82,7 +82,7 @@ def test_two_streams_differ_and_one_is_found_again_by_its_id() -> None:
 
 
 def invented(stream_id: int, index: int = 0) -> torch.Stream:
-    """Return a stream that nothing has made."""
+    """Return a stream of an id that may not exist."""
     kind = torch.Stream(DEVICE).device_type
     return torch.Stream(stream_id=stream_id, device_index=index, device_type=kind)
 

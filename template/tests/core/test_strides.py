@@ -1,4 +1,4 @@
-"""Results lie in memory as the CPU's do: callers view them, and hand them to what looks at strides."""
+"""Results have the CPU's strides, on which callers depend, for example for views."""
 
 from __future__ import annotations
 

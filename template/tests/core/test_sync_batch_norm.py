@@ -1,4 +1,4 @@
-"""The parts of ``torch.nn.SyncBatchNorm`` equal batch normalization of all batches together."""
+"""The operators of ``torch.nn.SyncBatchNorm`` equal batch normalization of the whole batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What <PREFIX>_TRACE prints."""
+"""The output of <PREFIX>_TRACE."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""nn.MultiheadAttention and nn.TransformerEncoder in inference, where PyTorch calls operators of theirs alone."""
+"""nn.MultiheadAttention and nn.TransformerEncoder in inference, which has its own operators."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FUTURE = torch.ones(5, 5, dtype=torch.bool).triu(1)
 
 
 def both(layer: nn.Module, *inputs: torch.Tensor, **options: Any) -> tuple[Any, Any]:
-    """Return what the layer infers here, natively, and on the CPU."""
+    """Return the layer's inference results on the device, without fallbacks, and on the CPU."""
     layer.eval()
     moved = copy.deepcopy(layer).to(DEVICE)
     there = {
@@ -54,7 +54,7 @@ def test_attention(masks: tuple[str, ...], weights: str) -> None:
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
 @pytest.mark.parametrize("norm_first", [False, True])
 @pytest.mark.parametrize("padded", [False, True])
-# Nested tensors are what an encoder takes for padded inputs on the CPU, and says so.
+# On the CPU an encoder converts padded inputs to nested tensors, and warns.
 @pytest.mark.filterwarnings("ignore:.*nested:UserWarning")
 def test_encoder(activation: str, norm_first: bool, padded: bool) -> None:
     layer = nn.TransformerEncoderLayer(
@@ -63,7 +63,7 @@ def test_encoder(activation: str, norm_first: bool, padded: bool) -> None:
     values = sample(2, 5, 8, low=-1, high=1)
     options = {"src_key_padding_mask": PADDING} if padded else {}
     actual, expected = both(nn.TransformerEncoder(layer, 2), values, **options)
-    # What stands in the place of padding means nothing.
+    # Results at padded positions are arbitrary.
     kept = PADDING.logical_not() if padded else torch.ones_like(PADDING)
     assert_same(actual[kept.to(DEVICE)], expected[kept], rtol=1e-4, atol=1e-5)
 

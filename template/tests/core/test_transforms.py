@@ -1,4 +1,4 @@
-"""torch.func: vmap, jacrev and their like over operators that this backend computes its own way."""
+"""torch.func: vmap, jacrev and others over operators with kernels of this backend."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_jacobians(name: str) -> None:
 
 
 def test_jacobians_of_few_distances_are_refused() -> None:
-    """PyTorch gives wrong numbers for them on the CPU: its batching rule forgets the batch."""
+    """PyTorch gives wrong results for them on the CPU: its batching rule ignores the batch."""
     values = sample(3, 4)
     function = lambda x: torch.cdist(x, x.cos())  # noqa: E731
     expected = torch.autograd.functional.jacobian(function, values)

@@ -1,4 +1,4 @@
-"""Memory that the host and the device use alike, and what kind of memory a tensor is in."""
+"""Memory that both the host and the device use, and the kind of memory of a tensor."""
 
 from __future__ import annotations
 

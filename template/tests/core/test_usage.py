@@ -1,4 +1,4 @@
-"""Whether a program used the device at all: <PREFIX>_EXPECT, expect_device and diagnose."""
+"""Checks that a program used the device: <PREFIX>_EXPECT, expect_device and diagnose."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_an_error_in_the_block_comes_first() -> None:
     with pytest.raises(KeyError), backend.expect_device():
         torch.nn.Linear(2, 2)(torch.ones(1, 2))
         raise KeyError
-    # And the hook is gone.
+    # The hook is removed.
     with backend.expect_device():
         pass
     assert not torch.nn.modules.module._global_forward_pre_hooks

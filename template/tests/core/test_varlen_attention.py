@@ -1,4 +1,4 @@
-"""Attention of sequences that lie one after the other: what torch.nn.attention.varlen calls."""
+"""Attention of concatenated sequences, which torch.nn.attention.varlen calls."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def make(
 
 
 def visible(queries: int, keys: int, causal: bool, window: tuple[int, int]) -> torch.Tensor:
-    """Which keys a query sees: the last query stands at the last key."""
+    """Return which keys each query sees. The last query is aligned with the last key."""
     distance = torch.arange(keys)[None] - torch.arange(queries)[:, None] - (keys - queries)
     seen = distance <= 0 if causal else torch.ones(queries, keys, dtype=torch.bool)
     if window[0] >= 0:
@@ -61,7 +61,7 @@ def attend_one_by_one(
     window: tuple[int, int] = (-1, -1),
     scale: float | None = None,
 ) -> torch.Tensor:
-    """The same by the attention that the CPU has, each sequence by itself."""
+    """Return the CPU's dense attention of each sequence."""
     results = []
     bounds = [pairwise(starts(counts).tolist()) for counts in lengths]
     for (first, last), (first_key, last_key) in zip(*bounds, strict=True):
@@ -180,7 +180,7 @@ def test_starts_that_descend() -> None:
 
 @pytest.mark.skipif(not hasattr(backend, "default_generators"), reason="generated without rng")
 def test_dropout_is_that_of_one_sequence() -> None:
-    """The one sequence, of dense attention, has the same numbers and the same gradients."""
+    """Dense attention of the one sequence gives the same results and gradients."""
 
     def run(attend: Any) -> list[torch.Tensor]:
         torch.manual_seed(3)
@@ -208,7 +208,7 @@ def test_dropout_is_that_of_one_sequence() -> None:
 
 
 def makes_uint64() -> bool:
-    """varlen_attn returns a state of random numbers of that type."""
+    """Return whether the device supports uint64, the dtype of varlen_attn's random state."""
     try:
         torch.zeros(1, dtype=torch.uint64, device=DEVICE)
     except TypeError:
@@ -242,7 +242,7 @@ def test_varlen_attn(causal: bool) -> None:
 
 
 def takes(argument: str) -> bool:
-    """Whether the operator has this argument in the PyTorch that is installed."""
+    """Whether the operator has this argument in the installed PyTorch."""
     return any(given.name == argument for given in forward.default._schema.arguments)
 
 

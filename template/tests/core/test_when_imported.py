@@ -1,4 +1,4 @@
-"""Code that waits for a module of another library to be imported."""
+"""Code that runs when a module of another library is imported."""
 
 from __future__ import annotations
 

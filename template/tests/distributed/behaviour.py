@@ -1,4 +1,4 @@
-"""What ranks do in the tests of order, groups and failures."""
+"""Functions that ranks run in the tests of order, groups and failures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from backend import DEVICE, ENV_PREFIX, backend
 
 
 def raised(function: Callable[[], Any]) -> str:
-    """Return the type and the text of what ``function`` raises, or nothing."""
+    """Return the type and the message of the exception of ``function``, or an empty string."""
     try:
         function()
     except Exception as error:
@@ -23,7 +23,7 @@ def raised(function: Callable[[], Any]) -> str:
 
 
 def chosen(rank: int, size: int) -> list[str]:
-    """Return the backend of the default group, and those of a group that names two."""
+    """Return the backend of the default group, and the backends of a group with two."""
     both = dist.new_group(backend=f"cpu:gloo,{DEVICE}:{DEVICE}ccl")
     assert both is not None
     whole = dist.group.WORLD
@@ -35,7 +35,7 @@ def chosen(rank: int, size: int) -> list[str]:
 
 
 def wait_without_partner(rank: int, size: int) -> list[float]:
-    """Rank 1 takes part only when it has heard that rank 0's ``wait()`` has returned."""
+    """Rank 1 joins the collective only after rank 0's ``wait()`` has returned."""
     store = dist.distributed_c10d._get_default_store()
     tensor = torch.full((1000,), rank + 1.0, device=DEVICE)
     if rank == 1:
@@ -55,8 +55,8 @@ def wait_without_partner(rank: int, size: int) -> list[float]:
 
 
 def on_side_streams(rank: int, size: int) -> list[bool]:
-    """Reduce what side streams have just made, with nothing but ``wait()`` in between, and free
-    each tensor at once.
+    """Reduce new tensors of side streams, synchronized by ``wait()`` only, and free each tensor at
+    once.
     """
     results = []
     streams = [torch.Stream(DEVICE) for _ in range(3)]
@@ -70,7 +70,7 @@ def on_side_streams(rank: int, size: int) -> list[bool]:
             work.wait()
             total = tensor.sum()
             del tensor, work
-            # Takes the memory again that the collective may still read.
+            # Reuses the memory, which the collective may still read.
             torch.full((200_000,), -1.0, device=DEVICE)
             results.append(total)
     expected = 200_000.0 * sum(1 + 4 * other for other in range(size))
@@ -79,7 +79,7 @@ def on_side_streams(rank: int, size: int) -> list[bool]:
 
 
 def on_two_devices(rank: int, size: int) -> list[float]:
-    """Reduce on one device, with work before it, and on the other at once, and wait for all."""
+    """Reduce on one device after other work, broadcast on the other at once, and wait for both."""
     backend.set_device(0)
     results = []
     for step in range(20):
@@ -99,7 +99,7 @@ def on_two_devices(rank: int, size: int) -> list[float]:
 
 
 def future(rank: int, size: int) -> list[float]:
-    """Go on from the work's future, as communication hooks do."""
+    """Continue from the future of the work, as communication hooks do."""
     tensor = torch.full((3,), rank + 1.0, device=DEVICE)
     work = dist.all_reduce(tensor, async_op=True)
     assert work is not None
@@ -108,7 +108,7 @@ def future(rank: int, size: int) -> list[float]:
 
 
 def split(rank: int, size: int) -> list[Any]:
-    """Reduce in groups that the default group is split into, and in one that those are."""
+    """Reduce in groups split from the default group, and in groups split from these."""
     whole = dist.group.WORLD
     assert whole is not None
     before = whole.bound_device_id
@@ -130,7 +130,7 @@ def split(rank: int, size: int) -> list[Any]:
 
 
 def profiled(rank: int, size: int) -> list[tuple[str, list[list[int]]]]:
-    """Return name and shapes of what the profiler saw of the backend."""
+    """Return the names and shapes of the backend's events in a profile."""
     from torch.profiler import ProfilerActivity, profile
 
     with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as profiler:
@@ -145,7 +145,7 @@ def profiled(rank: int, size: int) -> list[tuple[str, list[list[int]]]]:
 
 
 def subgroups(rank: int, size: int) -> list[Any]:
-    """Reduce in groups of one rank each, in one of all in another order, and move objects."""
+    """Reduce in groups of one rank each and in a group of all ranks, and gather objects."""
     singles = [dist.new_group([other]) for other in range(size)]
     alone = torch.full((2,), rank + 1.0, device=DEVICE)
     dist.all_reduce(alone, group=singles[rank])
@@ -159,7 +159,7 @@ def subgroups(rank: int, size: int) -> list[Any]:
 
 
 def wrong_arguments(rank: int, size: int) -> list[str]:
-    """Return what is raised by calls that cannot be right; no rank waits for another in them."""
+    """Return the exceptions of wrong calls, in which no rank waits for another."""
 
     def ones(*shape: int, **options: Any) -> torch.Tensor:
         return torch.ones(*shape, **{"device": DEVICE, **options})
@@ -186,7 +186,7 @@ def wrong_arguments(rank: int, size: int) -> list[str]:
 
 
 def alone_in_time(rank: int, size: int, prefix: str) -> list[Any]:
-    """Rank 0 reduces alone in a group that waits for a second."""
+    """Rank 0 reduces alone in a group with a timeout of a second."""
     os.environ[f"{ENV_PREFIX}_COLLECTIVE_DUMP"] = prefix
     brief = dist.new_group(timeout=timedelta(seconds=1), group_desc="brief")
     answer: list[Any] = []
@@ -205,7 +205,7 @@ def alone_in_time(rank: int, size: int, prefix: str) -> list[Any]:
 
 
 def aborted(rank: int, size: int) -> list[str]:
-    """Rank 0 reduces alone, gives up, and tries again: what is staged, and what is not."""
+    """Rank 0 reduces alone, aborts the group, and tries again, with staging and without."""
     return [answer for many in (10, 1 << 18) for answer in _aborted(rank, many)]
 
 
@@ -227,7 +227,7 @@ def _aborted(rank: int, many: int) -> list[str]:
 
 
 def failed_beside_others(rank: int, size: int) -> list[str]:
-    """Rank 0's collective fails, while another stream, which has nothing to do with it, goes on."""
+    """Rank 0's collective fails, and an unrelated stream continues."""
     brief = dist.new_group(timeout=timedelta(seconds=1))
     answer = []
     if rank == 0:
@@ -249,10 +249,10 @@ def failed_beside_others(rank: int, size: int) -> list[str]:
 
 
 def differing(rank: int, size: int) -> list[str]:
-    """The ranks give one collective tensors of other sizes and types, and other operations and roots.
+    """The ranks call a collective with different sizes, dtypes, operations and roots.
 
-    Small tensors are staged and large ones are not, if the devices can share memory. In new groups
-    as well, whose ranks have not met.
+    Small tensors are staged, and large ones are not if the devices can share memory. Also in new
+    groups, whose ranks have not communicated yet.
     """
     answers = [answer for many in (3, 1 << 18) for answer in _differing(rank, many)]
     for one, other in ((0, 3), (3, 0), (0, 1 << 18), (3, 1 << 18)):
@@ -336,7 +336,7 @@ def sparse(rank: int, size: int) -> list[str]:
 
 
 def waited_in_vain(rank: int, size: int) -> str:
-    """Rank 0 waits on the host, for a moment, for a message that nobody sends."""
+    """Rank 0 waits 50 ms on the host for a message that is not sent in time."""
     answer = ""
     if rank == 0:
         work = dist.irecv(torch.ones(3, device=DEVICE), 1, tag=9)

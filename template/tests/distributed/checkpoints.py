@@ -1,4 +1,4 @@
-"""Training that stops after half of its steps and goes on elsewhere, on any number of processes."""
+"""Training that stops after half of its steps and continues on any number of processes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HALF = STEPS // 2
 
 
 def divided(size: int) -> nn.Module:
-    """Return a network whose weights are divided; that of one process is whole, on the CPU."""
+    """Return a network with sharded weights; for one process a plain one, on the CPU."""
     from torch.distributed.fsdp import fully_shard
 
     if size == 1:
@@ -60,6 +60,6 @@ def second_half(rank: int, size: int, folder: str) -> list[float]:
 
 
 def alone() -> list[float]:
-    """Return the losses of one process on the CPU that nothing stops."""
+    """Return the losses of one process on the CPU without an interruption."""
     module = network("cpu")
     return train(module, 0, 1, adam(module))

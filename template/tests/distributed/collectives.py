@@ -1,4 +1,4 @@
-"""Every collective on tensors of the device and, as the oracle, by Gloo on those of the CPU."""
+"""Every collective on tensors of the device, and by Gloo on CPU tensors as the reference."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch.distributed as dist
 from backend import DEVICE
 
 Move = Callable[[torch.Tensor, int, int], list[torch.Tensor]]
-"""Takes this rank's rows, the rank and the size; returns what the rank has afterwards."""
+"""Takes this rank's rows, the rank and the size; returns the rank's results."""
 
 
 def _all_gather(rows: torch.Tensor, rank: int, size: int) -> list[torch.Tensor]:
@@ -37,7 +37,7 @@ def _gather(rows: torch.Tensor, rank: int, size: int) -> list[torch.Tensor]:
 
 def _scatter(rows: torch.Tensor, rank: int, size: int) -> list[torch.Tensor]:
     inputs = [rows.roll(i, 0) for i in range(size)] if rank == 1 else None
-    # Gloo copies memory as it lies, so it needs one layout on both sides.
+    # Gloo copies raw memory, so it needs the same layout on both sides.
     output = torch.zeros_like(rows, memory_format=torch.contiguous_format)
     dist.scatter(output, inputs, src=1)
     return [output]
@@ -93,7 +93,7 @@ def numbers(rank: int) -> Iterator[tuple[str, torch.Tensor]]:
 
 
 def table(dtype: torch.dtype) -> torch.Tensor:
-    """Return 12 values that ``dtype`` tells apart, as far as it can."""
+    """Return 12 values, which are different if ``dtype`` allows it."""
     values = torch.arange(12, dtype=torch.float64) * 0.5 - 2
     if dtype.is_complex:
         return torch.complex(values, -values).to(dtype)
@@ -103,7 +103,7 @@ def table(dtype: torch.dtype) -> torch.Tensor:
 
 
 def moved(rank: int, size: int, name: str, dtype: torch.dtype) -> list[str]:
-    """Move values of ``dtype``, and by Gloo their numbers; return where they differ."""
+    """Move values of ``dtype``, and by Gloo their indices; return the differences."""
     values = table(dtype)
     wrong = []
     for layout, rows in numbers(rank):
@@ -131,7 +131,7 @@ def _all_reduce(rows: torch.Tensor, op: dist.ReduceOp, rank: int, size: int) -> 
 def _reduce(rows: torch.Tensor, op: dist.ReduceOp, rank: int, size: int) -> torch.Tensor:
     before = rows.clone()
     dist.reduce(rows, 1, op)
-    return rows if rank == 1 else before  # on the others the result is nobody's business
+    return rows if rank == 1 else before  # on other ranks the result is unspecified
 
 
 def _reduce_scatter(rows: torch.Tensor, op: dist.ReduceOp, rank: int, size: int) -> torch.Tensor:
@@ -171,7 +171,7 @@ OPERATIONS = ["SUM", "AVG", "PRODUCT", "MIN", "MAX", "BAND", "BOR", "BXOR"]
 def reduced(
     rank: int, size: int, name: str, operation: str, dtypes: list[torch.dtype]
 ) -> list[str]:
-    """Reduce here and by Gloo; return where the results, or the refusals, differ."""
+    """Reduce on the device and by Gloo; return differences of results or errors."""
     op = getattr(dist.ReduceOp, operation)
     wrong = []
     for dtype in dtypes:
@@ -182,7 +182,7 @@ def reduced(
                 data = data.T.contiguous().T
             try:
                 expected = REDUCTIONS[name](data.clone(), op, rank, size)
-                if dtype is torch.bool:  # Gloo's sums count what is true
+                if dtype is torch.bool:  # Gloo's sums count True elements
                     expected = expected.view(torch.uint8) != 0
             except (RuntimeError, ValueError) as error:
                 expected = None
@@ -194,7 +194,7 @@ def reduced(
                     wrong.append(f"{dtype}, {layout}: {error}")
                 continue
             if expected is None:
-                # Without elements nothing is reduced, so nothing is refused either.
+                # Without elements nothing is reduced, so no operation is refused.
                 if rows.numel():
                     wrong.append(f"{dtype}, {layout}: not refused, where Gloo says {reason}")
             elif not torch.equal(actual.cpu(), expected):
@@ -216,7 +216,7 @@ def uneven(rank: int, size: int) -> list[bool]:
 
 
 def premultiplied(rank: int, size: int) -> list[list[float]]:
-    """Sum what each rank multiplies, by a number and by a tensor; return the input as well."""
+    """Sum tensors that each rank first multiplies by a number or a tensor."""
     from torch._C._distributed_c10d import _make_nccl_premul_sum as by
 
     first, second = (torch.full((3,), rank + 1.0, device=DEVICE) for _ in range(2))

@@ -1,4 +1,4 @@
-"""Groups of processes that a module's tests share: starting one takes longer than what it does."""
+"""Groups of processes that the tests of a module share, because starting them is slow."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from distributed.ranks import BACKENDS, Ranks, ranks
 
 
 def has_collectives() -> bool:
-    """Return whether the device can do without staging."""
+    """Return whether the device has collectives without staging."""
     answer: bool = importlib.import_module(f"{PACKAGE}._distributed").has_collectives()
     return answer
 
 
 @contextmanager
 def started(way: str, size: int, folder: Path, backends: str | None) -> Iterator[Ranks]:
-    """Start ranks whose data goes the ``way`` that is asked for."""
+    """Start ranks that transfer data by ``way``: "device" or "staged"."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(f"{ENV_PREFIX}_COLLECTIVES", way)
         with ranks(size, folder, backends) as group:
@@ -38,7 +38,7 @@ def started(way: str, size: int, folder: Path, backends: str | None) -> Iterator
 def group(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Ranks]:
-    """2 processes; every night 3 and 4 as well."""
+    """2 processes; with ``-m full`` also 3 and 4."""
     way, size = request.param
     if way == "device" and not has_collectives():
         pytest.skip("the device library has no collectives")
@@ -50,7 +50,7 @@ def group(
 def pair(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Ranks]:
-    """2 processes, of ``init_process_group()`` without a backend; staged every night as well."""
+    """2 processes of ``init_process_group()`` without a backend; with ``-m full`` also staged."""
     way = request.param if has_collectives() else "staged"
     with started(way, 2, tmp_path_factory.mktemp("pair"), None) as processes:
         yield processes

@@ -1,4 +1,4 @@
-"""Collectives of so much data that it goes in many pieces, the last one of an odd length."""
+"""Collectives of large tensors, which are sent in many pieces, the last one of an odd length."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ LARGE: dict[str, Callable[[torch.Tensor, int, int], torch.Tensor]] = {
 
 
 def equals_gloos(rank: int, size: int, name: str) -> bool:
-    """Move or add integers that float32 has exactly."""
+    """Move or add integers that are exact in float32."""
     rows = (torch.arange(COUNT * size) * (rank + 3) % 1000).float()[:COUNT]
     expected = LARGE[name](rows.clone(), rank, size)
     return torch.equal(LARGE[name](rows.to(DEVICE), rank, size).cpu(), expected)

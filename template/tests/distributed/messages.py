@@ -1,4 +1,4 @@
-"""What ranks do in the tests of messages."""
+"""Functions that ranks run in the tests of messages."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def in_several_orders(rank: int, size: int) -> list[Any]:
 
 
 def many_tags(rank: int, size: int) -> tuple[list[float], int]:
-    """Send messages of 60 tags, one after another: what came, and the threads that were added."""
+    """Send messages of 60 tags in turn. Return the values and the number of new threads."""
     value, came = torch.zeros(1, device=DEVICE), []
     dist.all_reduce(value)
     before = len(list(Path("/proc/self/task").iterdir()))
@@ -53,7 +53,7 @@ def many_tags(rank: int, size: int) -> tuple[list[float], int]:
 
 
 def tags_both_ways(rank: int, size: int) -> list[float]:
-    """Receive six messages from the other rank, and then send it six; the ranks take the tags in opposite orders."""
+    """Start six receives, and then six sends. The ranks use the tags in opposite orders."""
     other = 1 - rank
     received = [torch.zeros(1, device=DEVICE) for _ in range(6)]
     tags = range(6) if rank == 0 else range(5, -1, -1)
@@ -67,7 +67,7 @@ def tags_both_ways(rank: int, size: int) -> list[float]:
 
 
 def to_itself(rank: int, size: int) -> list[Any]:
-    """Send to this very rank: two messages, and one by another tag, received in another order."""
+    """Send to the own rank: two messages, and one with another tag, received in another order."""
     values = [torch.full((2,), rank + number / 4, device=DEVICE) for number in range(3)]
     received = [torch.zeros(2, device=DEVICE) for _ in values]
     works = [dist.irecv(received[2], rank, tag=5)]

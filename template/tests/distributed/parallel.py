@@ -1,4 +1,4 @@
-"""One small network, divided among processes in each of PyTorch's ways."""
+"""One small network, divided among processes by each of PyTorch's methods."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PLACES, WIDTH = 12, 12  # divisible by 2, 3 and 4
 
 
 class Layer(nn.Module):
-    """Takes (rows, places, width) and gives as much."""
+    """Maps (rows, places, width) to the same shape."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -29,7 +29,7 @@ class Layer(nn.Module):
 
 
 def network(device: str = DEVICE, layers: int = 2) -> nn.Sequential:
-    """Return three parts, of which the one in the middle has the layers."""
+    """Return three parts. The middle one has the layers."""
     torch.manual_seed(1)
     enter = nn.Sequential(nn.Linear(8, PLACES * WIDTH), nn.Unflatten(-1, (PLACES, WIDTH)))
     middle = nn.Sequential(*(Layer() for _ in range(layers)))
@@ -47,7 +47,7 @@ def adam(module: nn.Module) -> torch.optim.Optimizer:
 
 
 def divide_layers(module: nn.Sequential, mesh: DeviceMesh) -> None:
-    """Give each process columns or rows of the weights, and places between the layers."""
+    """Shard the weights by columns or rows, and the activations between layers by places."""
     from torch.distributed.tensor import Replicate, Shard
     from torch.distributed.tensor import parallel as tp
 
@@ -78,7 +78,7 @@ def tensor_parallel(rank: int, size: int) -> list[float]:
 
 
 def sharded_and_tensor_parallel(rank: int, size: int) -> list[float]:
-    """Pairs of processes divide the layers, and what they have is divided among the pairs."""
+    """Pairs of processes divide the layers, and the pairs shard the results."""
     from torch.distributed.fsdp import fully_shard
 
     mesh = init_device_mesh(DEVICE, (size // 2, 2), mesh_dim_names=("shards", "tensors"))
@@ -109,14 +109,14 @@ def attended_alone() -> list[list[float]]:
 
 
 def context_parallel(rank: int, size: int) -> list[list[float]]:
-    """Give each process a part of the places; return what they have together."""
+    """Shard the places among the processes; return the unsharded results."""
     from torch.distributed.tensor.experimental import context_parallel
     from torch.distributed.tensor.experimental._attention import context_parallel_unshard
 
     buffers = [tensor.to(DEVICE) for tensor in sequences()]
     mesh = init_device_mesh(DEVICE, (size,))
     with context_parallel(mesh, buffers=buffers, buffer_seq_dims=[2] * len(buffers)):
-        # Of their own, as the buffers are resized at the end.
+        # Copies, because the buffers are resized at the end.
         *inputs, gradient = (tensor.clone() for tensor in buffers)
         inputs = [tensor.requires_grad_() for tensor in inputs]
         out = attend(*inputs)
@@ -126,7 +126,7 @@ def context_parallel(rank: int, size: int) -> list[list[float]]:
 
 
 def pipelined(rank: int, size: int, name: str) -> list[float]:
-    """Train by the schedule ``name``, with one layer and its neighbours in each of the stages."""
+    """Train by the schedule ``name``, with one layer and its neighbours in each stage."""
     from torch.distributed import pipelining
 
     each = 2 if name == "ScheduleInterleaved1F1B" else 1
@@ -175,14 +175,14 @@ def zero_redundancy(rank: int, size: int) -> list[float]:
 
 
 def sampled(size: int, mine: range) -> list[DataLoader[Any]]:
-    """Return what the ranks of ``mine`` read of rows that ``size`` ranks share."""
+    """Return the loaders of the ranks in ``mine``, for rows that ``size`` ranks share."""
     rows = TensorDataset(*next(batches(1, 26)))  # not divisible by the sizes
     samplers = (DistributedSampler(rows, size, rank, seed=5) for rank in mine)
     return [DataLoader(rows, batch_size=3, sampler=sampler) for sampler in samplers]
 
 
 def read(module: nn.Module, loaders: list[DataLoader[Any]]) -> list[float]:
-    """Train for two epochs on what ``loaders`` give together; return the first weights."""
+    """Train for two epochs on the joined batches of ``loaders``; return the first weights."""
     device = next(module.parameters()).device
     optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
     for epoch in range(2):

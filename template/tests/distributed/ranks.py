@@ -1,4 +1,4 @@
-"""Processes that run one function together, each as a rank of a group, and what they answer."""
+"""Processes that run one function together, each as a rank of a group, and their results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import torch.distributed as dist
 from backend import DEVICE
 
 TIMEOUT = 100
-"""Seconds after which a call has hung."""
+"""Seconds after which a call counts as hung."""
 
 BACKENDS = f"cpu:gloo,{DEVICE}:{DEVICE}ccl"
 
@@ -41,7 +41,7 @@ class Ranks:
         """Return what ``function(rank, size, *arguments)`` returns on every rank.
 
         Raises:
-            AssertionError: a rank has raised, ended or not answered in time.
+            AssertionError: a rank has raised, ended, or not answered within TIMEOUT.
         """
         for connection in self.connections:
             connection.send((function, arguments))
@@ -51,7 +51,7 @@ class Ranks:
             ready = wait(silent, TIMEOUT)
             ranks = [self.connections.index(there) for there in silent]
             assert ready, f"ranks {ranks} do not answer {function.__name__}"
-            # As they come: one rank's failure is why others wait.
+            # In order of arrival: a failure of one rank makes others wait.
             for there in ready:
                 assert isinstance(there, Connection)
                 try:
@@ -62,7 +62,7 @@ class Ranks:
         return [answers[there] for there in self.connections]
 
     def end(self, patience: float = 20) -> None:
-        """End the processes, with force where they do not in ``patience`` seconds."""
+        """End the processes, and kill those that do not end within ``patience`` seconds."""
         for connection in self.connections:
             connection.close()
         for process in self.processes:

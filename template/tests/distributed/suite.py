@@ -1,9 +1,9 @@
-"""PyTorch's own suite of a backend, ``DistributedTest``, read for this device and its backend.
+"""PyTorch's own suite of a backend, ``DistributedTest``, adapted to this device and its backend.
 
-The suite says "cuda", and asks for the backend's name to know which tests there are. Here it is
-read with the name of this device for "cuda", in two roles: with the backend's name for "nccl",
-whose tests name the device of each tensor, and for "gloo", whose tests name none: those of their
-tensors are made on this device by default. A test that both have runs in the first.
+The suite names "cuda", and selects its tests by the backend's name. This device's name replaces
+"cuda". The backend's name replaces that of one role: "nccl", whose tests name the device of each
+tensor, or "gloo", whose tests name none, so that this device is the default one. A test of both
+roles runs in the first.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _load(role: str, size: int) -> Any:
     cases.backend_feature[DEVICE] = cases.backend_feature["cuda"]
     for backends in cases.backend_feature.values():
         backends.add(BACKEND)
-    # PyTorch leaves these out below 8 ranks for the number of its own machines.
+    # PyTorch skips these below 8 ranks, the number of devices of its own machines.
     if size > 2:
         common.skip_if_small_worldsize = lambda test: test
 
@@ -60,7 +60,7 @@ def _load(role: str, size: int) -> Any:
         source = re.sub(r"\btorch\.(?=[A-Z][a-z]+Tensor\()", f"torch.{DEVICE}.", source)
     module: Any = types.ModuleType(f"suite_as_{role}")
     sys.modules[module.__name__] = module
-    # Its requirements of NCCL's version are none without CUDA; later it looks for devices.
+    # Without CUDA it requires no version of NCCL; later it needs TEST_CUDA to find devices.
     with mock.patch.object(common, "TEST_CUDA", False):
         exec(compile(source, str(FILE), "exec", dont_inherit=True), vars(module))
     common.TEST_CUDA = True
@@ -102,7 +102,7 @@ def _group(module: Any, role: str, rank: int, size: int, name: str, folder: Path
 
 
 def run(rank: int, size: int, name: str, folder: Path) -> str:
-    """Run one test, for which ``folder`` is empty. Return why it was left out, or nothing."""
+    """Run one test in an empty ``folder``. Return why it was skipped, or an empty string."""
     for role in ROLES:
         module = _load(role, size)
         left_out = getattr(getattr(module.Suite, name), "__unittest_skip_why__", "")
@@ -122,7 +122,7 @@ def run(rank: int, size: int, name: str, folder: Path) -> str:
             case._barrier()
         except unittest.SkipTest as skip:
             return str(skip)
-        except SystemExit as end:  # how PyTorch leaves a test out in a process that it has started
+        except SystemExit as end:  # how PyTorch skips a test in a process that it has started
             reasons = {skip.exit_code: skip.message for skip in common.TEST_SKIPS.values()}
             if end.code not in reasons:
                 raise

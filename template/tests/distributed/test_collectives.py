@@ -18,7 +18,7 @@ def test_values_arrive_as_by_gloo(group: Ranks, name: str) -> None:
 @pytest.mark.parametrize("operation", collectives.OPERATIONS)
 @pytest.mark.parametrize("name", collectives.REDUCTIONS)
 def test_reductions_equal_gloos(group: Ranks, name: str, operation: str) -> None:
-    # As PyTorch brings complex tensors before a backend, reductions of them are those of real ones.
+    # PyTorch passes complex tensors to a backend as real ones, so reductions of them are the same.
     dtypes = [dtype for dtype in supported() if not dtype.is_complex]
     assert not any(group.call(collectives.reduced, name, operation, dtypes))
 

@@ -1,4 +1,4 @@
-"""Mistakes, partners that do not come, and groups that are given up."""
+"""Wrong calls, ranks that do not join, and aborted groups."""
 
 from __future__ import annotations
 

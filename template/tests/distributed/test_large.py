@@ -1,4 +1,4 @@
-"""Much data, in many pieces, and a rank that is killed."""
+"""Large tensors, sent in many pieces, and a rank that is killed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Collectives in stream order: the host waits for nothing, and streams wait for what they need."""
+"""Collectives in stream order: streams wait for their inputs, and the host does not wait."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ def test_messages_by_tag_from_any_rank_and_in_a_batch(pair: Ranks) -> None:
     assert one == [[1.0] * 2, [2.0] * 5, [0.0] * 3, [0.0] * 4, None]
 
 
-@pytest.mark.skipif(not is_simulator(), reason="threads of another device are not its streams")
+@pytest.mark.skipif(not is_simulator(), reason="only the simulator has a thread for each stream")
 def test_tags_do_not_take_a_stream_each_for_ever(pair: Ranks) -> None:
     for came, threads in pair.call(messages.many_tags):
         assert came == [float(tag) for tag in range(60)]
         assert threads < 10
 
 
-@pytest.mark.skipif(not is_simulator(), reason="another device cannot be told what it has")
+@pytest.mark.skipif(not is_simulator(), reason="needs a setting that only the simulator has")
 def test_tags_on_a_device_of_few_streams(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A send does not stand behind a receive."""
+    """A send does not wait for an earlier receive."""
     monkeypatch.setenv(f"{ENV_PREFIX}_SIMULATOR_STREAMS", "4")
     with started("device", 2, tmp_path, None) as processes:
         answers = processes.call(messages.tags_both_ways)

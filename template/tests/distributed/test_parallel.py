@@ -1,4 +1,4 @@
-"""What PyTorch divides among processes trains as one process on the CPU does."""
+"""Models that PyTorch divides among processes train as in one process on the CPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Training under ``torchrun`` that is killed and goes on, with the losses of one process."""
+"""Training under ``torchrun`` that is killed and restarted, with the losses of one process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = [needs(torch.float32), pytest.mark.full]
 
 @pytest.fixture(scope="module")
 def expected() -> dict[int, float]:
-    """Losses by the number of steps, of one process on the CPU that nothing stops."""
+    """Losses by the number of steps, of one process on the CPU without an interruption."""
     with redirect_stdout(StringIO()):
         losses = example("gpt").train("cpu", STEPS)
     return {step: losses[step - 1] for step in range(EVERY, STEPS + 1, EVERY)}
@@ -54,7 +54,7 @@ def test_killed_training_goes_on_on_another_number_of_processes(
 
 
 def test_a_killed_worker_is_started_anew(tmp_path: Path, expected: dict[int, float]) -> None:
-    # Else the store has addresses of those that were killed.
+    # Otherwise the store has addresses of killed processes.
     settings = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
     words = on_one_machine(2, tmp_path, "--max-restarts", "1")
     with torchrun(*words, settings=settings) as run:
@@ -66,13 +66,13 @@ def test_a_killed_worker_is_started_anew(tmp_path: Path, expected: dict[int, flo
 
 
 def meeting(address: str, port: int) -> list[str]:
-    """Return the words of an agent that is one of two, with one process each."""
+    """Return the arguments of one of two agents, with one process each."""
     place = ["--rdzv-backend", "c10d", "--rdzv-endpoint", f"{address}:{port}", "--rdzv-id", "one"]
     return ["--nnodes", "2", "--nproc-per-node", "1", *place]
 
 
 def ends(runs: list[Run]) -> str:
-    """Return what the agent with the first rank wrote, when all have ended."""
+    """Return the output of the agent with rank 0, when all have ended."""
     (output,) = [output for output in [run.end() for run in runs] if "go on from step" in output]
     return output
 
@@ -89,7 +89,7 @@ def test_two_agents_meet(tmp_path: Path, expected: dict[int, float]) -> None:
 
 @contextmanager
 def two_networks() -> Iterator[dict[str, str]]:
-    """Make two network namespaces with a cable between them; yield the address of each by name."""
+    """Create two connected network namespaces; yield the address of each by name."""
     addresses = {f"torch{os.getpid() % 10000}{end}": f"10.213.7.{end}" for end in (1, 2)}
     one, two = addresses
     commands = [f"ip netns add {name}" for name in addresses]

@@ -45,18 +45,18 @@ EACH_RUN = (
     "test_scatter_cuda",
     "test_send_recv_any_source_torch_profiler",
 )
-"""What the default tier takes: starting the processes is most of their time."""
+"""The tests of the default tier. Most of their time is the start of the processes."""
 
 
 class Processes:
-    """Ranks that run tests one after the other, and others once one has failed."""
+    """Ranks that run tests one after the other. New ones start after a failed test."""
 
     def __init__(self, size: int) -> None:
         self.size = size
         self.ranks: Ranks | None = None
 
     def run(self, name: str, folder: Path) -> str:
-        """Return why a test is left out, or nothing."""
+        """Return why a test was skipped, or an empty string."""
         if self.ranks is None:
             self.ranks = Ranks(self.size, folder / "first")
         (folder / "files").mkdir()
@@ -79,7 +79,7 @@ class Processes:
 @pytest.fixture(scope="module", params=[2, pytest.param(4, marks=pytest.mark.full)])
 def processes(request: pytest.FixtureRequest) -> Iterator[Processes]:
     with pytest.MonkeyPatch.context() as patch:
-        # As many as ranks, where the environment says how many there are.
+        # As many devices as ranks, if the simulator reads the number.
         patch.setenv(f"{ENV_PREFIX}_SIMULATOR_DEVICES", str(request.param))
         started = Processes(request.param)
         yield started
@@ -87,7 +87,7 @@ def processes(request: pytest.FixtureRequest) -> Iterator[Processes]:
 
 
 def case(name: str) -> Any:
-    """Return a test's name with what is known of it."""
+    """Return a test's name with the marks that known.toml declares."""
     marks = [] if name in EACH_RUN else [pytest.mark.full]
     for kind, mark in (("failure", pytest.mark.xfail), ("not_run", pytest.mark.skip)):
         reasons = [entry["reason"] for entry in KNOWN.get(kind, []) if name in entry["tests"]]

@@ -1,4 +1,4 @@
-"""What is built on collectives: the curves of several processes are those of one."""
+"""Training with collectives: the losses of several processes equal those of one."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_curves_equal_those_of_one_process(
 
 
 def test_groups_need_no_name_for_it(pair: Ranks) -> None:
-    """A group of ``init_process_group()`` has a default backend, which wrappers of modules ask."""
+    """A group of ``init_process_group()`` has a default backend, which module wrappers use."""
     expected = training.train(training.model("cpu"), 0, 1)
     for losses in pair.call(training.data_parallel):
         assert losses == pytest.approx(expected, rel=1e-4)

@@ -1,4 +1,4 @@
-"""``torchrun`` and the processes that it starts, which all end with the test."""
+"""``torchrun`` and its processes, which all end with the test."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Run:
         return []
 
     def until(self, text: str) -> None:
-        """Wait for a line that has ``text`` in it.
+        """Wait for a line that contains ``text``.
 
         Raises:
             AssertionError: the run has ended without it.
@@ -57,17 +57,17 @@ class Run:
         raise AssertionError(f"there is no '{text}' in\n{self.output}")
 
     def end(self) -> str:
-        """Return all that was written, when the run has ended as it should."""
+        """Wait for the run to succeed, and return its whole output."""
         assert self.agent.stdout is not None
         self.output += self.agent.stdout.read()
         assert self.agent.wait() == 0, self.output
         return self.output
 
     def kill(self) -> None:
-        """Kill the agent and the ranks, as a machine does that stops."""
+        """Kill the agent and the ranks, as if the machine stopped."""
         if self.agent.poll() is not None:
             return
-        # It starts no ranks while they are counted.
+        # The stopped agent starts no ranks while they are listed.
         self.agent.send_signal(signal.SIGSTOP)
         for pid in (*self.workers(), self.agent.pid):
             with suppress(ProcessLookupError):
@@ -79,7 +79,7 @@ class Run:
 def torchrun(
     *words: str, before: Sequence[str] = (), settings: dict[str, str] | None = None
 ) -> Iterator[Run]:
-    """Start ``torchrun`` with ``words``, behind the command ``before`` if there is one."""
+    """Start ``torchrun`` with ``words``, after the command prefix ``before``."""
     run = Run(words, before, settings or {})
     try:
         yield run
@@ -91,7 +91,7 @@ def torchrun(
 
 
 def on_one_machine(processes: int, folder: Path, *words: str) -> list[str]:
-    """Return the words by which the sharded GPT is trained here, with checkpoints in ``folder``."""
+    """Return the arguments to train the sharded GPT here, with checkpoints in ``folder``."""
     return ["--standalone", "--nproc-per-node", str(processes), *words, *training(folder)]
 
 

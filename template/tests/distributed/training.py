@@ -1,4 +1,4 @@
-"""Training one model on several processes, each with its share of every batch."""
+"""Training one model in several processes, each with its share of every batch."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def train(
     optimizer: torch.optim.Optimizer | None = None,
     steps: range = range(STEPS),
 ) -> list[float]:
-    """Return the losses of whole batches, of which this rank sees its part."""
+    """Train on this rank's part of each batch, and return the losses of whole batches."""
     device = next(module.parameters()).device
     optimizer = optimizer or torch.optim.SGD(module.parameters(), lr=0.1)
     losses = []
@@ -83,7 +83,7 @@ def fully_sharded(rank: int, size: int) -> list[float]:
 
 
 def products(rank: int, size: int) -> bool:
-    """Multiply a matrix that is sharded by rows with one that every rank has."""
+    """Multiply a row-sharded matrix by a replicated one."""
     mesh = init_device_mesh(DEVICE, (size,))
     torch.manual_seed(3)
     left, right = torch.randn(8, 6, device=DEVICE), torch.randn(6, 4, device=DEVICE)

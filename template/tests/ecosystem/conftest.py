@@ -1,4 +1,4 @@
-"""Other libraries take long to import: their tests run by ``-m ecosystem`` alone."""
+"""Other libraries are slow to import: their tests run only with ``-m ecosystem``."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the tests out unless the marker is named."""
+    """Deselect the tests unless ``-m`` names the marker."""
     if "ecosystem" not in (config.getoption("-m") or ""):
         leave_out(config, items, "ecosystem")
 
 
 @pytest.fixture(autouse=True)
 def library(request: pytest.FixtureRequest) -> ModuleType | None:
-    """Skip a test whose libraries, the marker's arguments, are absent or made for another PyTorch."""
+    """Skip a test whose libraries, the marker's arguments, cannot be imported."""
     marker: Any = request.node.get_closest_marker("ecosystem")
     module = None
     for name in marker.args:

@@ -1,4 +1,4 @@
-"""Two processes of one training, each with a device of its own, as ``torchrun`` starts them."""
+"""Processes of one training, each with its own device, started by ``torchrun``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from backend import ENV_PREFIX, PACKAGE
 
 TIMEOUT = 500
-"""Seconds. Importing the libraries, and what they compile, takes most of them."""
+"""Seconds. Imports and compilations of the libraries take most of them."""
 
 has_collectives = pytest.mark.skipif(
     find_spec(f"{PACKAGE}.distributed") is None,
@@ -27,9 +27,9 @@ def launch(
     environment: dict[str, str] | None = None,
     folder: Path | None = None,
 ) -> str:
-    """Run a script, or ``-m`` and a module, with its arguments, and return what all have printed.
+    """Run a script, or ``-m`` and a module, with its arguments, and return the joined output.
 
-    A process that fails, the test fails with it. What has no kernel runs on the CPU, in silence.
+    If a process fails, the test fails. Fallbacks do not warn.
     """
     done = subprocess.run(
         [

@@ -1,4 +1,4 @@
-"""Tiny models of transformers' architectures train as they do on the CPU, without help from it."""
+"""Tiny models of transformers' architectures train as on the CPU, without fallbacks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ IMAGE_MODELS = {"vit", "convnext"}
 
 
 def architectures() -> dict[str, Callable[[Any], torch.nn.Module]]:
-    """Return what makes each model, from the library."""
+    """Return a factory for each model. It gets the module ``transformers``."""
     return {
         "gpt2": lambda t: t.GPT2LMHeadModel(
             t.GPT2Config(

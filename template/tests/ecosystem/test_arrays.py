@@ -1,4 +1,4 @@
-"""Arrays of other libraries: values go there and back, and the device's memory is refused."""
+"""Arrays of other libraries: copies both ways, and errors for memory of the device."""
 
 from __future__ import annotations
 

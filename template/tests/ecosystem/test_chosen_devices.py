@@ -1,4 +1,4 @@
-"""Libraries that choose a device themselves: what docs/features/integrations.md says to write puts them here."""
+"""Libraries that choose a device: the code in docs/features/integrations.md selects this one."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_ultralytics() -> None:
 
 @pytest.mark.ecosystem("ignite.engine")
 def test_ignite() -> None:
-    """It trains where it is told to; its ``amp_mode`` is for CUDA alone."""
+    """It trains on the given device; its ``amp_mode`` works with CUDA only."""
     from ignite import distributed
     from ignite.engine import create_supervised_trainer
 
@@ -126,7 +126,7 @@ def test_torchinfo() -> None:
 
 @pytest.mark.ecosystem("bitsandbytes")
 def test_bitsandbytes_finds_the_backend_by_itself() -> None:
-    """In a process that imports nothing of the backend by name."""
+    """In a process that does not import the backend by name."""
     code = f"""
     import torch, bitsandbytes
     layer = torch.nn.Linear(64, 64).to("{DEVICE}")

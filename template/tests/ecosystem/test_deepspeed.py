@@ -117,7 +117,7 @@ def test_fused_adam_is_the_devices(dtype: torch.dtype, correct: int, decoupled: 
 def adam(
     value: torch.Tensor, gradient: torch.Tensor, correct: bool, decoupled: bool
 ) -> torch.Tensor:
-    """Make three steps by the formulas."""
+    """Return the parameter after three steps, computed by the formulas."""
     rate, first, second, decay = 0.1, 0.5, 0.75, 0.1
     average, square = torch.zeros_like(value), torch.zeros_like(value)
     for step in range(1, 4):
@@ -153,15 +153,15 @@ EXPECTED = {
         "ddp-float32": ("0-float32", "1-float32", "2-float32", "3-float32", "3-float32-torch"),
     },
     "bfloat16": {
-        # First, as its stage 3 leaves PyTorch's linear layer replaced for what follows.
+        # First, because stage 3 replaces PyTorch's linear layer for later runs.
         "ddp-bfloat16-empty": ("0-bfloat16",),
         "ddp-bfloat16": ("1-bfloat16", "2-bfloat16", "3-bfloat16", "3-bfloat16-torch"),
     },
     "checkpoints": {"ddp-float32": ("1-float32-checkpoint", "3-float32-checkpoint")},
-    # DeepSpeed compiles its Adam for the host, for minutes where it has not yet.
+    # DeepSpeed first compiles its Adam for the host, which takes minutes.
     "compiled": {"ddp-float32": ("2-float32-host", "3-float32-host")},
 }
-"""What trains as which DistributedDataParallel does: the ways of ``zero.py``."""
+"""Runs of ``zero.py``, by the run of DistributedDataParallel that must give the same losses."""
 
 
 @needs(torch.float32, torch.bfloat16)
@@ -175,7 +175,7 @@ def test_zero_trains_as_data_parallel_does(part: str, tmp_path: Path) -> None:
     pairs = [(way, ddp) for ddp, ways in EXPECTED[part].items() for way in ways]
     found = run([*EXPECTED[part], *(way for way, _ in pairs)], tmp_path)
     for way, ddp in pairs:
-        # DeepSpeed adds a bias in a call of its own, and in bfloat16 that is one rounding more.
+        # DeepSpeed adds a bias in a separate call, which rounds once more in bfloat16.
         tolerance = 5e-3 if way.startswith("3-bfloat16") else 1e-5
         assert found[way]["losses"] == pytest.approx(found[ddp]["losses"], rel=tolerance), way
         assert may_fall_back() or not found[way]["fallbacks"], way

@@ -1,4 +1,4 @@
-"""Tiny models of other libraries, made from a config: nothing is downloaded. All against the CPU."""
+"""Tiny models of other libraries, against the CPU. They are built from configs, not downloaded."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support import assert_same
 def compare_step(
     model: torch.nn.Module, *inputs: torch.Tensor, output: Callable[[Any], Any] = lambda it: it
 ) -> None:
-    """Compare the outputs and the gradients of a model here with those on the CPU."""
+    """Compare the outputs and the gradients of a model on the device with those on the CPU."""
     there = copy.deepcopy(model).to(DEVICE)
     expected = output(model(*inputs))
     actual = output(there(*(tensor.to(DEVICE) for tensor in inputs)))

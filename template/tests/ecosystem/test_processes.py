@@ -22,7 +22,7 @@ parameters = [parameter.detach().flatten().cpu() for parameter in model.paramete
 outcome = [accelerator.num_processes, str(accelerator.device), torch.cat(parameters).tolist()]
 pathlib.Path(f"outcome-{os.environ['RANK']}.json").write_text(json.dumps(outcome))
 """
-"""Ends a recipe: how many processes it has found, its device and its parameters, to a file."""
+"""Code after a recipe. It writes the number of processes, the device and the parameters."""
 
 
 def outcomes(code: str, folder: Path) -> list[Any]:
@@ -38,7 +38,7 @@ def outcomes(code: str, folder: Path) -> list[Any]:
 @pytest.mark.ecosystem("accelerate")
 def test_accelerate_trains_one_model_on_two_devices(tmp_path: Path) -> None:
     code = recipe("Accelerate over processes")
-    # Each process begins with numbers of its own.
+    # Each process starts with different parameters.
     code = code.replace(
         "accelerator = Acc", "torch.manual_seed(torch.distributed.get_rank())\naccelerator = Acc"
     )
@@ -55,7 +55,7 @@ def test_accelerate_trains_one_model_on_two_devices(tmp_path: Path) -> None:
 @needs_two_devices
 @pytest.mark.ecosystem("accelerate")
 def test_accelerate_alone_lets_each_process_train_by_itself(tmp_path: Path) -> None:
-    """As the page warns. If it changes, the recipe can go."""
+    """The page warns of this. If it changes, delete the recipe."""
     code = recipe("Accelerate over processes")
     code = code.replace("torch.distributed.init_process_group()\n", "").replace("cpu=True", "")
     code = code.replace("print(accelerator", OUTCOME.strip() + "\nprint(accelerator")

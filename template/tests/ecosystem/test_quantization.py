@@ -1,7 +1,7 @@
-"""torchao on the device: against float64 on the CPU, by kernels of the device alone.
+"""torchao on the device, without fallbacks, against float64 on the CPU.
 
-The keys of the tables are what a user writes. docs/features/quantization.md shows them with their errors: the
-largest difference from what it should be, over the largest number of that.
+The keys of the tables are users' code. docs/features/quantization.md shows them with their errors:
+the largest difference from the reference, relative to the reference's largest number.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ OPTIMIZERS = {"AdamW8bit": 0.001, "AdamW4bit": 0.1, "AdamWFp8": 0.001}
 
 
 def meaning(text: str) -> Any:
-    """Return what ``text`` is where torchao's names are imported, and this backend's over them."""
+    """Evaluate ``text`` with the names of torchao, and those of this backend's integration."""
     names = {"torch": torch}
     for module in (
         "torchao.quantization",
@@ -132,7 +132,7 @@ def test_training(text: str) -> None:
     with natively():
         got = losses(DEVICE, quantized, dtype=dtype)
     assert error(got, wanted) <= TRAINING[text]
-    # Weights that are rounded up or down by chance are not the same by the same chances.
+    # Stochastic rounding of weights differs between the devices.
     assert error(got, here) <= (1e-3 if "only_quantized" in text else 1e-4)
 
 
@@ -140,7 +140,7 @@ def test_training(text: str) -> None:
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_optimizers_with_states_of_few_bits(name: str) -> None:
     optimizer = getattr(importlib.import_module("torchao.optim"), name)
-    # They compile their step, which takes a minute; it was seen to give the same.
+    # Compiling their step takes a minute, and gave the same results.
     with torch.compiler.set_stance("force_eager"):
         here = losses("cpu", optimizer=optimizer)
         with natively():
@@ -185,7 +185,7 @@ def test_weights_of_4_bits_are_kept_in_files(tmp_path: Path) -> None:
     again = model(torch.bfloat16).to(DEVICE)
     again.load_state_dict(torch.load(tmp_path / "model.pt"), assign=True)
     assert again(inputs).equal(wanted)
-    # What a safetensors file gives back: torchao's own class.
+    # A safetensors file gives torchao's own class.
     layers: list[Any] = [again[0], again[2]]
     for layer in layers:
         parts, attributes = layer.weight.__tensor_flatten__()

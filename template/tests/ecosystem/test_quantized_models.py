@@ -1,5 +1,5 @@
-"""bitsandbytes, and checkpoints of quantized models, on the device: against float32 on the CPU, by
-kernels of the device alone. The checkpoints are made here, tiny: nothing is downloaded.
+"""bitsandbytes, and checkpoints of quantized models, on the device, without fallbacks, against
+float32 on the CPU. The tests write tiny checkpoints: nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -72,12 +72,12 @@ def test_an_embedding_of_bitsandbytes() -> None:
     [
         ("AdamW8bit", {"lr": 1e-2}, "AdamW32bit"),
         ("Adam8bit", {"lr": 1e-2}, "Adam32bit"),
-        ("AdEMAMix8bit", {"lr": 1e-3}, None),  # that of 32 bits fails on the CPU
+        ("AdEMAMix8bit", {"lr": 1e-3}, None),  # its 32-bit variant fails on the CPU
         ("SGD8bit", {"lr": 0.1, "momentum": 0.9}, "SGD32bit"),
         ("Lion8bit", {"lr": 1e-3}, "Lion32bit"),
         ("RMSprop8bit", {"lr": 1e-3}, "RMSprop32bit"),
         ("Adagrad8bit", {"lr": 1e-3}, "Adagrad32bit"),
-        ("LAMB8bit", {"lr": 1e-3}, None),  # those of 32 bits weigh a step by norms
+        ("LAMB8bit", {"lr": 1e-3}, None),  # their 32-bit variants scale a step by norms
         ("LARS8bit", {"lr": 1e-3, "momentum": 0.9}, None),
     ],
 )
@@ -88,7 +88,7 @@ def test_optimizers_of_bitsandbytes(
 
     def losses(device: str, name: str) -> torch.Tensor:
         torch.manual_seed(0)
-        layer = torch.nn.Linear(250, 130).to(device)  # no whole number of blocks
+        layer = torch.nn.Linear(250, 130).to(device)  # not a whole number of blocks
         inputs = torch.randn(16, 250).to(device)
         make = getattr(optimizers, name)
         optimizer = make(layer.parameters(), weight_decay=decay, **options)
@@ -120,7 +120,7 @@ def bfloat16_llama() -> Any:
 
 
 def kept(path: Path) -> torch.Tensor:
-    """Write a model and return what it gives in float32."""
+    """Write a model, and return its logits in float32."""
     plain = bfloat16_llama()
     plain.save_pretrained(path)
     with torch.no_grad():
@@ -176,7 +176,7 @@ def test_transformers_quantizes_and_loads_again(
     with natively():
         model = loaded(tmp_path / "plain", quantization_config=made_by(library, text))
         got = model(IDS.to(DEVICE)).logits
-        if library != "optimum.quanto":  # transformers writes no such checkpoint
+        if library != "optimum.quanto":  # transformers cannot write such a checkpoint
             model.save_pretrained(tmp_path / "quantized")
             again = loaded(tmp_path / "quantized")
             if library == "torchao":
@@ -187,7 +187,7 @@ def test_transformers_quantizes_and_loads_again(
 
 
 def compressed(path: Path, scheme: str) -> torch.Tensor:
-    """Write a checkpoint as compressed-tensors does; return what the model gave in float32."""
+    """Write a checkpoint by compressed-tensors; return the model's logits in float32."""
     from compressed_tensors import compressors, quantization
     from compressed_tensors.quantization.utils import calculate_qparams
 
@@ -207,7 +207,7 @@ def compressed(path: Path, scheme: str) -> torch.Tensor:
         groups = weight.reshape(-1, size.get(arguments.strategy, weight.numel()))
         scale, _ = calculate_qparams(groups.amin(1), groups.amax(1), arguments)
         module.weight_scale.data.copy_(scale.view_as(module.weight_scale))
-        if hasattr(module, "input_scale"):  # of inputs up to 4, which a calibration would find
+        if hasattr(module, "input_scale"):  # for inputs up to 4, in place of a calibration
             module.input_scale.data.fill_(4 / 448)
         module.quantization_status = quantization.QuantizationStatus.FROZEN
     compressor = compressors.ModelCompressor.from_pretrained_model(model)

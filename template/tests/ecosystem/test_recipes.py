@@ -1,4 +1,4 @@
-"""The recipes of docs/features/integrations.md run as they stand, and what the page warns of is so."""
+"""The recipes of docs/features/integrations.md run unchanged, and its warnings are true."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_the_trainer_computes_in_bfloat16_by_the_variable() -> None:
 
 @pytest.mark.ecosystem("accelerate")
 def test_accelerate_uses_the_cpu_without_the_variable() -> None:
-    """As the page says. If it changes, the recipe can go."""
+    """The page says so. If it changes, delete the recipe."""
     code = "from accelerate import Accelerator; print(Accelerator().device)"
     assert run_python(code).stdout.split()[-1] == "cpu"
 

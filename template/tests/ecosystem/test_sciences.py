@@ -1,4 +1,4 @@
-"""Libraries of the sciences: what they compute here, gradients too, is what they compute on the CPU."""
+"""Scientific libraries: results and gradients on the device equal those on the CPU."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Outcome = Callable[[str], Tensor]
 
 
 def compare(outcome: Outcome, tolerance: float = 1e-3) -> None:
-    """Compare what a function of the device gives here with what it gives on the CPU."""
+    """Compare the result of ``outcome`` on the device with that on the CPU."""
     torch.manual_seed(0)
     expected = outcome("cpu")
     torch.manual_seed(0)
@@ -25,7 +25,7 @@ def compare(outcome: Outcome, tolerance: float = 1e-3) -> None:
 
 
 def flat(tensors: Any) -> Tensor:
-    """Return numbers of several tensors, complex ones by their parts."""
+    """Return the elements of several tensors, complex ones as real and imaginary parts."""
     parts = [torch.view_as_real(each) if each.is_complex() else each for each in tensors]
     return torch.cat([each.detach().flatten() for each in parts])
 
@@ -134,7 +134,7 @@ def test_speech_to_text_of_whisper() -> None:
 
     def outcome(device: str) -> Tensor:
         model = Whisper(ModelDimensions(80, 100, 32, 2, 2, 64, 32, 32, 2, 2))
-        # Whisper leaves it as memory is.
+        # Whisper does not initialise it.
         torch.nn.init.normal_(model.decoder.positional_embedding, std=0.1)
         sound = torch.sin(torch.arange(32000.0) / 20)
         heard = whisper.log_mel_spectrogram(sound, device=device)[None, :, :200]

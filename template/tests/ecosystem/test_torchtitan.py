@@ -1,4 +1,4 @@
-"""torchtitan trains its debug model on two devices, in every way from the same numbers."""
+"""torchtitan trains its debug model on two devices, in every way from the same parameters."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ WAYS = {
         ],
     ),
 }
-"""How many processes, the rows of each, and what torchtitan is told."""
+"""The number of processes, the rows of each, and torchtitan's arguments."""
 
 
 def prepare(folder: Path) -> None:
-    """Write a tokenizer of numbers and a text of them, where torchtitan's own tests have theirs."""
+    """Write a tokenizer and a text of few words, where torchtitan's own tests have theirs."""
     assets = folder / "tests" / "assets"
     special = {"unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>"}
     tokenizer((f"w{i}" for i in range(WORDS)), **special).save_pretrained(assets / "tokenizer")
@@ -59,7 +59,7 @@ def train(folder: Path, processes: int, arguments: list[str]) -> str:
 
 
 def losses(folder: Path, way: str) -> list[float]:
-    """Return the loss of each step, from the seed's numbers on."""
+    """Return the loss of each step, starting from the seed checkpoint."""
     processes, rows, arguments = WAYS[way]
     dump = folder / way
     shutil.copytree(folder / "seed" / "checkpoint", dump / "checkpoint")
@@ -81,6 +81,6 @@ def test_every_way_to_train_has_the_losses_of_the_others(tmp_path: Path) -> None
     train(tmp_path, 1, [f"--job.dump_folder={tmp_path / 'seed'}", *seed])
     found = {way: losses(tmp_path, way) for way in WAYS}
     assert found["one"][-1] < found["one"][0]
-    # The same rows; what is sharded is calculated in bfloat16, and in another order.
+    # Pairs with the same rows. Sharded runs compute in bfloat16, and in another order.
     assert found["tensor parallel"] == pytest.approx(found["one"], rel=1e-3)
     assert found["sharded"] == pytest.approx(found["replicated"], rel=1e-3)

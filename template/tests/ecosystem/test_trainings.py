@@ -1,4 +1,4 @@
-"""Trainings by other libraries end where those on the CPU do."""
+"""Training with other libraries gives the parameters and losses of the CPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TRL's trainers end where those on the CPU do, in float32 and in bfloat16."""
+"""TRL's trainers give the parameters and losses of the CPU, in float32 and in bfloat16."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.ecosystem("trl")
 
 
 def tuned(way: str, device: str, precision: str, file: Path) -> dict[str, torch.Tensor]:
-    """Return losses and parameters after a training in a process of its own."""
+    """Return losses and parameters after a training in another process."""
     done = run_python(
         f"import sys; sys.path[:0] = {PATHS!r}\n"
         f"from ecosystem import tuning\n"
@@ -53,7 +53,7 @@ def test_answers_that_are_drawn_train_the_model(precision: str, tmp_path: Path) 
 
 
 def test_the_default_precision_is_refused() -> None:
-    """As docs/features/integrations.md says. If it changes, its sentence can go."""
+    """docs/features/integrations.md says so. If it changes, delete its sentence."""
     code = "import tempfile, trl; trl.SFTConfig(output_dir=tempfile.mkdtemp(), report_to=[])"
     done = run_python(code, {"ACCELERATE_TORCH_DEVICE": DEVICE}, check=False)
     assert "doesn't support bf16" in done.stderr

@@ -1,4 +1,4 @@
-"""What libraries for language models want, small and made on the spot: nothing is downloaded."""
+"""Tiny language models and tokenizers, built here: nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 
 
 def llama(**options: int) -> Any:
-    """Return a language model of two layers, of the same weights each time."""
+    """Return a language model of two layers, with the same weights each time."""
     import transformers
 
     sizes = {
@@ -28,7 +28,7 @@ def llama(**options: int) -> Any:
 
 
 def tokenizer(words: Iterable[str], **special: str) -> Any:
-    """Return a tokenizer of transformers that knows these words, behind those of ``special``."""
+    """Return a tokenizer of transformers with the words of ``special``, and then ``words``."""
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 

@@ -1,5 +1,5 @@
-"""Small trainings by other libraries, on the device or on the CPU. Each belongs into a process of its
-own, as libraries choose their device once.
+"""Small trainings with other libraries, on the device or on the CPU. Each needs its own process,
+because libraries choose their device once.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def batches() -> DataLoader[tuple[Tensor, ...]]:
 
 
 def save(file: str, model: nn.Module, losses: list[Any]) -> None:
-    """Save the losses, and the parameters and statistics that they led to."""
+    """Save the losses, and the model's parameters and statistics."""
     state = {name: tensor.cpu() for name, tensor in model.state_dict().items()}
     torch.save(state | {"losses": torch.tensor([float(loss) for loss in losses])}, file)
 
@@ -43,7 +43,7 @@ def by_trainer(device: str, precision: str, file: str) -> None:
 
     torch.manual_seed(0)
     size = {"vocab_size": 16, "n_positions": 16, "n_embd": 32, "n_layer": 2, "n_head": 2}
-    # Random numbers of the two devices differ.
+    # No dropout, because the two devices draw different random numbers.
     model = GPT2LMHeadModel(GPT2Config(**size, resid_pdrop=0, embd_pdrop=0, attn_pdrop=0))
     tokens = torch.randint(0, 16, (4 * STEPS, 12), generator=torch.Generator().manual_seed(1))
     with tempfile.TemporaryDirectory() as folder:
@@ -87,7 +87,7 @@ def by_accelerate(device: str, precision: str, file: str) -> None:
 
 
 def by_lightning(device: str, precision: str, file: str) -> None:
-    """Train a perceptron by Lightning, by its own accelerator on the CPU."""
+    """Train a perceptron by Lightning, with its own accelerator on the CPU."""
     import lightning
 
     class Module(lightning.LightningModule):  # type: ignore[misc, unused-ignore]
@@ -122,5 +122,5 @@ def by_lightning(device: str, precision: str, file: str) -> None:
             enable_progress_bar=False,
         )
         trainer.fit(module, batches())
-    assert module.losses[0].device.type == device  # the model is back on the CPU
+    assert module.losses[0].device.type == device  # the model itself is on the CPU again
     save(file, module.model, module.losses)

@@ -14,7 +14,7 @@ STEPS, WORDS = 4, 32
 
 
 def tokenizer() -> Any:
-    """Return one that knows the words w0, w1 and so on."""
+    """Return a tokenizer with the words w0, w1 and so on."""
     special = {"pad_token": "<pad>", "bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
     return tiny.tokenizer((f"w{index}" for index in range(WORDS - len(special))), **special)
 
@@ -33,7 +33,7 @@ def options(folder: str) -> dict[str, Any]:
         "logging_steps": 1,
         "report_to": [],
         "save_strategy": "no",
-        # The environment says which: TRL's own default is refused for devices that it does not know.
+        # The environment sets the precision: TRL's default is refused for unknown devices.
         "bf16": False,
     }
 
@@ -86,7 +86,7 @@ def by_dpo(device: str, file: str) -> None:
 
 
 def by_grpo(device: str, file: str) -> None:
-    """Train by answers that are drawn, by the device's own random numbers."""
+    """Train on sampled answers, with the device's own random numbers."""
     import trl
 
     def different_words(completions: list[str], **_: Any) -> list[float]:

@@ -1,6 +1,6 @@
 """Trains one model by DeepSpeed in every way, and by DistributedDataParallel, under ``torchrun``.
 
-``zero.py FILE WAY...`` writes what each way led to into the file, as JSON.
+``zero.py FILE WAY...`` writes the losses and fallbacks of each way to the file, as JSON.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def steps_of(
 
 
 def by_ddp(dtype: torch.dtype, *, empty_step: bool) -> list[float]:
-    """Train with copies of the parameters in float32 that the optimizer updates, as DeepSpeed does.
+    """Train with float32 copies of the parameters for the optimizer, as DeepSpeed does.
 
     In bfloat16 without ZeRO, DeepSpeed begins with a step without gradients.
     """
@@ -129,7 +129,7 @@ def by_zero(stage: int, dtype: torch.dtype, offload: str) -> list[float]:
 
 
 def by_checkpoint(stage: int, dtype: torch.dtype, folder: str) -> list[float]:
-    """Train half of the steps, save, and go on with what is loaded into another engine."""
+    """Train half of the steps, save, and continue in another engine that loads the checkpoint."""
     half = STEPS // 2
     engine = engine_of(stage, dtype, "")
     losses = train(engine, dtype, range(half))

@@ -1,5 +1,5 @@
-"""What an operator that was built outside of the tree must do; run in a process of its own, with
-the operator's package on the path and this backend's tests too.
+"""Checks of an operator that was built outside of the tree. They run in another process, with the
+operator's package and this backend's tests on the path.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ FEATURES = importlib.import_module(f"{PACKAGE}._features").FEATURES
 
 
 def expected(gate: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
-    """The CPU's, without the operator."""
+    """Return the CPU's result, without the operator."""
     return torch.nn.functional.silu(gate.cpu()) * value.cpu()
 
 
@@ -30,7 +30,7 @@ def inputs(*shape: int, gradients: bool = False) -> tuple[torch.Tensor, torch.Te
 def forward() -> None:
     with torch.autograd.profiler.profile() as profiled:
         silu_mul(*inputs(2))
-    # The operator's own kernel where the host has the memory, the device's kernels elsewhere.
+    # The operator's own kernel if the host can address the memory, else the device's kernels.
     seen = {event.name for event in profiled.function_events}
     assert ("aten::silu" in seen) is not backend.get_device_properties().host_addressable
     for gate, value in (inputs(4, 5), tuple(t.T[1:] for t in inputs(4, 5)), inputs(0, 3)):
@@ -41,7 +41,7 @@ def forward() -> None:
 
 
 def order_of_streams() -> None:
-    """The kernel comes behind what its stream has been given, and before what follows."""
+    """The kernel runs after earlier work of its stream, and before later work."""
     gate, value = inputs(300, 300)
     with torch.Stream(device=DEVICE) as stream:
         stream.wait_stream(backend.default_stream())
@@ -89,7 +89,7 @@ def compiled() -> None:
 
 
 def captured() -> str | None:
-    """A replay would not call a function of the host, so a capture refuses it and is over."""
+    """A replay could not call a function of the host, so a capture refuses it and ends."""
     if not FEATURES["graphs"].enabled:
         return "generated without graphs"
     if not has_function("graphs", "begin_capture"):
@@ -110,7 +110,7 @@ def captured() -> str | None:
 
 
 def opcheck() -> None:
-    """PyTorch's test of the key for autograd knows no devices but its own."""
+    """Without PyTorch's test of the autograd key, which supports only its own devices."""
     torch.library.opcheck(
         torch.ops.gated.silu_mul.default,
         inputs(4, 5, gradients=True),

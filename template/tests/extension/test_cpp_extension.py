@@ -1,4 +1,4 @@
-"""``utils.cpp_extension``: PyTorch's builders, with this backend's header and library."""
+"""``utils.cpp_extension``: PyTorch's builders with this backend's header and library."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ CHECKS = Path(__file__).parent / "checks.py"
 
 
 def run(*command: str | Path, cwd: Path, **environment: str) -> str:
-    """Run a command with the Python of this process first on the path, and return its output."""
+    """Run a command with this process's Python first on the path, and return its output."""
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
     done = subprocess.run(
         command,
@@ -36,8 +36,8 @@ def run(*command: str | Path, cwd: Path, **environment: str) -> str:
 
 
 def check(folder: Path, *names: str, **environment: str) -> None:
-    """Run checks by name with the example of a folder, whose kernel needs memory that the host may
-    address, as the simulator's is if it is told so.
+    """Run checks by name with the example in a folder. Its kernel needs memory that the host can
+    address, which the simulator has with this setting.
     """
     path = os.pathsep.join((str(folder), str(CHECKS.parents[1])))
     environment = {f"{ENV_PREFIX}_SIMULATOR_HOST_ADDRESS": "1"} | environment
@@ -68,7 +68,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_it_needs_nothing_of_one_pytorch_alone(project: Path) -> None:
-    """What PyTorch's C++ API has is mangled with its namespaces, and differs between versions."""
+    """Symbols of PyTorch's C++ API have its namespaces, and differ between versions."""
     if shutil.which("nm") is None:
         pytest.skip("there is no nm, which lists the symbols of a library")
     (library,) = (project / "gated").glob("*.so")

@@ -1,4 +1,4 @@
-"""Operators and autograd functions that are written in Python, on the device."""
+"""Operators and autograd functions in Python, on the device."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _(x, by):
 assert scaled(x, 3.0).tolist() == [100.0, 103.0, 106.0, 109.0]
 assert scaled(x.cpu(), 3.0).tolist() == [0.0, 3.0, 6.0, 9.0]
 
-# An operator with a kernel for the CPU alone: the fallback runs it.
+# The fallback runs an operator that has a CPU kernel only.
 library = torch.library.Library("theirs", "DEF")
 library.define("negated(Tensor x) -> Tensor")
 library.impl("negated", lambda x: torch.from_numpy(-x.numpy()), "CPU")

@@ -1,4 +1,4 @@
-"""What the makers of statements choose from: the variables of a session, and a generator of random numbers."""
+"""Random choices for generators of statements, among the variables of a session."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Nothing(Exception):
-    """No variable is of the kind that a statement needs."""
+    """No variable fits a statement."""
 
 
 class Choice:
@@ -35,7 +35,7 @@ class Choice:
         return self.random.choice(items)
 
     def chance(self, probability: float) -> bool:
-        """Return true that often."""
+        """Return True with this probability."""
         return self.random.random() < probability
 
     def number(self, low: int, high: int) -> int:
@@ -44,7 +44,7 @@ class Choice:
 
     @property
     def variables(self) -> dict[str, torch.Tensor]:
-        """Return the tensors that there are, as they are on the CPU."""
+        """Return the current tensors, as on the CPU."""
         return {
             name: value
             for name, value in self.session.host.items()
@@ -52,19 +52,19 @@ class Choice:
         }
 
     def of(self, name: str) -> torch.Tensor:
-        """Return a variable as it is on the CPU."""
+        """Return a variable's tensor on the CPU."""
         value: torch.Tensor = self.session.host[name]
         return value
 
     def any(self, accepts: Callable[[torch.Tensor], bool] = lambda tensor: True) -> str:
-        """Return a variable of a kind; recent ones more often."""
+        """Return a variable that ``accepts`` accepts; recent ones more often."""
         fitting = [name for name, tensor in self.variables.items() if accepts(tensor)]
         if not fitting:
             raise Nothing
         return fitting[int(len(fitting) * self.random.random() ** 0.6)]
 
     def beside(self, name: str, accepts: Callable[[torch.Tensor], bool]) -> str:
-        """Return a variable of a kind on the same device, perhaps the same one."""
+        """Return an accepted variable on the same device, possibly the same one."""
         device = self.session.device[name].device
         fitting = [
             other
@@ -93,7 +93,7 @@ class Choice:
 
 
 def is_writable(tensor: torch.Tensor) -> bool:
-    """Whether what a write does is defined: no two elements share memory, or all along a dimension do."""
+    """Whether writes are defined: no two elements share memory, or a dimension is expanded."""
     if any(
         stride == 0 and size > 1 for stride, size in zip(tensor.stride(), tensor.shape, strict=True)
     ):
@@ -106,7 +106,7 @@ def is_writable(tensor: torch.Tensor) -> bool:
 def is_output(tensor: torch.Tensor) -> bool:
     """Whether the tensor may be written to in any size.
 
-    A view of nothing may begin behind the end of its memory. If it grows, what lies between is not
+    An empty view may begin beyond the end of its memory. If it grows, the memory between is not
     initialised.
     """
     return is_writable(tensor) and (tensor.numel() > 0 or tensor.storage_offset() == 0)
@@ -128,17 +128,17 @@ def is_float(tensor: torch.Tensor) -> bool:
 
 
 def is_number(tensor: torch.Tensor) -> bool:
-    """Whether numbers of the tensor can be computed with: not of bool."""
+    """Whether arithmetic on the tensor is possible: its dtype is not bool."""
     return tensor.dtype is not torch.bool
 
 
 def is_real(tensor: torch.Tensor) -> bool:
-    """Whether numbers of the tensor are ordered."""
+    """Whether the tensor's elements are ordered: they are not complex."""
     return not tensor.is_complex()
 
 
 def is_whole(tensor: torch.Tensor) -> bool:
-    """Whether the tensor is of integers, of bool too."""
+    """Whether the tensor has integers or bools."""
     return not tensor.is_floating_point() and not tensor.is_complex()
 
 

@@ -1,4 +1,4 @@
-"""Programs run in one thread, and what they warn of is nobody's concern."""
+"""Fixtures of the fuzzer: programs run without warnings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave the million steps out unless they are asked for."""
+    """Ignore the million steps unless they are selected."""
     if collection_path.name != "test_many_programs.py":
         return None
     return ignore_unless_asked_for(config, collection_path, "fuzz_full")

@@ -1,4 +1,4 @@
-"""Writes random programs, each from its seed, and runs them while it writes."""
+"""Generates random programs, each from its seed, and runs them meanwhile."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from fuzz.session import Divergence, Session, reset
 from fuzz.steps import LARGEST, STEPS, create
 
 LENGTH = 200
-"""Statements in a program, beside those that throw variables away."""
+"""Statements in a program, besides those that delete variables."""
 
 BATCHES = (1, 8, 32, 32)
-"""After how many statements the devices are waited for, from program to program."""
+"""The numbers of statements after which a program waits for the devices, by seed."""
 
 MOST_VARIABLES = 14
 WILD = 1e3
-"""Larger numbers are thrown away soon: beside them, differences of others are rounding."""
+"""Tensors with larger numbers are deleted: rounding of these hides other differences."""
 
 
 def run(seed: int, known: Known, length: int = LENGTH) -> tuple[Program, Divergence | None]:
-    """Write and run the program of a seed, until its first divergence that is not known."""
+    """Generate and run the program of a seed, until its first unknown divergence."""
     batch = BATCHES[seed % len(BATCHES)]
     session = Session(batch, known.has)
     choice = Choice(seed, session)
@@ -46,7 +46,7 @@ def run(seed: int, known: Known, length: int = LENGTH) -> tuple[Program, Diverge
 
 
 def next_statement(choice: Choice) -> Statement:
-    """Write a statement of some kind that the present variables allow."""
+    """Generate a statement that the current variables allow."""
     while len(choice.variables) > 3:
         kind = choice.random.choices(list(STEPS), list(STEPS.values()))[0]
         try:
@@ -57,7 +57,7 @@ def next_statement(choice: Choice) -> Statement:
 
 
 def superfluous(choice: Choice, statement: Statement) -> list[str]:
-    """Choose what to throw away behind a statement: what is large, of wild numbers, or too much."""
+    """Return the variables to delete after a statement: large or wild ones, or one too many."""
     variables = choice.variables
     names = [name for name in statement.names if name in variables and is_wild(variables.pop(name))]
     if len(variables) > MOST_VARIABLES:

@@ -1,4 +1,4 @@
-"""What known.toml declares: divergences with a reason, each with a program that must show it."""
+"""Reads known.toml: divergences with a reason, each with a program that must show it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ else:
 
 @dataclass(frozen=True)
 class Entry:
-    """One divergence: expressions for its statement and for what was seen, why, and a program that shows it.
+    """One divergence: patterns of its statement and of its description, a reason, and a program.
 
-    Where CPUs differ, ``gives`` says what the program gives on the device.
+    If CPUs differ, ``gives`` is the program's result on the device.
     """
 
     statement: str

@@ -1,7 +1,7 @@
-"""Programs of the fuzzer: lists of Python statements that run on the CPU and on the devices alike.
+"""Programs of the fuzzer: lists of Python statements that run on the CPU and on the devices.
 
-A statement is its text. What is generated, run, shortened and printed is therefore the same, and any
-statement may be left out: one that lacks a variable then does nothing.
+A statement is its text. The same text is generated, run, shortened and printed, and any statement
+can be left out: a statement that lacks a variable does nothing.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ TARGETS = re.compile(r"((?:v\d+, )*v\d+) = ")
 
 @dataclass(frozen=True)
 class Statement:
-    """One line. ``terms`` is how many numbers an element of the result is summed from: 0 for a result
-    that is exact, 1 for one that is rounded once or a few times.
+    """One line. ``terms``: the number of summands of an element of the result; 0 for an exact
+    result, 1 for one that is rounded once or a few times.
     """
 
     code: str
@@ -39,19 +39,19 @@ class Statement:
 
     @property
     def writes(self) -> list[str]:
-        """Return the variables whose memory it may change, all that it names."""
+        """Return the variables whose memory it may change: all that it names."""
         return [] if self.targets or self.code.startswith(("del ", "switch(")) else self.names
 
 
 @dataclass(frozen=True)
 class Program:
-    """Statements, and after how many of them the devices are waited for."""
+    """Statements, and the number of them after which the program waits for the devices."""
 
     statements: tuple[Statement, ...]
     batch: int = 1
 
     def text(self, reason: str) -> str:
-        """Return a script that shows what the last statement gives on the CPU and on the devices."""
+        """Return a script that prints the last statement's results of the CPU and the devices."""
         last = self.statements[-1]
         shown = ", ".join(last.targets or last.writes)
         other = 1 if backend.device_count() > 1 else 0
@@ -74,7 +74,7 @@ streams = {}
 
 
 def switch(device, number):
-    """Go on with another stream of a device, behind what is queued on the present one."""
+    """Switch to another stream of a device, after the work of the current one."""
     if device != "cpu":
         present = BACKEND.current_stream(device)
         streams.setdefault((device, 0), present)
@@ -86,7 +86,7 @@ def switch(device, number):
 
 
 def namespace(first: str, second: str) -> dict[str, Any]:
-    """Return the names that statements find beside their variables."""
+    """Return the names that statements can use besides their variables."""
     names: dict[str, Any] = {"torch": torch, "d0": first, "d1": second}
     exec(SWITCH.replace("BACKEND", f"torch.{DEVICE}"), names)
     return names

@@ -1,4 +1,4 @@
-"""Runs the programs of many seeds, and makes the smallest one of the first that fails."""
+"""Runs the programs of many seeds, and shrinks the first one that fails."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fuzz.shrink import shrink
 
 
 def search(seeds: Iterable[int]) -> str:
-    """Return the smallest failing program as a script, or nothing."""
+    """Return the smallest failing program as a script, or an empty string."""
     known = Known.read()
     for seed in seeds:
         program, found = generate.run(seed, known)
@@ -22,7 +22,7 @@ def search(seeds: Iterable[int]) -> str:
 
 
 def smallest(program: Program, found: Divergence, known: Known) -> str:
-    """Return the smallest program that fails alike: in the same way, at the same statement."""
+    """Return the smallest program that fails in the same way, at the same statement."""
 
     def fails(candidate: Program) -> bool:
         other = divergence(candidate, known.has)
@@ -35,7 +35,7 @@ def smallest(program: Program, found: Divergence, known: Known) -> str:
 
 
 def alike(one: Divergence, other: Divergence) -> bool:
-    """Whether two programs fail for what looks like one reason, whatever their variables are called."""
+    """Whether two divergences are equal except for the names of variables."""
     return form(one) == form(other)
 
 

@@ -1,8 +1,8 @@
-"""Runs statements on both sides and compares them after each.
+"""Runs statements on both sides and compares their results.
 
-The devices are not waited for at every statement: a copy of what a statement gave is queued behind it,
-and many copies are compared at once. Behind the copy the CPU's values are queued, so that rounding does
-not add up from statement to statement, and operators that are not continuous get the same bits.
+A session does not wait for the devices after every statement. It enqueues a copy of each result,
+and compares many copies at once. After the copy it enqueues the CPU's values to the device, so that
+rounding errors do not add up, and operators that are not continuous get the same bits.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from fuzz.program import Program, Statement, namespace
 from support import supported_dtypes
 
 LACKS = re.compile("not implemented for|does not support bool dtypes on CPU")
-"""What the CPU says of operators that it has no kernel for."""
+"""Matches errors of the CPU for operators without a kernel."""
 
 FLOATS = re.compile(r"torch\.(float16|bfloat16|float32)\b")
 ROUNDINGS = 8
-"""How many units in the last place, of the numbers that went in, a result may be off."""
+"""The tolerance, in units in the last place of the inputs."""
 
 
 class Divergence(AssertionError):
-    """The devices did something else than the CPU."""
+    """The devices differ from the CPU."""
 
     def __init__(self, statement: Statement, what: str) -> None:
         super().__init__(f"{statement.code}\n{what}")
@@ -37,7 +37,7 @@ class Divergence(AssertionError):
 
 @dataclass
 class Copy:
-    """What a statement gave, on its way from the device, and what the CPU gave."""
+    """A result that is being copied from the device, and the CPU's result."""
 
     statement: Statement
     name: str
@@ -47,7 +47,7 @@ class Copy:
 
 
 NOTHING = Statement("")
-"""Where a statement is wanted and there is none."""
+"""A placeholder for a missing statement."""
 
 
 class Session:
@@ -64,7 +64,7 @@ class Session:
         self.copies: list[Copy] = []
 
     def execute(self, statement: Statement) -> None:
-        """Run one statement; a divergence may be one of an earlier statement."""
+        """Run one statement. A divergence may belong to an earlier statement."""
         scale = self.scale(statement)
         code = compile(statement.code, f"<{statement.code}>", "exec")
         refusal = attempt(code, self.host)
@@ -89,14 +89,14 @@ class Session:
             self.compare()
 
     def report(self, statement: Statement, what: str) -> None:
-        """Raise a divergence, or go on without the statement if it is known."""
+        """Raise a divergence, or continue without the statement if it is known."""
         found = Divergence(statement, what)
         if not self.is_known(found):
             raise found
         self.forget(statement)
 
     def forget(self, statement: Statement) -> None:
-        """Go on without what a statement made, and with the CPU's values of what it changed."""
+        """Drop the targets of a statement, and restore the CPU's values of what it changed."""
         for name in statement.writes:
             mine, theirs = self.device.get(name), self.host.get(name)
             if isinstance(mine, torch.Tensor) and isinstance(theirs, torch.Tensor):
@@ -131,7 +131,7 @@ class Session:
         return largest * (1.0 if statement.terms == 1 else statement.terms * max(largest, 1.0))
 
     def different_description(self, statement: Statement, name: str) -> str:
-        """Compare what can be known without waiting; return what differs."""
+        """Compare properties that need no wait. Return the difference, or an empty string."""
         mine, theirs = self.device.get(name), self.host.get(name)
         if not isinstance(mine, torch.Tensor) or not isinstance(theirs, torch.Tensor):
             return "" if str(mine) == str(theirs) else f"is {mine}, expected {theirs}"
@@ -157,7 +157,7 @@ class Session:
         return len(dtypes) > 1
 
     def queue(self, statement: Statement, name: str, scale: float) -> None:
-        """Queue a copy of a variable's memory for comparison, and then the CPU's values."""
+        """Enqueue a copy of a variable's memory to compare, and then one of the CPU's values."""
         theirs = self.host.get(name)
         if not isinstance(theirs, torch.Tensor):
             return
@@ -170,7 +170,7 @@ class Session:
         mine.copy_(expected.pin_memory(DEVICE), non_blocking=True)
 
     def compare(self) -> None:
-        """Wait, and compare all that was queued."""
+        """Wait, and compare all enqueued copies."""
         copies, self.copies = self.copies, []
         try:
             wait()
@@ -186,7 +186,7 @@ class Session:
 
 
 def attempt(code: Any, names: dict[str, Any]) -> Exception | None:
-    """Run a statement, and return what it raised."""
+    """Run a statement, and return its exception."""
     try:
         exec(code, names)
     except Exception as error:
@@ -195,7 +195,7 @@ def attempt(code: Any, names: dict[str, Any]) -> Exception | None:
 
 
 def is_beyond(refusal: Exception | None, problem: Exception | None) -> bool:
-    """Whether the CPU's answer binds nobody: it lacks a kernel, or the device lacks a dtype."""
+    """Whether a statement is not compared: the CPU lacks a kernel, or the device a dtype."""
     named = re.match(rf"{DEVICE} does not support torch\.(\w+)", str(problem))
     if named and getattr(torch, named[1]) not in supported_dtypes():
         return True
@@ -207,13 +207,13 @@ def said(error: Exception | None) -> str:
 
 
 def block(tensor: torch.Tensor) -> torch.Tensor:
-    """Return the whole memory of which a tensor is a view, without its bits."""
+    """Return the whole storage of a tensor, without conjugate and negative bits."""
     whole = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
     return whole.set_(tensor.untyped_storage())
 
 
 def description(names: dict[str, Any], tensor: torch.Tensor, variables: list[str]) -> str:
-    """Say everything of a tensor but its numbers and strides: shape, dtype, bits, and whose view it is."""
+    """Describe a tensor, except its elements and strides: shape, dtype, bits and aliases."""
     words = [str(tuple(tensor.shape)), str(tensor.dtype)]
     storage = tensor.untyped_storage()._cdata
     for name in variables:
@@ -230,7 +230,7 @@ def description(names: dict[str, Any], tensor: torch.Tensor, variables: list[str
 
 
 def strides(tensor: torch.Tensor, *, all: bool) -> list[int]:
-    """Return the strides, of all dimensions or of those that have more than one element."""
+    """Return the strides of all dimensions, or of those with more than one element."""
     if tensor.numel() == 0:
         return []
     pairs = zip(tensor.stride(), tensor.shape, strict=True)
@@ -240,10 +240,10 @@ def strides(tensor: torch.Tensor, *, all: bool) -> list[int]:
 def difference(
     actual: torch.Tensor, expected: torch.Tensor, statement: Statement, scale: float
 ) -> str:
-    """Return how two tensors of one dtype differ, or nothing.
+    """Return how two tensors of one dtype differ, or an empty string.
 
-    What a statement rounds to a narrower dtype on the way is no more precise in the end. Numbers
-    below the least normal one may be flushed to zero.
+    If a statement converts to a narrower dtype, its precision is that of this dtype. Subnormal
+    numbers may be flushed to zero.
     """
     if expected.dtype is torch.complex32:  # which the CPU cannot compare
         actual, expected = torch.view_as_real(actual), torch.view_as_real(expected)
@@ -267,7 +267,7 @@ def difference(
 
 
 def bounded(tensor: torch.Tensor, largest: float) -> torch.Tensor:
-    """Return infinities as the largest number: where one side rounds up to infinity, the other may not."""
+    """Replace infinities by the largest number, because only one side may round to infinity."""
     if tensor.is_complex():
         return torch.complex(
             tensor.real.clamp(-largest, largest), tensor.imag.clamp(-largest, largest)
@@ -292,13 +292,13 @@ def divergence(
 
 
 def wait() -> None:
-    """Wait for all that is queued on the devices."""
+    """Wait for all work of the devices."""
     for index in range(backend.device_count()):
         backend.synchronize(index)
 
 
 def reset() -> None:
-    """Go back to the default streams, which a program may have left, when all is done."""
+    """Wait for the devices, and make the default streams current again."""
     with suppress(RuntimeError):  # of a program that is known to fail
         wait()
     for index in reversed(range(backend.device_count())):

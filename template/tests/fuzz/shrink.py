@@ -1,4 +1,4 @@
-"""Finds the smallest program that still fails, by leaving statements out."""
+"""Finds a smallest program that still fails, by removing statements."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import replace
 from fuzz.program import Program, Statement
 
 Fails = Callable[[Program], bool]
-"""Runs a program; it should ask for one failure, not for any."""
+"""Runs a program. It should accept one failure only."""
 
 
 def shrink(program: Program, fails: Fails) -> Program:
-    """Return what is left of a failing program when nothing more can be left out.
+    """Return a failing program from which nothing more can be removed.
 
-    Halves go first, then quarters, down to single statements. Then statements go whose results may be
-    replaced by what they were made from: that shortens the chains that led to the failure.
+    Removes halves first, then quarters, down to single statements. Then it removes statements whose
+    results can be replaced by one of their inputs, which shortens chains of statements.
     """
     size = len(program.statements)
     while size > 1:
@@ -32,8 +32,8 @@ def shrink(program: Program, fails: Fails) -> Program:
 
 
 def without_chunks(program: Program, size: int, fails: Fails) -> Program:
-    """Leave out each ``size`` statements that the failure does not need, from the end, where nothing
-    depends on them."""
+    """Remove chunks of ``size`` statements that the failure does not need, starting at the end,
+    where nothing depends on them."""
     end = len(program.statements)
     while end > 0:
         start = max(end - size, 0)
@@ -46,7 +46,7 @@ def without_chunks(program: Program, size: int, fails: Fails) -> Program:
 
 
 def without_links(program: Program, fails: Fails) -> Program:
-    """Leave out each statement whose result may be one of the variables that it was made from."""
+    """Remove each statement whose result can be replaced by one of its inputs."""
     for position in reversed(range(len(program.statements) - 1)):
         for kept in bypasses(program.statements, position):
             candidate = replace(program, statements=kept)
@@ -57,7 +57,7 @@ def without_links(program: Program, fails: Fails) -> Program:
 
 
 def bypasses(statements: tuple[Statement, ...], position: int) -> Iterator[tuple[Statement, ...]]:
-    """Return the statements without one, whose target another of its variables stands for."""
+    """Yield the statements without one, with one of its inputs in place of its target."""
     statement = statements[position]
     for target in statement.targets:
         for source in statement.names:

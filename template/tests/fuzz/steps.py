@@ -1,4 +1,4 @@
-"""The kinds of statements that programs are made of, each a function that writes one of them."""
+"""The kinds of statements in programs, each a function that generates a statement."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ DIFFERENTIABLE = ("x * x", "x.tanh()", "x.relu()", "x.sigmoid()", "x.transpose(0
 
 
 def create(c: Choice) -> Statement:
-    """Make a tensor of exact values with ties, zeros and negatives, on either device."""
+    """Create a tensor of exact values with ties, zeros and negatives, on either device."""
     dtype = c.random.choice(supported_dtypes())
     shape = c.random.choice(SHAPES)
     count = torch.Size(shape).numel()
@@ -225,7 +225,7 @@ def diagonal(c: Choice) -> Statement:
 
 
 def bits(c: Choice) -> Statement:
-    """Make a view with other bits or of other numbers: conjugate, negative, real parts, another dtype."""
+    """Create a view with other bits or elements: conjugate, negative, real parts, another dtype."""
     if c.chance(0.5):
         name = c.any(torch.is_complex)
         call = c.one(f"{name}.conj()", f"{name}.real", f"{name}.imag", f"{name}.mH", f"torch.view_as_real({name})",
@@ -297,11 +297,11 @@ def index_write(c: Choice) -> Statement:
 
 
 def write(c: Choice) -> Statement:
-    """Change a tensor in place, and with it all that share its memory."""
+    """Change a tensor in place, and so all tensors that share its memory."""
     name = c.any(is_writable)
     other = c.broadcasting(name)
     apart = c.of(other).untyped_storage()._cdata != c.of(name).untyped_storage()._cdata
-    if not apart:  # of two views that overlap, what is read is undefined on the CPU
+    if not apart:  # reads of overlapping views are undefined on the CPU
         other = name
     call = c.one(
         f"add_({other})", f"mul_({other})", f"sub_({other})", f"copy_({other})" if apart else "neg_()", "fill_(1)",
@@ -397,4 +397,4 @@ STEPS: dict[Callable[[Choice], Statement], int] = {
     arrange: 7, indexed: 7, index_write: 7, write: 12, into: 4, copies: 10, matmul: 4, gradient: 4, item: 3,
     switch: 4, special: 1,
 }  # fmt: skip
-"""The kinds, and how often each is taken beside the others."""
+"""The kinds, and their relative frequencies."""

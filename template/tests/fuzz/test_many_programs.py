@@ -1,4 +1,4 @@
-"""A million steps of random programs, ``pytest -m fuzz_full``: none of those of every run."""
+"""A million steps of random programs, ``pytest -m fuzz_full``, with other seeds than each run."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Random programs against the CPU: 5,000 steps, and 50,000 with the slow tests. test_many_programs.py
-takes a million."""
+"""Random programs against the CPU: 5,000 steps, and 50,000 with ``-m full``. test_many_programs.py
+runs a million."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps of training, eager and by a graph, from the same start."""
+"""Training steps, eager and by a graph, from the same initial state."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Optimizer = Callable[[Sequence[torch.nn.Parameter]], torch.optim.Optimizer]
 
 @dataclass
 class Run:
-    """What a run of training left behind."""
+    """The losses and the final weights of a training run."""
 
     losses: list[list[float]]
     weights: list[list[float]]
@@ -28,7 +28,7 @@ def run(
     *,
     graphed: bool,
 ) -> Run:
-    """Train on the batches, by replays after the first ones if ``graphed``."""
+    """Train on the batches. If ``graphed``, replay a graph after WARM_UP eager steps."""
     model = model.to(DEVICE)
     optimizer = make(list(model.parameters()))
     batch = batches[0].to(DEVICE)

@@ -1,4 +1,4 @@
-"""``make_graphed_callables``: parts of a program that replay their graphs."""
+"""``make_graphed_callables``: modules and functions that replay graphs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A capture records and runs nothing; a replay runs it on what the memory holds then."""
+"""A capture records work and runs nothing. A replay runs it on the current contents of memory."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_streams_fork_and_join_within_a_capture() -> None:
 def test_a_stream_that_does_not_join_again_breaks_the_capture() -> None:
     x = values(1, 2)
     graph = backend.Graph()
-    # After many streams a new one is an old one again; two in a row are two.
+    # New streams repeat after a while, but two in a row differ.
     capturing, other = backend.Stream(), backend.Stream()
     with pytest.raises(RuntimeError, match="broken"), backend.graph(graph, stream=capturing):
         other.wait_stream(backend.current_stream())

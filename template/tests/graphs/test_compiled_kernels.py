@@ -1,4 +1,4 @@
-"""Kernels that were compiled at run time, in graphs."""
+"""Graphs with kernels that were compiled at run time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What cannot be captured is refused by name, and the device is as before."""
+"""Operations that cannot be captured raise errors that name them, and the device stays usable."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_nothing_runs_before_a_capture() -> None:
 
 @needs_two_devices
 def test_another_devices_stream_cannot_join_a_capture() -> None:
-    """Its memory would come from where strangers take theirs, and its numbers would repeat."""
+    """Its memory would not come from the graph's pool, and its random numbers would repeat."""
     stream, other = backend.Stream(0), backend.Stream(1)
     graph = backend.Graph()
     with backend.stream(stream):

@@ -1,4 +1,4 @@
-"""A warmed-up function has nothing left to compile, and a graph keeps the plans that it launches."""
+"""A warmed-up function compiles nothing more, and a graph keeps the plans that it launches."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from support import is_simulator, run_python
 
 def test_afterwards_nothing_is_left_to_compile() -> None:
     if not is_simulator():
-        pytest.skip("another device cannot be told what it is")
+        pytest.skip("needs a setting that only the simulator has")
     code = f"""
         import torch
         backend = torch.{DEVICE}

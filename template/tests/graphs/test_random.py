@@ -1,4 +1,4 @@
-"""Random operators draw anew in each replay, what they would have drawn one by one."""
+"""Random operators draw new numbers in each replay: those of eager calls."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def attention() -> torch.Tensor:
 
 
 def attention_from_copies() -> torch.Tensor:
-    """What is saved for the backward pass is a copy, as that of ``save_on_cpu`` and its like."""
+    """Use copies of saved tensors in the backward pass, as ``save_on_cpu`` does."""
     with torch.autograd.graph.saved_tensors_hooks(torch.clone, lambda saved: saved.clone()):
         return attention()
 

@@ -1,4 +1,4 @@
-"""Handlers of signals while a graph is given up."""
+"""Signal handlers that run while a graph is reset."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a snapshot of the memory says of the pools of graphs."""
+"""Pools of graphs in snapshots of the memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole steps of training by replays, which equal the eager ones bit for bit."""
+"""Whole training steps by replays, which equal eager steps bit for bit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from support import example, may_fall_back, needs
 
 pytestmark = [
     needs(torch.float32, torch.int64, torch.int32, torch.bool),
-    pytest.mark.skipif(may_fall_back(), reason="what runs on the CPU cannot be captured"),
+    pytest.mark.skipif(may_fall_back(), reason="fallbacks cannot be captured"),
 ]
 
 OPTIMIZERS: dict[str, Optimizer] = {

@@ -1,4 +1,4 @@
-"""Operators of more_operators within a capture: numbers that they upload, sizes that they wait for."""
+"""Operators of more_operators within a capture: uploads of numbers, and sizes that need a wait."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytestmark = needs(torch.float32)
 
 
 def test_copies_from_pinned_memory_are_of_the_graph() -> None:
-    """Operators that upload numbers, and whoever gives up what a graph copies from."""
+    """Operators upload numbers, and the program frees memory that the graph copies from."""
     sources = [torch.arange(6.0).pin_memory()]
     x = torch.randn(1, 1, 5, 6, device=DEVICE)
     y = torch.empty(6, device=DEVICE)

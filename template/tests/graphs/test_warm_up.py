@@ -1,4 +1,4 @@
-"""What a function launches is prepared, and nothing of it runs."""
+"""warm_up prepares the launches of a function, and runs nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Other processes for the tests."""
+"""Fixtures with other processes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ipc.partner import Partner
 
 @pytest.fixture(autouse=True, scope="module")
 def device_shares_memory() -> None:
-    """Skip what a device without the functions for it cannot do."""
+    """Skip the tests on a device that cannot share memory."""
     if not backend._C.ipc_has_memory():
         pytest.skip("the device library has no export_memory, open_memory and close_memory")
     if torch.float32 not in backend.supported_dtypes():
@@ -29,14 +29,14 @@ def _shared_partner() -> Iterator[Partner]:
 
 @pytest.fixture
 def partner(_shared_partner: Partner) -> Iterator[Partner]:
-    """Another process, of which nothing is left for the next test but itself."""
+    """Another process, shared by the tests of a module. It drops its objects after each test."""
     yield _shared_partner
     _shared_partner.call(remote.forget)
 
 
 @pytest.fixture
 def start() -> Iterator[Callable[[], Partner]]:
-    """Starts processes, for tests that end them or need several."""
+    """Return a function that starts processes, for tests that end them or need several."""
     started: list[Partner] = []
 
     def start() -> Partner:
@@ -50,7 +50,7 @@ def start() -> Iterator[Callable[[], Partner]]:
 
 @pytest.fixture
 def allocated() -> Callable[[], int]:
-    """Returns what tensors of this process have, in bytes, after a collect."""
+    """Return a function that returns the allocated bytes of this process, after a collect."""
 
     def allocated() -> int:
         backend.ipc_collect()

@@ -1,4 +1,4 @@
-"""Another process that does what it is told, and is gone at the end of the test."""
+"""Another process that calls functions for a test, and ends with the test."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ TIMEOUT = 60.0
 
 
 class RemoteError(RuntimeError):
-    """What the other process raised."""
+    """An exception of the other process."""
 
 
 @functools.cache
 def context() -> ForkServerContext:
-    """Return how processes are started: without what this one has, and with torch imported."""
+    """Return a start context: processes inherit nothing from this one, and have torch imported."""
     result: ForkServerContext = get_context("forkserver")
     result.set_forkserver_preload(["torch"])
     return result
 
 
 class Partner:
-    """A process that calls functions, which must be a module's, and answers with their results."""
+    """A process that calls functions of modules, and sends back their results."""
 
     def __init__(self) -> None:
         self.connection, theirs = context().Pipe()
@@ -37,7 +37,7 @@ class Partner:
         theirs.close()
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Return what ``function(*arguments)`` gives there; raise RemoteError for what it raises."""
+        """Return the result of ``function(*arguments)`` there, or raise RemoteError."""
         self.connection.send((function, arguments))
         return self.answer()
 
@@ -51,7 +51,7 @@ class Partner:
         return result
 
     def kill(self) -> None:
-        """End the process as it stands."""
+        """Kill the process."""
         if self._process.pid is not None and self._process.exitcode is None:
             os.kill(self._process.pid, signal.SIGKILL)
         self._process.join(TIMEOUT)
@@ -72,7 +72,7 @@ def _serve(connection: Connection) -> None:
             return
         except Exception:
             answer = (traceback.format_exc(), None)
-        # What the arguments use is given up before the answer says that it is done.
+        # Free the memory of the arguments before the answer.
         del function, arguments
         connection.send(answer)
         del answer

@@ -1,4 +1,4 @@
-"""What the tests have other processes do."""
+"""Functions that the tests call in other processes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from backend import DEVICE, backend
 
 kept: list[Any] = []
-"""What this process goes on to use."""
+"""Objects that this process keeps."""
 
 
 def forget() -> None:
@@ -81,12 +81,12 @@ def resize(tensor: torch.Tensor) -> None:
 
 
 def descriptors() -> list[str]:
-    """What the open files of this process are."""
+    """Return the shared memory files that this process has open."""
     found = []
     for link in Path("/proc/self/fd").iterdir():
         try:
             found.append(str(link.readlink()))
-        except FileNotFoundError:  # that of the listing itself
+        except FileNotFoundError:  # the descriptor of the listing itself
             continue
     return sorted(name for name in found if "memfd" in name or "shm" in name)
 

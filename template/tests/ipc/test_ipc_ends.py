@@ -1,4 +1,4 @@
-"""Processes that end, messages that come too late, and what is left of both."""
+"""Processes that end, messages that come too late, and leaks."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def test_the_other_processs_event_is_one_of_pytorchs(partner: Partner) -> None:
 def test_an_event_comes_back_as_itself(partner: Partner) -> None:
     event = interprocess()
     event.record()
-    # The other process's are not its own to send.
+    # Only the process that made an event can send it.
     assert ForkingPickler.loads(ForkingPickler.dumps(event)) is event
 
 

@@ -1,4 +1,4 @@
-"""What programs use: queues, pools, and workers of a data loader."""
+"""Interfaces of programs: queues, pools, and workers of a data loader."""
 
 from __future__ import annotations
 

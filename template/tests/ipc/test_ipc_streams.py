@@ -1,4 +1,4 @@
-"""What streams are waited for when memory is sent, and when it is given up."""
+"""The streams that sending and freeing memory wait for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ipc.partner import Partner
 
 
 def keep_busy(stream: torch.Stream, times: int = 40) -> None:
-    """Enqueue work for a good while."""
+    """Enqueue long work."""
     with backend.stream(stream):
         ones = torch.ones(1024, 1024, device=DEVICE)
         for _ in range(times):

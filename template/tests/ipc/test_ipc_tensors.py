@@ -1,4 +1,4 @@
-"""Tensors that two processes use."""
+"""Tensors that two processes share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from torch import nn
 
 
 class Tagged(torch.Tensor):
-    """A subclass without a thing of its own."""
+    """A subclass without own members."""
 
 
 def read(tensor: torch.Tensor) -> Any:

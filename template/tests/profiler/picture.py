@@ -25,21 +25,21 @@ STYLE = (
 
 
 def steps_of(trace: Trace) -> Iterator[tuple[float, float]]:
-    """Give when steps of a training begin, with the copy of their batches, and end."""
+    """Yield the start and the end of training steps. A step starts with the copy of its batch."""
     copies = [call for call in trace.of_kind("privateuse1_runtime") if call["name"] == "copy_bytes"]
     done = {event["args"]["correlation"]: end(event) for event in trace.work()}
     optimizers = [
         event for event in trace.of_kind("user_annotation") if "Optimizer.step" in event["name"]
     ]
     for before, optimizer in itertools.pairwise(optimizers):
-        # The first of the two reads the loss of the step before.
+        # The first copy reads the loss of the previous step.
         _, batch = [copy for copy in copies if end(before) < copy["ts"] < optimizer["ts"]]
         loss, *_ = [copy for copy in copies if copy["ts"] > end(optimizer)]
         yield batch["ts"], done[loss["args"]["correlation"]]
 
 
 def outermost(events: Iterable[Event]) -> list[Event]:
-    """Return the events of one thread that are in no other; they come by their start."""
+    """Return the events of one thread that no other one encloses. ``events`` is sorted by start."""
     found: list[Event] = []
     for event in events:
         if not found or not encloses(found[-1], event):
@@ -48,7 +48,7 @@ def outermost(events: Iterable[Event]) -> list[Event]:
 
 
 def draw(trace: Trace, start: float, stop: float) -> str:
-    """Return the picture of what lies between two times, as SVG."""
+    """Return the picture of the trace between two times, as SVG."""
     scale = WIDTH / (stop - start)
 
     def at(time: float) -> float:
@@ -64,7 +64,7 @@ def draw(trace: Trace, start: float, stop: float) -> str:
     top = 8
 
     def boxes(events: Iterable[Event], kind: str, height: int, below: int = 0) -> None:
-        # Whole pixels, and one box where several would lie over each other.
+        # Whole pixels, and one box in place of several that overlap.
         spans: list[tuple[int, int]] = []
         for event in events:
             left = round(at(event["ts"]))

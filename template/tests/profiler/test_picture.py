@@ -1,4 +1,4 @@
-"""The picture of docs/features/profiler.md has each call and what it led to."""
+"""The picture of docs/features/profiler.md has each call and its work."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def shapes(picture: str, kind: str) -> str:
 
 
 def columns(picture: str, kind: str) -> set[int]:
-    """Return the columns of pixels that have a box of this kind, with that behind its end: what a
-    box contains may begin there, when rounded.
+    """Return the columns of pixels that have a box of this kind, and the column after its end,
+    where a part of the box may begin after rounding.
     """
     boxes = re.findall(r"M(\d+) \d+h(\d+)", shapes(picture, kind))
     return {

@@ -1,4 +1,4 @@
-"""``emit_ranges`` on a device that has no ranges."""
+"""``emit_ranges`` on a device without ranges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Profiles one after another: schedules, failures, threads, processes, and what is not offered."""
+"""Consecutive profiles: schedules, exceptions, threads, processes, and missing functions."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_threads_have_their_work_in_the_trace() -> None:
     assert len({event["tid"] for event in trace.of_kind("privateuse1_runtime")}) == 4
 
 
-@pytest.mark.filterwarnings("ignore::FutureWarning")  # it is to go, in some later release
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # a later release will remove it
 def test_the_memory_timeline_has_what_was_allocated(tmp_path: Path) -> None:
     def work() -> torch.Tensor:
         return torch.ones(1 << 18, device=DEVICE) + 1

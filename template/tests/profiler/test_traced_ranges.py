@@ -1,4 +1,4 @@
-"""``emit_ranges``: operators as ranges of the device's tool, as the layer `trace` prints them."""
+"""``emit_ranges``: operators as ranges of the device's tool, in the output of layer `trace`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a trace says of the devices' work: whose it is, where it ran and when."""
+"""The devices' work in a trace: its operator, its stream and its time."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def test_python_functions_enclose_what_they_launch() -> None:
     def the_caller() -> None:
         values + values
 
-    # PyTorch's averages have stacks in this mode only.
+    # Only in this mode do PyTorch's averages have stacks.
     verbose = _ExperimentalConfig(verbose=True)
     profiled = record(the_caller, with_stack=True, experimental_config=verbose)
     trace = trace_of(profiled)
@@ -211,7 +211,7 @@ def test_each_device_has_its_name_once() -> None:
     assert len(names) == len(devices) + 1
 
 
-# --- What a trace does not say ---
+# --- Limits of a trace ---
 
 
 def test_a_wait_between_streams_is_no_work() -> None:

@@ -1,4 +1,4 @@
-"""A profile of a few lines, and its Chrome trace."""
+"""Profiles, and their Chrome traces."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RECORDS = [
         reason="the device keeps no records of its work",
     ),
 ]
-"""The marks of tests of what devices did."""
+"""The marks of tests of the devices' work."""
 
 Event = dict[str, Any]
 
@@ -43,7 +43,7 @@ class Trace:
         return sorted(found, key=lambda event: float(event["ts"]))
 
     def work(self) -> list[Event]:
-        """Return what the devices did."""
+        """Return the events of the devices' work."""
         return self.of_kind(*DEVICE_KINDS)
 
     def operator_of(self, event: Event) -> str | None:
@@ -64,7 +64,7 @@ class Trace:
 
 
 def trace_of(profiled: Any) -> Trace:
-    """Return what a finished profile exports."""
+    """Return the exported trace of a finished profile."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "trace.json"
         profiled.export_chrome_trace(str(file))
@@ -72,7 +72,7 @@ def trace_of(profiled: Any) -> Trace:
 
 
 def record(function: Callable[[], object], **options: Any) -> Any:
-    """Return a profile of a call of ``function`` and of the work that it leaves to the devices."""
+    """Return a profile of a call of ``function``, including its work on the devices."""
     torch.accelerator.synchronize()
     with profile(activities=BOTH, **options) as profiled:
         function()
@@ -87,6 +87,6 @@ def end(event: Event) -> float:
 
 
 def encloses(outer: Event, inner: Event) -> bool:
-    """Return whether one event lasts from before another to after it, both rounded to ns."""
+    """Return whether one event encloses another; times are rounded to ns."""
     rounding = 0.002
     return bool(outer["ts"] <= inner["ts"] + rounding and end(inner) <= end(outer) + rounding)

@@ -3,8 +3,8 @@
 PYTORCH_SOURCE=../pytorch python tests/pytorch
 PYTORCH_SOURCE=../pytorch python tests/pytorch test_view_ops.py 'nn/*' -k transpose
 
-PYTORCH_SOURCE names a checkout or a source package of the PyTorch that is installed. Without it the
-tests are those that can be made of PyTorch's wheel alone.
+PYTORCH_SOURCE names a checkout or a source package of the installed PyTorch. Without it only the
+tests in tests/pytorch/wheel run, which need nothing but PyTorch's wheel.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from pytorch.runner import FileResult, Settings, run  # noqa: E402
 
 BUILD = ROOT / "build" / "pytorch"
 SHOWN = 40
-"""How many sentences are printed of what stands in the way; all of them are in the file."""
+"""The number of problems that are printed. The file has all of them."""
 
 
 def options() -> argparse.Namespace:
@@ -65,10 +65,10 @@ def options() -> argparse.Namespace:
 
 
 def chosen(patterns: list[str], files: list[str], where: source.Source) -> list[str]:
-    """Return the files that the command line asks for.
+    """Return the files that the command line selects.
 
     Raises:
-        Mistake: A pattern fits none.
+        Mistake: A pattern matches no file.
     """
     for pattern in patterns:
         if not any(fnmatchcase(file, pattern) for file in files):
@@ -87,7 +87,7 @@ def said(result: FileResult) -> None:
 
 
 def main() -> int:
-    """Run the files; the status is 0 if nothing stands in the way, 2 for a user's mistake."""
+    """Run the files. The status is 0 without problems, 1 with problems, 2 for a user's mistake."""
     given = options()
     try:
         return gated(given)
@@ -97,10 +97,10 @@ def main() -> int:
 
 
 def gated(given: argparse.Namespace) -> int:
-    """Run what is asked for.
+    """Run the selected files, and return the status.
 
     Raises:
-        Mistake: What is asked for is not there.
+        Mistake: A file or an option of the command line is wrong.
     """
     known_files = tuple(given.known or KNOWN)
     for path in given.known or ():
@@ -148,14 +148,14 @@ def gated(given: argparse.Namespace) -> int:
 
 
 def oldest_release() -> tuple[int, int]:
-    """Return the oldest PyTorch that this project is for, as pyproject.toml has it."""
+    """Return the oldest PyTorch that this project supports, from pyproject.toml."""
     text = (ROOT / "pyproject.toml").read_text("utf-8")
     found = re.search(r'"torch>=(\d+)\.(\d+)', text)
     return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
 def summarised(told: dict[str, object], rule: bool) -> int:
-    """Print the end of a run, and return its status."""
+    """Print the problems and the share of a run, and return its status."""
     problems: list[str] = told["problems"]  # type: ignore[assignment]
     for sentence in problems[:SHOWN]:
         print(sentence)

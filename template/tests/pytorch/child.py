@@ -1,7 +1,7 @@
-"""One test file of PyTorch's in a process of its own: ``python tests/pytorch/child.py JOB``.
+"""Runs one test file of PyTorch in its own process: ``python tests/pytorch/child.py JOB``.
 
-JOB is a file of JSON. What happens is written to another file line by line, so that it is known
-whatever becomes of the process.
+JOB is a JSON file. The process writes each event as a line of another file, so that the events are
+known even if the process crashes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 HERE = Path(__file__).resolve().parent
-# Behind everything else: PyTorch's tests import their neighbours by short names.
+# At the end, because PyTorch's tests import their neighbours by short names.
 sys.path[:] = [path for path in sys.path if Path(path).resolve() not in (HERE, Path.cwd())]
 sys.path.append(str(HERE.parent))
 
@@ -30,7 +30,7 @@ SHOWN = 300
 
 
 class Recorder:
-    """Leaves out what is no test of a device, and writes down what becomes of the others."""
+    """Deselects tests that are not of a device, and records the outcome of the others."""
 
     def __init__(
         self, file: TextIO, known: Expectations, done: set[str], part: tuple[int, int]
@@ -48,7 +48,7 @@ class Recorder:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Keep the tests of the device that have not run yet; skip what is declared or impossible."""
+        """Select the device's tests that have not run yet; skip declared and impossible ones."""
         number, parts = self.part
         mine = [item for item in items if hasattr(getattr(item, "obj", None), device.MARK)]
         kept = []
@@ -70,7 +70,7 @@ class Recorder:
         self.write(event="collected")
 
     def why_not(self, test: Case) -> str:
-        """Return why a test is not run, if it is not."""
+        """Return why a test does not run, or an empty string."""
         for entry in self.known.of(test, "skip"):
             return f"declared: {entry.reason}"
         usual = {str(dtype).removeprefix("torch.") for dtype in supported_dtypes()}
@@ -78,14 +78,14 @@ class Recorder:
         return f"generated without {', '.join(without)}" if without else ""
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Note that the file cannot be imported."""
+        """Record that the file cannot be imported."""
         if report.failed:
             lines = [line for line in str(report.longrepr).splitlines() if line.strip()]
             self.write(event="broken", reason=lines[-1].removeprefix("E").strip()[:SHOWN])
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
-        """Note which test runs; what work of it has met is no later one's failure."""
+        """Record which test runs, and acknowledge its failures after it."""
         test: Case = item.obj.__dict__[device.MARK]  # type: ignore[attr-defined]
         self.write(event="start", id=test.id)
         self.lacking = ""
@@ -105,7 +105,7 @@ class Recorder:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, call: pytest.CallInfo[None]) -> Any:
-        """Look whether a test failed for a dtype that the backend was generated without."""
+        """Check whether a test failed because of an unsupported dtype."""
         report = yield
         error = call.excinfo.value if call.excinfo else None
         while error is not None and not self.lacking:
@@ -114,7 +114,7 @@ class Recorder:
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep the worst of a test's three phases."""
+        """Record the worst outcome of a test's three phases."""
         if report.failed:
             crash = getattr(report.longrepr, "reprcrash", None)
             text = crash.message if crash else str(report.longrepr).strip().splitlines()[-1]
@@ -138,7 +138,7 @@ def main() -> int:
     device.install(job["file"], known, job["bypass"])
     with Path(job["events"]).open("a", encoding="utf-8") as file:
         recorder = Recorder(file, known, set(job["done"]), tuple(job["part"]))
-        # Some files import from the folder above theirs, others from their own even if it is a package.
+        # Some files import from the parent folder, others from their own even if it is a package.
         sys.path += [job["folder"], str(Path(job["folder"], job["file"]).parent)]
         arguments = [
             *(str(Path(job["folder"], job["file"])), "--rootdir", job["folder"], "-c", os.devnull),

@@ -1,7 +1,7 @@
-"""PyTorch's way of making tests for a device, set to this device alone.
+"""Sets PyTorch's instantiation of tests to this device only.
 
-``instantiate_device_type_tests`` then makes each class once, for a base that knows which test it is
-and what is declared of it.
+``instantiate_device_type_tests`` then creates each class once. Its base knows each test and the
+declarations about it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MARK = "_test_of_a_device"
 
 
 def _test(file: str, group: str, template: str, name: str, made: Any) -> Case:
-    """Describe a test that was made; its parameters are the default of its only argument."""
+    """Describe a generated test. Its parameters are the default of its only argument."""
     given = (made.__defaults__ or ({},))[0]
     described = given.get("op") or given.get("module_info") or given.get("optim_info")
     operator = ""
@@ -41,8 +41,8 @@ def make_base(file: str, expectations: Expectations, lift: bool) -> Any:
 
     Args:
         file: Path below PyTorch's ``test/``.
-        expectations: What is declared.
-        lift: Run all that PyTorch restricts to other devices too.
+        expectations: The declarations.
+        lift: Also run tests that PyTorch restricts to other devices.
     """
 
     class TestBase(common_device_type.PrivateUse1TestBase):  # type: ignore[misc]
@@ -75,7 +75,7 @@ def make_base(file: str, expectations: Expectations, lift: bool) -> Any:
 
 
 def install(file: str, expectations: Expectations, lift: bool) -> None:
-    """Let PyTorch make tests for this device and no other, from now on in this process."""
+    """Make PyTorch create tests for this device only, in this process."""
     base = make_base(file, expectations, lift)
     common_device_type.device_type_test_bases[:] = [base]
     original = common_device_type.instantiate_device_type_tests

@@ -1,4 +1,4 @@
-"""Entries for all failures of a run that nothing declares, to be looked into one by one:
+"""Prints entries for all undeclared failures of a run, to be examined one by one:
 
 python tests/pytorch/draft.py >> tests/operators/pytorch.toml
 """
@@ -13,15 +13,15 @@ from typing import Any
 
 PROJECT = Path(__file__).resolve().parents[2]
 TABLES = {"fail": "xfail", "crash": "skip", "timeout": "skip"}
-"""What fails is run again each time; what costs a process is not."""
+"""Failing tests still run. Tests that end their process do not."""
 
 Group = tuple[str, str, str, str]
 
 
 def groups(document: dict[str, Any]) -> dict[Group, list[str]]:
-    """Return the names of undeclared failures by table, file, class and what they said.
+    """Return the names of undeclared failures by table, file, class and message.
 
-    Numbers in what they said do not tell them apart.
+    Messages that differ only in numbers count as the same.
     """
     found: dict[Group, list[str]] = {}
     for file, row in document["files"].items():
@@ -35,7 +35,7 @@ def groups(document: dict[str, Any]) -> dict[Group, list[str]]:
 
 
 def drafted(document: dict[str, Any]) -> str:
-    """Return the entries as TOML, of which a string is one of JSON's."""
+    """Return the entries as TOML. Strings are written as JSON, which is valid TOML."""
     lines = []
     for (table, file, group, said), names in sorted(groups(document).items()):
         tests = "".join(f"  {json.dumps(name)},\n" for name in sorted(names))

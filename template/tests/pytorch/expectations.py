@@ -1,7 +1,7 @@
-"""What is known of PyTorch's own tests on this device: tests that are left out, that fail, that compare
-with other tolerances, and classes that run here although PyTorch names other devices for them.
+"""Declarations about PyTorch's own tests: skipped tests, expected failures, tolerances, and classes
+that run on this device although PyTorch restricts them to other devices.
 
-The tables of known.toml, and of tests/operators/pytorch.toml, which is the project's own.
+They are tables of known.toml, and of tests/operators/pytorch.toml, which belongs to the project.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ else:
 
 TESTS = Path(__file__).resolve().parents[1]
 KNOWN = (TESTS / "pytorch" / "known.toml", TESTS / "operators" / "pytorch.toml")
-"""The template's entries, and a file of the project's own that need not be there."""
+"""The template's entries, and an optional file of the project."""
 
 TABLES = ("skip", "xfail", "tolerance", "bypass")
 NAMES = ("classes", "tests", "operators", "dtypes")
-"""What narrows an entry down within its files."""
+"""The keys that select tests within the files of an entry."""
 NUMBERS = ("absolute", "relative")
 RELEASES = ("since", "until")
 OPTIONS = ("files", *NAMES, "reason", "issue", *RELEASES)
@@ -34,14 +34,14 @@ Release = tuple[int, int]
 
 
 class Mistake(Exception):
-    """What a user wrote does not say what to do; the text is one sentence."""
+    """A mistake of the user. The message is one sentence."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One test as PyTorch made it for this device.
+    """One test as PyTorch created it for this device.
 
-    ``name`` has operator, device and dtype in it, ``template`` is the function's own name.
+    ``name`` contains operator, device and dtype; ``template`` is the name of the test function.
     """
 
     file: str
@@ -57,7 +57,7 @@ class Case:
         return f"{self.group}::{self.name}"
 
     def values(self, field_name: str) -> tuple[str, ...]:
-        """Return what the patterns of one of ``NAMES`` are compared with."""
+        """Return the values that patterns of one of ``NAMES`` are compared with."""
         return {
             "classes": (self.group,),
             "tests": (self.template, self.name),
@@ -68,7 +68,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Entry:
-    """One entry. Without patterns for a name it is about all of them."""
+    """One entry. Without patterns for a name it applies to all."""
 
     table: str
     place: str
@@ -85,23 +85,23 @@ class Entry:
     relative: float = 0.0
 
     def is_of(self, release: Release) -> bool:
-        """Whether the entry is about this PyTorch."""
+        """Whether the entry applies to this release of PyTorch."""
         return (self.since or release) <= release and (self.until is None or release < self.until)
 
     def is_whole_file(self) -> bool:
-        """Whether the entry leaves files out without looking into them."""
+        """Whether the entry skips whole files without importing them."""
         return self.table == "skip" and not any(getattr(self, name) for name in NAMES)
 
     def is_of_wheel(self) -> bool:
-        """Whether the entry is about the files that this project has for want of PyTorch's."""
+        """Whether the entry is about tests/pytorch/wheel, which runs without PyTorch's sources."""
         return all(pattern.startswith("wheel/") for pattern in self.files)
 
     def is_about_file(self, file: str) -> bool:
-        """Whether a file's path below ``test/`` fits."""
+        """Whether a pattern of the entry matches a file's path below ``test/``."""
         return any(fnmatchcase(file, pattern) for pattern in self.files)
 
     def hits(self, test: Case) -> list[tuple[str, str]]:
-        """Return the patterns that fit a test, as (name, pattern), or nothing if one name has none."""
+        """Return the patterns that match a test as (name, pattern); none if a name has no match."""
         if not self.is_about_file(test.file):
             return []
         found = [("files", pattern) for pattern in self.files if fnmatchcase(test.file, pattern)]
@@ -134,7 +134,7 @@ def _entry(table: str, place: str, raw: Any) -> Entry:
     """Read one entry.
 
     Raises:
-        Mistake: It has a key that there is not, or a value that means nothing.
+        Mistake: It has an unknown key or a wrong value.
     """
     allowed = OPTIONS + (NUMBERS if table == "tolerance" else ())
     for key in raw:
@@ -168,7 +168,7 @@ def read(paths: Iterable[Path] = KNOWN) -> list[Entry]:
     """Return the entries of all files that exist.
 
     Raises:
-        Mistake: A file is no TOML, or an entry means nothing.
+        Mistake: A file is not TOML, or an entry is wrong.
     """
     entries = []
     for path in paths:
@@ -190,7 +190,7 @@ def read(paths: Iterable[Path] = KNOWN) -> list[Entry]:
 
 @dataclass
 class Expectations:
-    """The entries that are about one PyTorch, and which of them have met a test."""
+    """The entries for one release of PyTorch, and which of them have matched a test."""
 
     entries: list[Entry]
     release: Release
@@ -200,21 +200,21 @@ class Expectations:
         self.entries = [entry for entry in self.entries if entry.is_of(self.release)]
 
     def of(self, test: Case, table: str) -> Iterator[Entry]:
-        """Yield the entries of a table that concern a test."""
+        """Yield the entries of a table that match a test."""
         for entry in self.entries:
             if entry.table == table and (found := entry.hits(test)):
                 self.met.update((entry.place, *pattern) for pattern in found)
                 yield entry
 
     def left_out(self, file: str) -> str:
-        """Return why a whole file is not run, if that is declared."""
+        """Return why a whole file is skipped, or an empty string."""
         for entry in self.entries:
             if entry.is_whole_file() and entry.is_about_file(file):
                 return entry.reason
         return ""
 
     def lifts(self, file: str, group: str) -> bool:
-        """Whether a class, or a test of it, runs although PyTorch names other devices for it."""
+        """Whether a class, or a test of it, runs although PyTorch restricts it to other devices."""
         return any(
             entry.table == "bypass"
             and entry.is_about_file(file)
@@ -223,11 +223,11 @@ class Expectations:
         )
 
     def stale(self, files: list[str], complete: set[str]) -> list[str]:
-        """Name what fits nothing any more, among the entries of which all files were looked at.
+        """Return a sentence for each pattern that matches nothing, if all its files were examined.
 
         Args:
-            files: All files of this PyTorch, or all of this project's in place of them.
-            complete: Those of which every test is known.
+            files: All files of this PyTorch, or of tests/pytorch/wheel.
+            complete: The files whose tests are all known.
         """
         sentences = []
         without_sources = all(file.startswith("wheel/") for file in files)
@@ -248,8 +248,8 @@ class Expectations:
 
 
 def arrived(entries: Iterable[Entry], oldest: Release) -> list[str]:
-    """Name the entries that no PyTorch of this project needs any more: all have the release that
-    closes them.
+    """Return a sentence for each entry that no supported PyTorch needs: all have reached its
+    ``until``.
     """
     return [
         f"{entry.place}: every PyTorch of this project is {'.'.join(map(str, entry.until))} or newer"

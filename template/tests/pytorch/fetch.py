@@ -1,4 +1,4 @@
-"""Takes the test files of the installed PyTorch from its repository, without its history:
+"""Fetches the test files of the installed PyTorch from its repository, without its history:
 
 python tests/pytorch/fetch.py ../pytorch
 """
@@ -16,10 +16,10 @@ FOLDERS = ("test", "tools")
 
 
 def fetch(repository: str, tag: str, folder: Path) -> None:
-    """Check out what the tests need; the files of PyTorch's root, as version.txt, come along.
+    """Check out the folders that the tests need, and the files of the root, such as version.txt.
 
     Raises:
-        subprocess.CalledProcessError: git could not; it has said why.
+        subprocess.CalledProcessError: git failed, and has printed why.
     """
     options = ("--depth", "1", "--filter=blob:none", "--sparse", "--branch", tag)
     subprocess.run(["git", "clone", "--quiet", *options, repository, str(folder)], check=True)
@@ -27,7 +27,7 @@ def fetch(repository: str, tag: str, folder: Path) -> None:
 
 
 def main() -> int:
-    """Fetch the release that is installed; the status is 2 if there is none, or no place for it."""
+    """Fetch the installed release. The status is 2 if git fails or the folder exists."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("folder", type=Path, help="a new folder, for PYTORCH_SOURCE to name")
     parser.add_argument("--repository", default=REPOSITORY, help="of PyTorch, or a mirror of it")

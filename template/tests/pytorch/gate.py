@@ -1,4 +1,4 @@
-"""What a run says: the verdict of each test, what stands in the way of the gate, and L3's rule."""
+"""The verdicts of a run, the problems that close the gate, and L3's rule."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from pytorch.runner import FileResult
 
 VERDICTS = ("pass", "fail", "crash", "timeout", "xfail", "stale", "skip", "expected")
 RAN = ("pass", "fail", "crash", "timeout", "xfail", "stale")
-"""What L3's rule counts; ``stale`` has passed although it is declared to fail."""
+"""The verdicts that L3's rule counts. ``stale``: passes although it is declared to fail."""
 FAILED = ("fail", "crash", "timeout")
 L3 = 0.9
 """More than this share of the tests that run must pass."""
 
 
 def share(counts: Counter[str]) -> float:
-    """Return which part of the tests that ran has passed; 0 where none ran."""
+    """Return the share of the tests that passed among those that ran; 0 if none ran."""
     ran = sum(counts[verdict] for verdict in RAN)
     return (counts["pass"] + counts["stale"]) / ran if ran else 0.0
 
 
 def judged(result: FileResult, known: Expectations) -> dict[str, dict[str, Any]]:
-    """Return the tests of a file with their verdicts, and what the verdict comes from."""
+    """Return the tests of a file with their verdicts and reasons."""
     cells: dict[str, dict[str, Any]] = {}
     for name, test in result.tests.items():
         for table in ("skip", "tolerance", "bypass"):
-            list(known.of(test, table))  # so that the entry has met a test
+            list(known.of(test, table))  # marks the entry as matched
         failures = list(known.of(test, "xfail"))
         outcome = result.results.get(name)
         if outcome is None:
@@ -50,13 +50,13 @@ def document(
     every_file: list[str],
     whole: bool,
 ) -> dict[str, Any]:
-    """Return all that a run has shown, as it is written.
+    """Return the results of a run in the form in which they are written.
 
     Args:
         results: Of the files that were run or left out.
-        known: What is declared.
-        every_file: The files that there are.
-        whole: Whether all of their tests were asked for: only then an entry can be stale.
+        known: The declarations.
+        every_file: All files.
+        whole: Whether all tests were selected: only then an entry can be stale.
     """
     files: dict[str, Any] = {}
     complete: set[str] = set()
@@ -85,7 +85,7 @@ def document(
 
 
 def problems(told: dict[str, Any], rule: bool) -> list[str]:
-    """Return why the gate is shut, one sentence each; nothing where it is open.
+    """Return why the gate is closed, one sentence each; an empty list if it is open.
 
     Args:
         told: The document.

@@ -1,4 +1,4 @@
-"""From pytorch-tests.json to docs/pytorch-tests.md and docs/pytorch-tests.html.
+"""Writes docs/pytorch-tests.md and docs/pytorch-tests.html from pytorch-tests.json.
 
     python tests/pytorch/report.py [pytorch-tests.json]
 

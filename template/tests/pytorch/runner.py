@@ -1,6 +1,6 @@
-"""Runs test files, each in processes of its own, and keeps what became of every test.
+"""Runs test files, each in its own processes, and records the outcome of every test.
 
-A process that dies or hangs costs the test that it ran; another one goes on behind that test.
+If a process dies or hangs, only the test that it ran fails. Another process continues after it.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from pytorch.expectations import Case
 
 CHILD = Path(__file__).with_name("child.py")
 PATIENCE = 20
-"""How many tests of a file may end their process before the others are given up."""
+"""How many tests of a file may end their process before the file is given up."""
 COLLECTING = 10
-"""How much longer than one test a file may take before its first test."""
+"""How many times the limit of one test a file may take until its tests are collected."""
 
 OF_OPERATORS = b"@ops("
-"""What stands before a test that is made for each operator of a list."""
+"""The decorator of a test that runs for each operator of a list."""
 
 FATAL = "Fatal Python error: "
 FOREIGN = (
     *("CI", "IN_CI", "DISABLED_TESTS_FILE", "SLOW_TESTS_FILE", "TORCH_TEST_DEVICES"),
     *(f"PYTORCH_TESTING_DEVICE_{name}" for name in ("ONLY_FOR", "EXCEPT_FOR", "FOR_CUSTOM")),
 )
-"""Variables that make PyTorch choose other tests or devices, some of which its CI and others set."""
+"""Variables that make PyTorch select other tests or devices. CI systems may set them."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What is the same for all files of a run; times in seconds."""
+    """The settings of all files of a run. Times are in seconds."""
 
     folder: Path
     build: Path
@@ -49,12 +49,12 @@ class Settings:
     choose: str = ""
     bypass: bool = False
     part: tuple[int, int] = (0, 1)
-    """Which of how many equal parts of a file's tests are run."""
+    """Which part of how many equal parts of a file's tests runs."""
 
 
 @dataclass
 class Result:
-    """What became of one test; ``outcome`` is pass, fail, skip, expected, crash or timeout."""
+    """The outcome of one test: pass, fail, skip, expected, crash or timeout."""
 
     outcome: str
     reason: str = ""
@@ -63,7 +63,7 @@ class Result:
 
 @dataclass
 class FileResult:
-    """What became of one file. ``broken`` says why its tests are not, or not all, known."""
+    """The outcome of one file. ``broken``: why not all of its tests are known."""
 
     file: str
     tests: dict[str, Case] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class FileResult:
     collected: bool = False
 
     def take(self, event: dict[str, Any]) -> None:
-        """Take in one event of the child."""
+        """Apply one event of the child."""
         kind = event.pop("event")
         if kind == "test":
             group, _, name = event["id"].partition("::")
@@ -100,7 +100,7 @@ class FileResult:
             self.collected = True
 
     def add(self, other: FileResult) -> None:
-        """Take in another part of the same file."""
+        """Add another part of the same file."""
         self.tests |= other.tests
         self.results |= other.results
         self.broken = self.broken or other.broken
@@ -108,14 +108,14 @@ class FileResult:
 
 
 class Events:
-    """The lines that a child has written, of which the last may not be whole."""
+    """The lines that a child has written. The last one may be incomplete."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.position = 0
 
     def new(self) -> list[dict[str, Any]]:
-        """Return what has been added."""
+        """Return the new events."""
         if not self.path.exists():
             return []
         with self.path.open("rb") as file:
@@ -127,7 +127,7 @@ class Events:
 
 
 def _last_word(log: Path) -> str:
-    """Return the error that Python's fault handler names, or what a process said last."""
+    """Return the error of Python's fault handler, or the last line of a process."""
     text = log.read_text("utf-8", "replace")
     if FATAL in text:
         return text[text.index(FATAL) :].splitlines()[0]
@@ -136,7 +136,7 @@ def _last_word(log: Path) -> str:
 
 
 def _watch(child: subprocess.Popen[bytes], events: Events, result: FileResult, limit: float) -> str:
-    """Follow a child until it ends; return "timeout" if it had to be ended, else nothing."""
+    """Read events until the child ends. Return "timeout" if it was killed, else an empty string."""
     last = time.monotonic()
     while True:
         ended = child.poll() is not None
@@ -155,7 +155,7 @@ def _watch(child: subprocess.Popen[bytes], events: Events, result: FileResult, l
 
 
 def run_file(file: str, settings: Settings) -> FileResult:
-    """Run one file to its end, whatever its tests do to the processes that run them."""
+    """Run one file to its end, also if tests end their processes."""
     started = time.monotonic()
     result = FileResult(file)
     number, parts = settings.part
@@ -209,9 +209,9 @@ def run_file(file: str, settings: Settings) -> FileResult:
 def run(
     files: Iterable[str], settings: Settings, say: Callable[[FileResult], None]
 ) -> list[FileResult]:
-    """Run files side by side, and tell of each when it is done; the order of results is that of files.
+    """Run files in parallel, and call ``say`` for each finished one. Results are in order of files.
 
-    Those with tests of all operators, which take hours, are run in as many parts as there are jobs.
+    Files with tests of all operators, which take hours, run in as many parts as there are jobs.
     """
     waiting: dict[str, int] = {}
     whole: dict[str, FileResult] = {}

@@ -16,14 +16,14 @@ HERE = Path(__file__).resolve().parent
 
 MARK = b"instantiate_device_type_tests("
 PARTS = ("test", "tools", "version.txt")
-"""What the tests read of PyTorch's tree."""
+"""The parts of PyTorch's tree that the tests read."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A folder of test files; ``version`` is empty for those of this project.
+    """A folder of test files. ``version`` is empty for those of this project.
 
-    These, in the folder ``wheel``, are made of what PyTorch's wheel has of its tests.
+    The project's files, in the folder ``wheel``, need only PyTorch's wheel.
     """
 
     folder: Path
@@ -44,7 +44,7 @@ def unpacked(package: Path, into: Path) -> Path:
     """Unpack the parts of a source package that tests read, once, and return its root.
 
     Raises:
-        Mistake: The file is no archive.
+        Mistake: The file is not an archive.
     """
     root = into / package.name.partition(".tar")[0]
     if (root / "version.txt").is_file():
@@ -68,7 +68,7 @@ def unpacked(package: Path, into: Path) -> Path:
 
 
 def find(named: str, installed: str, build: Path) -> Source:
-    """Return the files that a person names, or those of this project if none are named.
+    """Return the source that ``named`` names, or that of this project if it is empty.
 
     Args:
         named: A checkout or a source package of PyTorch, or nothing.
@@ -76,7 +76,7 @@ def find(named: str, installed: str, build: Path) -> Source:
         build: Where source packages are unpacked.
 
     Raises:
-        Mistake: There are no such files, or they are of another PyTorch.
+        Mistake: The source does not exist, or belongs to another PyTorch.
     """
     if not named:
         return Source(HERE)

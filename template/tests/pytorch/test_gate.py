@@ -1,4 +1,4 @@
-"""The gate of PyTorch's own tests, on a few files of their form in ``sample``."""
+"""The gate of PyTorch's own tests, with the files in ``sample``."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ reason = "there is no operator in this file"
 
 
 def checkout(folder: Path, version: str = f"{RELEASE}.0a0") -> Path:
-    """Lay the sample out as PyTorch's tree."""
+    """Copy the sample into a tree like PyTorch's."""
     shutil.copytree(SAMPLE, folder / "test")
     (folder / "version.txt").write_text(version, "utf-8")
     return folder
@@ -75,7 +75,7 @@ def run(named: Path | None, work: Path, *arguments: str) -> subprocess.Completed
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What a run of all sample files saw, and how it ended."""
+    """The document, the status and the output of a run of all sample files."""
     folder = tmp_path_factory.mktemp("gate")
     (folder / "known.toml").write_text(KNOWN, "utf-8")
     done = run(
@@ -116,7 +116,7 @@ def test_each_form_of_test_runs_on_the_device_and_no_other(seen: dict[str, Any])
 
 
 def sample_files() -> list[Path]:
-    """Return the sample files that make tests of devices, as their docs say."""
+    """Return the sample files that define tests of devices."""
     helpers = {"neighbour.py", "beside.py", "__init__.py"}
     return [path.relative_to(SAMPLE) for path in SAMPLE.rglob("*.py") if path.name not in helpers]
 
@@ -196,7 +196,7 @@ def test_what_the_wheel_has_passes(tmp_path: Path) -> None:
 
 
 def test_files_of_the_installed_release_are_fetched(tmp_path: Path) -> None:
-    """From a repository in a folder, with a tag of that release and a newer one."""
+    """From a local repository with a tag of that release and a newer commit."""
     origin = checkout(tmp_path / "origin")
     (origin / "torch").mkdir()
     (origin / "torch" / "large.py").write_text("", "utf-8")

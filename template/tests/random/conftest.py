@@ -1,4 +1,4 @@
-"""Whether the device draws random numbers itself."""
+"""Fixtures for devices that draw random numbers themselves."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def draws_itself() -> bool:
 
 @pytest.fixture
 def native_random() -> None:
-    """Skip a test of what the CPU, drawing in the device's stead, does not promise.
+    """Skip a test of guarantees that the CPU does not give, if random operators fall back.
 
-    The bundled simulator draws itself, so there a skip would hide a mistake.
+    The bundled simulator has the family, so that there a skip would hide a mistake.
     """
     if not draws_itself():
         assert not is_simulator()

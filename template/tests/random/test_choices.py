@@ -1,4 +1,4 @@
-"""Choosing among things: randperm and multinomial."""
+"""Random choices: randperm and multinomial."""
 
 from __future__ import annotations
 
@@ -135,11 +135,11 @@ class TestMultinomial:
         tensor = torch.tensor(weights)
         with pytest.raises(RuntimeError) as expected:
             torch.multinomial(tensor, 1, replacement=replacement)
-        # The device finds out, as it does for an index out of bounds.
+        # The device raises later, as for an index out of bounds.
         with pytest.raises(RuntimeError) as actual:
             torch.multinomial(tensor.to(DEVICE), 1, replacement=replacement).cpu()
         assert str(expected.value) in str(actual.value)
-        # With several draws ATen takes another path.
+        # With several draws ATen uses another path.
         with pytest.raises(RuntimeError, match=r"probability tensor|invalid multinomial"):
             torch.multinomial(tensor.to(DEVICE), 2, replacement=True)
 

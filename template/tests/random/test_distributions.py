@@ -1,6 +1,6 @@
-"""What arguments do to the random operators: ranges, limits, tensors of parameters, results.
+"""Arguments of random operators: ranges, limits, tensors of parameters, outputs.
 
-The numbers themselves are looked at in test_philox.py, and their distribution in device/tests/kernels.
+test_philox.py tests the numbers themselves, and device/tests/kernels their distribution.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def drawn(draw: Draw, dtype: torch.dtype) -> np.ndarray:
 class TestContinuous:
     @pytest.mark.parametrize("dtype", [d for d in FLOATS if d.itemsize == 2])
     def test_uniform_reaches_what_a_narrow_type_tells_apart(self, dtype: torch.dtype) -> None:
-        """Drawn with the bits of the type's fraction alone, a wide range would have few values."""
+        """With only the bits of the dtype's fraction, a wide range would have few values."""
         mine, theirs = (
             torch.empty(10_000, dtype=dtype, device=device).uniform_(-100, 100).unique().numel()
             for device in (DEVICE, "cpu")

@@ -1,6 +1,6 @@
-"""Draws whose parameters are tensors, and distributions that are made of them.
+"""Draws whose parameters are tensors, and distributions that use them.
 
-What the family draws is tested against scipy without PyTorch, in device/tests/kernels/test_draw.py.
+device/tests/kernels/test_draw.py tests the family's numbers against scipy, without PyTorch.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def parameters(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
 
 @pytest.fixture
 def native() -> Iterator[None]:
-    """Allow no fallback in a test, or skip it on a device that lacks the family."""
+    """Fail a test with a fallback, or skip it on a device that lacks the family."""
     backend.reset_fallback_stats()
     torch.poisson(torch.ones(1, device=DEVICE))
     if backend.fallback_stats():

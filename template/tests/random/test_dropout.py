@@ -1,4 +1,4 @@
-"""Dropout: drawn on the device, the same mask forward and backward, preserved by checkpoints."""
+"""Dropout: drawn on the device, with the same mask in the backward pass and in checkpoints."""
 
 from __future__ import annotations
 

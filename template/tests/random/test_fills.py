@@ -1,6 +1,6 @@
-"""How the random operators fill a tensor: any layout, a piece of the sequence each, what is refused.
+"""How the random operators fill a tensor: layouts, generator state, errors.
 
-The oracle for arguments is the CPU.
+The CPU is the reference for arguments.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class TestEveryFill:
             draw(empty(1).expand(5))
 
     def test_many_dimensions(self, draw: Draw) -> None:
-        # More than the device library takes.
+        # More than the device library accepts.
         values = draw(torch.full((50,), -7777.0, device=DEVICE).view(*[1] * 20, 50)).flatten().cpu()
         assert len(values.unique()) > 1
         assert not values.eq(-7777).any()

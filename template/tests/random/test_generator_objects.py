@@ -165,7 +165,7 @@ def test_graphsafe_state_is_shared() -> None:
 
 
 def test_compiled_graphs_can_swap_the_default_state() -> None:
-    # What torch._prims.rng_prims does around an operator whose numbers must come again.
+    # torch._prims.rng_prims does this around an operator whose numbers must repeat.
     generator = backend.default_generators[0]
     assert backend._get_generator(torch.device(DEVICE, 0)).get_state().equal(generator.get_state())
     saved = torch.Generator(DEVICE).manual_seed(3)

@@ -1,7 +1,7 @@
-"""Every operator draws the numbers that kernels.h makes of the bits of Philox 4x32-10.
+"""Every operator draws the numbers that kernels.h derives from the bits of Philox 4x32-10.
 
-How these are distributed is tested without PyTorch, in device/tests/kernels. A device with a generator of its own draws
-other bits: such a device leaves this file out.
+device/tests/kernels tests their distribution without PyTorch. A device with another generator draws
+other bits and leaves this file out.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def philox(seed: int, block: int) -> tuple[int, int, int, int]:
 
 
 def expected_bits(seed: int, offset: int, count: int) -> np.ndarray:
-    """Return `count` numbers of 64 bits from the position `offset`, in 32-bit numbers, on."""
+    """Return `count` 64-bit numbers, starting at `offset`, which counts 32-bit numbers."""
     lanes = [lane for b in range((count + 1) // 2) for lane in philox(seed, offset // 4 + b)]
     pairs = zip(lanes[::2], lanes[1::2], strict=True)
     return np.array([high << 32 | low for low, high in pairs], dtype=np.uint64)[:count]
@@ -70,21 +70,21 @@ def test_draws_follow_each_other() -> None:
         assert generator.get_offset() > offset
 
 
-# --- What is made of the bits ---
+# --- Numbers that are derived from the bits ---
 
 Draw = Callable[[torch.Tensor], torch.Tensor]
 Made = Callable[[np.ndarray], np.ndarray]
 
 
 def drawn(draw: Draw, dtype: torch.dtype) -> np.ndarray:
-    """Return what is drawn with the seed, as float64 or whole numbers."""
+    """Return the numbers drawn with SEED, as float64 or integers."""
     torch.manual_seed(SEED)
     values = draw(torch.empty(COUNT, dtype=dtype, device=DEVICE)).cpu()
     return values.to(torch.float64 if dtype.is_floating_point else dtype).numpy()
 
 
 def lanes(dtype: torch.dtype, dropped: int) -> np.ndarray:
-    """Return a number in [0, 1) for each element, of 64 bits for float64 and else of 32, less the dropped ones."""
+    """Return numbers in [0, 1): of 64 bits for float64, else of 32, without ``dropped`` bits."""
     if dtype is torch.float64:
         bits, width = expected_bits(SEED, 0, COUNT + 1), 64
     else:
@@ -110,7 +110,7 @@ def exponential(dtype: torch.dtype) -> np.ndarray:
     return -np.log1p(-lanes(dtype, dropped)[:COUNT] - 0.5 * 2.0**-bits)
 
 
-# An operator, the numbers that it is made of, and how to get those back from what it gives.
+# An operator, the numbers that it uses, and a function that recovers these from its result.
 CONTINUOUS: dict[str, tuple[Draw, Callable[[torch.dtype], np.ndarray], Made]] = {
     "uniform": (lambda t: t.uniform_(), uniform, lambda x: x),
     "uniform_from_to": (lambda t: t.uniform_(-3, 5), uniform, lambda x: (x + 3) / 8),
@@ -138,7 +138,7 @@ def test_continuous_draws(name: str, dtype: torch.dtype) -> None:
     draw, made_of, back = CONTINUOUS[name]
     got, expected = back(drawn(draw, dtype)), made_of(dtype)
     close = np.isclose(got, expected, rtol=0.02, atol=0.04 if dtype.itemsize == 2 else 1e-4)
-    # What a type would round to the upper bound becomes the lower one.
+    # Numbers that would round to the upper bound become the lower one.
     assert (close | ((made_of is uniform) & (expected > 0.99) & (got == 0))).all()
 
 
@@ -163,7 +163,7 @@ WHOLE: list[tuple[Draw, int, int]] = [
 
 
 def assert_whole(draw: Draw, dtype: torch.dtype, low: int, high: int) -> None:
-    """Check numbers from `low` on that stay below `high`."""
+    """Check integers in [low, high)."""
     bits = expected_bits(SEED, 0, COUNT)
     expected = [low + (int(one) * (high - low) >> 64) for one in bits]
     assert drawn(draw, dtype).tolist() == expected
@@ -207,10 +207,10 @@ def test_extreme_bounds(bounds: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize("dtype", supported(FLOATING, INTEGERS))
 def test_geometric(dtype: torch.dtype) -> None:
-    """One more than the whole periods in an exponentially distributed time."""
+    """One plus the number of whole periods in an exponentially distributed time."""
     times = exponential(torch.float64 if dtype is torch.float64 else torch.float32)
     expected = np.floor(times / -np.log1p(-0.4)) + 1
-    # Next to a whole number of periods the rounding decides.
+    # Near a whole number of periods the result depends on rounding.
     assert (drawn(lambda t: t.geometric_(0.4), dtype) == expected).mean() > 0.99
 
 

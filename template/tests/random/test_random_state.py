@@ -1,4 +1,4 @@
-"""Seeds and states of the devices' generators, and that PyTorch asks for them."""
+"""Seeds and states of the devices' generators, and PyTorch's use of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every test starts from device 0, its default stream and a known seed."""
+"""Every test starts on device 0, its default stream and seed 0."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from backend import ENV_PREFIX, backend
 
 
 def pytest_configure() -> None:
-    """Let operators run on the CPU without a warning, unless the environment says otherwise."""
+    """Let operators run on the CPU without a warning, unless the environment sets a policy."""
     # An editable install reports each build, and tests read what a process prints.
     os.environ.setdefault("SKBUILD_EDITABLE_VERBOSE", "0")
     if f"{ENV_PREFIX}_FALLBACK" not in os.environ:
@@ -20,7 +20,7 @@ def pytest_configure() -> None:
 
 @pytest.fixture(autouse=True)
 def fresh_state() -> Iterator[None]:
-    """Leave no stream, device or failure behind."""
+    """Reset streams, device and failures after the test."""
     torch.manual_seed(0)
     yield
     try:

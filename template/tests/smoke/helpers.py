@@ -1,4 +1,4 @@
-"""What the smoke tests share: values, a comparison with the CPU, another process."""
+"""Helpers of the smoke tests: values, a comparison with the CPU, another process."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def assert_same(actual: torch.Tensor, expected: torch.Tensor, **tolerances: Any)
 
 
 def compare(function: Callable[..., Any], *arguments: Any, **tolerances: Any) -> None:
-    """Compare what a function gives for arguments on the device with what it gives on the CPU."""
+    """Compare the result of a function for arguments on the device with that on the CPU."""
     there = to_device(list(arguments))  # before a function that works in place changes them
     expected, actual = function(*arguments), function(*there)
     if isinstance(expected, torch.Tensor):

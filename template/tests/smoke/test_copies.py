@@ -37,7 +37,7 @@ def test_copies_that_do_not_block(size: int, pinned: bool) -> None:
         assert source.is_pinned()
     there = source.to(DEVICE, non_blocking=True)
     if not pinned:
-        source.zero_()  # its values have been taken
+        source.zero_()  # its values are copied already
     doubled = there + there
     back = torch.empty(size, pin_memory=pinned)
     back.copy_(doubled, non_blocking=True)

@@ -1,4 +1,4 @@
-"""Tensors: factories, element types, layouts, views, operators and what they refuse."""
+"""Tensors: factories, dtypes, layouts, views, operators and errors."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ INDEXED = [
 @pytest.mark.parametrize("operator", INDEXED)
 def test_indexing_and_arranging(operator: Any, layout: str) -> None:
     values = layouts(3, 4)[layout]
-    if layout == "expanded":  # equal rows would leave the order of equal elements open
+    if layout == "expanded":  # equal rows have no unique order
         values = values.clone()
     compare(operator, values)
 
@@ -297,7 +297,7 @@ def test_mistakes_are_errors_as_on_the_cpu(call: Any) -> None:
     ids=["index", "gather", "index_select", "scatter"],
 )
 def test_an_index_out_of_range_is_an_error(call: Any) -> None:
-    """At the call where the CPU runs the operator, later where the device does."""
+    """The call raises if the operator falls back; otherwise a later call raises."""
     if not (backend.get_device_properties(0).reports_errors or runs_on_cpu(call)):
         pytest.skip("the device does not check indices")
     with pytest.raises((IndexError, RuntimeError), match=r"out of bounds|out of range"):

@@ -1,6 +1,6 @@
-"""Tensors in a layout that the device knows: what reads them, what may write them, what keeps it.
+"""Tensors in a layout that the device knows: reads, writes, files and graphs.
 
-The oracle is the CPU.
+The CPU is the reference.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ SIZES = (65, 70)
 
 
 def preferred(*sizes: int) -> Any:
-    """The layout in which the device keeps such a weight; skips where that is the plain one."""
+    """Return the layout that the device prefers for such a weight; skip if it is the plain one."""
     format_, numbers = backend._C.preferred_layout(torch.empty(*sizes, device=DEVICE), False)
     if format_ == 0:
-        pytest.skip("the device keeps weights as they are")
+        pytest.skip("the device prefers the plain layout for weights")
     return format_, numbers
 
 
@@ -149,7 +149,7 @@ def test_reading(
     layout, before = backend.storage_layout(tensor), tensor.untyped_storage().tolist()
     actual, expected = read(tensor), read(plain)
     if isinstance(actual, str):
-        # Where lines are broken depends on what comes behind the elements.
+        # Line breaks depend on the text after the elements.
         assert "".join(actual.split()).replace(f",device='{DEVICE}:0'", "") == "".join(
             expected.split()
         )
@@ -303,7 +303,7 @@ def test_a_copy_into_the_whole_converts(tensor: torch.Tensor) -> None:
         assert (tensor.data_ptr(), backend.storage_layout(tensor)) == (address, layout)
 
 
-# --- What keeps it ---
+# --- Files and graphs ---
 
 
 def saved(value: Any) -> io.BytesIO:

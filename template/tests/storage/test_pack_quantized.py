@@ -1,4 +1,4 @@
-"""Products by quantized weights that are kept as the device computes with them best."""
+"""Products with quantized weights in the device's preferred layout."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ pytestmark = needs(torch.float32)
 
 
 def laid_out(weight: torch.Tensor) -> torch.Tensor:
-    """On the device, in the layout that it prefers for a weight of these sizes."""
+    """Return the weight on the device, in the layout that it prefers for these sizes."""
     plain = torch.empty(*weight.shape, device=DEVICE)
     format_, numbers = backend._C.preferred_layout(plain, False)
     if format_ == 0:
-        pytest.skip("the device keeps weights as they are")
+        pytest.skip("the device prefers the plain layout for weights")
     result: torch.Tensor = backend.to_format(weight.to(DEVICE), format_, *numbers)
     return result
 

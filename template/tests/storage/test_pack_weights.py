@@ -1,4 +1,4 @@
-"""Weights that are kept as the device computes with them best."""
+"""Weights in the device's preferred layout."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def make_model() -> nn.Module:
 
 @pytest.fixture
 def model() -> nn.Module:
-    """Packed, as make_model() is on the CPU; skips where the device packs nothing."""
+    """Return make_model() with packed weights; skip if the device packs nothing."""
     model = make_model().to(DEVICE)
     if backend.pack_weights(model) == 0:
-        pytest.skip("the device keeps weights as they are")
+        pytest.skip("the device prefers the plain layout for weights")
     return model
 
 
@@ -119,7 +119,7 @@ def test_the_host_s_model_stays_as_it_is(model: nn.Module) -> None:
 
 
 class Tied(nn.Module):
-    """Two layers and more with one weight."""
+    """Two layers that share a weight."""
 
     def __init__(self, other: Any) -> None:
         super().__init__()

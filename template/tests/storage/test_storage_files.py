@@ -19,7 +19,7 @@ LAST = torch.device(DEVICE, backend.device_count() - 1)
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
-    """TypedStorage says at every turn that it will go."""
+    """Hide the deprecation warnings of TypedStorage."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="TypedStorage is deprecated")
         yield

@@ -1,4 +1,4 @@
-"""The private layout of a storage: where it is kept, and what keeps it."""
+"""The private layout of a storage: where it is stored, and operations that preserve it."""
 
 from __future__ import annotations
 

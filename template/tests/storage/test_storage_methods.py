@@ -1,4 +1,4 @@
-"""Storages on the device, with storages of the CPU as the oracle."""
+"""Storages on the device, with CPU storages as the reference."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BYTES = [1, 2, 3, 250, 0, 7, 8, 9]
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
-    """TypedStorage says at every turn that it will go."""
+    """Hide the deprecation warnings of TypedStorage."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="TypedStorage is deprecated")
         yield
@@ -93,7 +93,7 @@ def test_the_method_refuses_another_device_type() -> None:
 def test_the_method_takes_non_blocking(pinned: bool) -> None:
     source = on_cpu()
     if pinned:
-        # By a tensor: up to PyTorch 2.12 storages are pinned for CUDA if nothing else is said.
+        # By a tensor, because up to PyTorch 2.12 storages are pinned for CUDA by default.
         source = torch.tensor(BYTES, dtype=torch.uint8).pin_memory().untyped_storage()
     storage = move(source, non_blocking=True)
     backend.synchronize()

@@ -1,6 +1,6 @@
-"""Programs that are right on any device, however late it is and wherever its memory lies.
+"""Programs that are correct on any device, however slow it is and wherever its memory is.
 
-Each draws what it does from its seed, and checks itself with arithmetic of the host.
+Each chooses its steps by its seed, and checks the results with arithmetic of the host.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _filled(value: float, device: int, size: int = SIZE) -> torch.Tensor:
 
 
 def streams(draw: Random) -> None:
-    """Chains of additions that streams of two devices hand to each other by events and copies."""
+    """Chains of additions that move between streams of two devices by events and copies."""
     pool = [backend.Stream(device=device) for device in _devices() for _ in range(3)]
     chains: list[tuple[torch.Tensor, Any, float]] = []
     for stream in pool[:4]:
@@ -59,7 +59,7 @@ def streams(draw: Random) -> None:
 
 
 def memory(draw: Random) -> None:
-    """Tensors that come and go on several streams, each of which must find its own number."""
+    """Tensors that are allocated and freed on several streams, and must keep their values."""
     pool = [backend.Stream(device=device) for device in _devices() for _ in range(2)]
     kept: list[tuple[torch.Tensor, Any, float]] = []
     for number in range(80):
@@ -84,7 +84,7 @@ def memory(draw: Random) -> None:
 
 
 def copies(draw: Random) -> None:
-    """Sources that change, or go, as soon as a copy from them has returned."""
+    """Sources that are changed or freed as soon as a copy from them has returned."""
     target = [torch.zeros(SIZE, device=f"{DEVICE}:{device}") for device in _devices()]
     totals = [torch.zeros(SIZE, device=x.device) for x in target]
     expected = [0.0 for _ in target]
@@ -108,7 +108,7 @@ def copies(draw: Random) -> None:
 
 
 def growth(draw: Random) -> None:
-    """Storages of each device that grow, and keep what was in them."""
+    """Storages of each device that grow, and keep their contents."""
     for number in range(8):
         device = draw.choice(_devices())
         others = [_filled(-1, other, 64) for other in _devices()]
@@ -145,7 +145,7 @@ def graphs(draw: Random) -> None:
 
 
 def failures(draw: Random) -> None:
-    """A failure of one stream is told there until it is acknowledged, and nowhere else."""
+    """A failure of one stream is raised once for that stream, and not for another."""
     if not backend.get_device_properties().reports_errors:
         return
     bad, good = backend.Stream(), backend.Stream()
@@ -171,7 +171,7 @@ def failures(draw: Random) -> None:
 
 @contextlib.contextmanager
 def _signals(handle: Callable[..., None], seconds: float) -> Iterator[None]:
-    """Call ``handle`` every few milliseconds, wherever the main thread is then but in itself."""
+    """Call ``handle`` every ``seconds`` in the main thread, but not within itself."""
     busy = False
 
     def once(number: int, frame: object) -> None:
@@ -194,7 +194,7 @@ def _signals(handle: Callable[..., None], seconds: float) -> Iterator[None]:
 
 
 def handlers(draw: Random) -> None:
-    """Signals come all the time, and their handler computes on the device."""
+    """Signals come often, and their handler computes on the device."""
     calls: list[float] = []
 
     def handle(*_: object) -> None:
@@ -209,17 +209,17 @@ def handlers(draw: Random) -> None:
 
 
 class _Interruption(Exception):
-    """What a signal's handler raises, as that of Ctrl-C does."""
+    """An exception that a signal handler raises, as that of Ctrl-C does."""
 
 
 def _lend(connection: Any) -> None:
-    """Let the process at the other end have memory of this one, until it says that it is done."""
+    """Share memory with the process at the other end, until it sends a message."""
     connection.send(_filled(5, 0))
     connection.recv()
 
 
 def interruptions(draw: Random) -> None:
-    """A signal whose handler raises, while memory of another process waits to be given back."""
+    """A signal whose handler raises, while memory of another process waits to be released."""
     if not hasattr(backend, "ipc") or not has_function("sharing", "export_memory"):
         return
     came = False
@@ -256,7 +256,7 @@ def interruptions(draw: Random) -> None:
 
 
 def _fill_up(kept: list[torch.Tensor], bytes: int) -> None:
-    """Keep allocating until there is no memory left."""
+    """Allocate until the memory is exhausted."""
     try:
         while True:
             kept.append(torch.empty(bytes, dtype=torch.uint8, device=DEVICE))
@@ -266,7 +266,7 @@ def _fill_up(kept: list[torch.Tensor], bytes: int) -> None:
 
 @contextlib.contextmanager
 def _little_memory() -> Iterator[None]:
-    """Let this process have 64 MiB of the device's."""
+    """Limit this process to 64 MiB of device memory."""
     backend.empty_cache()
     backend.set_per_process_memory_fraction(64 * 2**20 / backend.mem_get_info()[1])
     try:
@@ -276,7 +276,7 @@ def _little_memory() -> Iterator[None]:
 
 
 def pools(draw: Random) -> None:
-    """Threads that run out of memory in one private pool, which is gone when nobody has it."""
+    """Threads that run out of memory in one private pool, which is freed with its last owner."""
     if not hasattr(backend, "MemPool"):
         return
     sizes = [draw.choice([1, 3, 5]) * 2**20 for _ in range(4)]
@@ -301,7 +301,7 @@ def pools(draw: Random) -> None:
 
 
 def handlers_without_memory(draw: Random) -> None:
-    """Signals come while the cache gives memory back, and their handler needs some."""
+    """Signals come while the cache releases memory, and their handler allocates."""
     seen: list[float] = []
 
     def handle(*_: object) -> None:
@@ -314,8 +314,8 @@ def handlers_without_memory(draw: Random) -> None:
         for _ in range(3):
             for _ in range(60):
                 torch.mm(ones, ones, out=product)
-            _fill_up([], 12 * 2**20)  # in use by what the stream has to do yet, and cached
-            _fill_up([], 14 * 2**20)  # which the cache gives back when that is done
+            _fill_up([], 12 * 2**20)  # cached, but pending work uses it
+            _fill_up([], 14 * 2**20)  # the cache releases it when that work is done
     assert set(seen) <= {2.0 * (1 << 22)}
 
 
@@ -326,11 +326,11 @@ PROGRAMS: tuple[Callable[[Random], None], ...] = (
 
 
 DEAR = 10
-"""One seed of so many runs the program that starts a process of its own."""
+"""One of so many seeds also runs the program that starts a process."""
 
 
 def run(seed: int) -> None:
-    """Run all of them in an order of the seed's."""
+    """Run all programs in an order that depends on the seed."""
     draw = random.Random(seed)
     programs = PROGRAMS if seed % DEAR else (*PROGRAMS, interruptions)
     for program in draw.sample(programs, len(programs)):

@@ -1,7 +1,7 @@
-"""Programs on a device that is as unkind as it may be: its streams work at a pace that a seed decides,
-the addresses of all devices begin at the same number, and scratch memory calls back.
+"""Programs on a difficult device: a seed determines the speed of its streams, launches use scratch
+memory, and the addresses of all devices begin at the same number.
 
-A seed that fails fails again: ``<PREFIX>_SIMULATOR_SEED=7 <PREFIX>_DEVICE_LAYERS=validate,same_addresses``.
+A failing seed fails again with ``<PREFIX>_SIMULATOR_SEED`` and the layers of ``_run``.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _run(seed: int) -> None:
     ],
 )
 def test_programs_are_right_however_late_the_device_is(first: int) -> None:
-    """Each seed in a process of its own, as devices and layers last as long as it."""
+    """Each seed has its own process, because devices and layers last as long as a process."""
     for seed in range(first, first + PART):
         process = context.Process(target=_run, args=(seed,))
         process.start()

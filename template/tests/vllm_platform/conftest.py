@@ -1,4 +1,4 @@
-"""vLLM takes long to start: tests with its engine run by ``-m ecosystem``, where it is installed."""
+"""vLLM is slow to start: tests with its engine run only with ``-m ecosystem``."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from support import leave_out
 
 PROGRAM = Path(__file__).with_name("generate.py")
 
-# Equal tokens, and how they came to be.
+# The JSON that generate.py prints.
 Answer = dict[str, Any]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the tests out unless the marker is named."""
+    """Deselect the tests unless ``-m`` names the marker."""
     if "ecosystem" not in (config.getoption("-m") or ""):
         leave_out(config, items, "ecosystem")
 
 
 @pytest.fixture(autouse=True)
 def engine(request: pytest.FixtureRequest) -> None:
-    """Skip a test of the engine where there is none, or one of a release that is refused."""
+    """Skip a test of the engine if vLLM is not installed, or its release is not supported."""
     if request.node.get_closest_marker("ecosystem"):
         versions: Any = importlib.import_module(f"{backend.__name__}.vllm._versions")
         release = versions.installed()
@@ -39,7 +39,7 @@ def engine(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture(scope="session")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Write a tiny model with random weights, once, and return its folder."""
+    """Return a function that writes a tiny random model once, and returns its folder."""
     folder = tmp_path_factory.mktemp("models")
 
     def write(name: str) -> Path:
@@ -65,7 +65,7 @@ def adapter(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(
     model: Path, options: dict[str, Any], **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run the program in a process of its own."""
+    """Run generate.py in another process."""
     return subprocess.run(
         [sys.executable, PROGRAM, model, json.dumps(options)],
         env=os.environ
@@ -80,7 +80,7 @@ def run(
 
 @pytest.fixture(scope="session")
 def generate() -> Callable[..., Answer]:
-    """Return tokens that vLLM generates on the device, or with ``cpu=True`` on its CPU platform."""
+    """Return a function: generate on the device, or with ``cpu=True`` on vLLM's CPU platform."""
 
     def answer(model: Path, *, cpu: bool = False, **options: Any) -> Answer:
         done = run(model, options, **({"VLLM_TARGET_DEVICE": "cpu"} if cpu else {}))
@@ -94,7 +94,7 @@ def generate() -> Callable[..., Answer]:
 
 @pytest.fixture(scope="session")
 def refusal() -> Callable[..., str]:
-    """Return what vLLM writes where it refuses to start on the device."""
+    """Return a function that returns vLLM's output when it refuses to start on the device."""
 
     def answer(model: Path, environment: dict[str, str] | None = None, **options: Any) -> str:
         done = run(model, options, **(environment or {}))

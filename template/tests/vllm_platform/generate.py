@@ -1,6 +1,6 @@
 """Generates with vLLM greedily: ``generate.py MODEL OPTIONS``, options of ``LLM`` as JSON.
 
-Beside those of ``LLM``: ``adapter``, the folder of one, and ``pattern``, which texts shall match.
+Additional options: ``adapter``, a folder, and ``pattern``, which texts must match.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ import json
 import sys
 from typing import Any
 
-# One short, one with a chunk of it in common with the next, one of one token only.
+# A short one, two with a common prefix, and one that repeats a token.
 PROMPTS = [[3, 5, 7, 9], list(range(10, 110)), [*range(10, 90), 4, 4, 4], [11] * 33]
 
 
 def main(model: str, options: dict[str, Any]) -> None:
-    """Print the tokens of two rounds, of which the second finds prefixes of the first."""
+    """Print the tokens of two rounds. The second finds cached prefixes of the first."""
     from vllm import LLM, SamplingParams
     from vllm.lora.request import LoRARequest
     from vllm.platforms import current_platform

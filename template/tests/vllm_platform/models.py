@@ -1,4 +1,4 @@
-"""Tiny models of each kind, with weights large enough that tokens differ."""
+"""Tiny models of each kind, with large weights, so that tokens differ."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ OPT = {
 }
 EXPERTS = {"num_experts_per_tok": 2}
 
-# The class of the configuration, and what it is given.
+# The class of the configuration, and its arguments.
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "llama": ("LlamaConfig", LLAMA),
     "qwen2": ("Qwen2Config", LLAMA | {"hidden_size": 256}),
@@ -57,7 +57,7 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-# How a checkpoint of compressed-tensors keeps the weights of linear layers, and their inputs.
+# How a checkpoint of compressed-tensors stores the weights and inputs of linear layers.
 CHANNELS = {"strategy": "channel", "symmetric": True, "dynamic": False}
 ROWS = {"strategy": "token", "symmetric": True, "dynamic": True}
 WHOLE = {"strategy": "tensor", "symmetric": True}
@@ -91,7 +91,7 @@ def packed(numbers: torch.Tensor) -> torch.Tensor:
 
 
 def quantized(name: str, weight: torch.Tensor, form: str) -> dict[str, torch.Tensor]:
-    """Return what stands for a weight in a checkpoint of this form."""
+    """Return the tensors of a weight in a checkpoint of this form."""
     _, weights, inputs = FORMATS[form]
     parts: dict[str, torch.Tensor] = {}
     if weights["num_bits"] == 4:
@@ -123,7 +123,7 @@ def quantized(name: str, weight: torch.Tensor, form: str) -> dict[str, torch.Ten
 
 
 def restored(parts: dict[str, torch.Tensor], form: str) -> torch.Tensor:
-    """Return the numbers that stand for a weight, as floating ones."""
+    """Return a weight dequantized from its tensors."""
     _, weights, _ = FORMATS[form]
     by_name = {name.rpartition(".")[2]: tensor for name, tensor in parts.items()}
     scale = by_name["weight_scale"]
@@ -137,14 +137,14 @@ def restored(parts: dict[str, torch.Tensor], form: str) -> torch.Tensor:
 
 
 def unpacked(words: torch.Tensor) -> torch.Tensor:
-    """Return what :func:`packed` was given."""
+    """Return the argument of :func:`packed`."""
     return (words[..., None] >> torch.arange(0, 32, 4) & 15).flatten(-2)
 
 
 def quantize(folder: Path, form: str) -> None:
-    """Turn a checkpoint into one of compressed-tensors, but for embeddings and the last layer.
+    """Turn a checkpoint into one of compressed-tensors, except embeddings and the last layer.
 
-    ``int4_plain`` is a checkpoint of floating numbers, which are equal to those of ``int4``.
+    ``int4_plain`` is a checkpoint of floating-point numbers that are equal to those of ``int4``.
     """
     from safetensors.torch import load_file, save_file
 
@@ -174,7 +174,7 @@ def quantize(folder: Path, form: str) -> None:
 
 
 def save_tokenizer(folder: Path) -> None:
-    """Write a tokenizer of single bytes, which every text is made of."""
+    """Write a tokenizer of single bytes, which can encode every text."""
     import tokenizers
     import transformers
 
@@ -191,7 +191,7 @@ def save_tokenizer(folder: Path) -> None:
 
 
 def save_adapter(folder: Path) -> None:
-    """Write an adapter, by LoRA, of the attention of `llama`."""
+    """Write a LoRA adapter for the attention of `llama`."""
     from safetensors.torch import save_file
 
     torch.manual_seed(1)
@@ -208,7 +208,7 @@ def save_adapter(folder: Path) -> None:
 
 
 def save(name: str, folder: Path) -> None:
-    """Write a checkpoint, as of a model that was trained; ``llama-int8`` is a quantized one."""
+    """Write a checkpoint; ``llama-int8`` is a quantized one."""
     import transformers
 
     name, _, form = name.partition("-")

@@ -1,4 +1,4 @@
-"""What of vLLM this package uses, and what another release has made of it."""
+"""The parts of vLLM that this package uses, and their changes in another release."""
 
 from __future__ import annotations
 
@@ -127,6 +127,6 @@ def test_each_method_takes_what_the_installed_release_gives() -> None:
                 if inspect.isfunction(own) and inspect.isfunction(theirs) and name != "__init__":
                     given = inspect.signature(theirs).parameters
                     if any(each.kind is each.VAR_KEYWORD for each in given.values()):
-                        continue  # whoever overrides it chooses its arguments
+                        continue  # overrides choose their own arguments
                     taken = inspect.signature(own).parameters
                     assert given.keys() <= taken.keys(), (each, name)

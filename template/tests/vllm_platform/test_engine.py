@@ -1,4 +1,4 @@
-"""vLLM's engine on this device: the tokens that its CPU platform generates."""
+"""vLLM's engine on this device generates the tokens of its CPU platform."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def test_a_model_generates_what_it_generates_on_the_cpu(
     expected, actual = generate(model, cpu=True), generate(model)
     assert (expected["device"], actual["device"]) == ("cpu", DEVICE)
     assert actual["tokens"] == expected["tokens"]
-    # Blocks of the first round's prompts are found again.
+    # The second round finds cached blocks of the first.
     assert all(actual["found"])
 
 
 def mean_error(actual: list[dict[str, float]], expected: list[dict[str, float]]) -> float:
-    """Return by how much logarithms of probabilities differ, of tokens that both name."""
+    """Return the mean difference of log probabilities, for tokens that both contain."""
     errors = [
         abs(mine[token] - theirs[token])
         for mine, theirs in zip(actual, expected, strict=True)
@@ -60,7 +60,7 @@ def test_quantized_checkpoints(form: str, checkpoint: Checkpoint, generate: Gene
 
 @pytest.mark.parametrize("form", ["int4", "int4_shifted"])
 def test_weights_of_4_bits(form: str, checkpoint: Checkpoint, generate: Generate) -> None:
-    """vLLM's CPU platform multiplies by them in bfloat16 only: it is given the equal numbers."""
+    """vLLM's CPU platform supports them in bfloat16 only: it gets equal plain weights."""
     expected = generate(checkpoint(f"llama-{form}_plain"), cpu=True)
     assert generate(checkpoint(f"llama-{form}"))["tokens"] == expected["tokens"]
 
@@ -72,10 +72,10 @@ def test_weights_of_4_bits(form: str, checkpoint: Checkpoint, generate: Generate
 def test_scales_of_the_whole(
     form: str, other: str, most: float, checkpoint: Checkpoint, generate: Generate
 ) -> None:
-    """A number that is rounded the other way changes so much that tokens may differ later.
+    """Tokens may differ, because a number that is rounded the other way has large effects.
 
-    vLLM's CPU platform has no float8 with one scale for parts of a layer: there inputs are plain,
-    and what is left is the error of float8.
+    vLLM's CPU platform has no float8 with one scale for parts of a layer. Its inputs are plain, so
+    that the difference is the error of float8.
     """
     actual = generate(checkpoint(f"llama-{form}"))["first"]
     expected = generate(checkpoint(f"llama-{other}"), cpu=True)["first"]
@@ -83,7 +83,7 @@ def test_scales_of_the_whole(
 
 
 def test_a_cache_of_float8(checkpoint: Checkpoint, generate: Generate) -> None:
-    """The error is that of float8; vLLM's CPU platform rounds more, so it is compared without."""
+    """The reference is vLLM's CPU platform without float8, which would round more."""
     model = checkpoint("llama")
     actual = generate(model, kv_cache_dtype="fp8")["first"]
     assert mean_error(actual, generate(model, cpu=True)["first"]) < 0.3
@@ -100,7 +100,7 @@ def test_an_adapter(checkpoint: Checkpoint, generate: Generate, adapter: Path) -
 def test_texts_of_a_pattern(checkpoint: Checkpoint, generate: Generate) -> None:
     pattern = "(yes|no), [0-9]{2}"
     texts = generate(checkpoint("llama"), pattern=pattern)["texts"]
-    # What was left of a prompt that ends within a letter stands before.
+    # The rest of a prompt that ends within a character comes first.
     assert all(re.search(f"{pattern}$", text) for text in texts), texts
 
 

@@ -1,4 +1,4 @@
-"""The operators of vLLM's library that its Python calls whatever the device."""
+"""The operators of vLLM's library that its Python code calls on every device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What this device cannot serve is said in one sentence, before memory is taken."""
+"""Errors of one sentence for unsupported models and options, before memory is allocated."""
 
 from __future__ import annotations
 

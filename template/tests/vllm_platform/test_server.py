@@ -1,4 +1,4 @@
-"""vLLM's server on this device, as its clients and who stops it see it."""
+"""vLLM's server on this device: a request, and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def ask(port: int, path: str, body: dict[str, Any] | None = None) -> Any:
 def server(
     checkpoint: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Server, int, Path]]:
-    """A server, its port and what it writes."""
+    """Return a server, its port and its log."""
     port, log = free_port(), tmp_path_factory.mktemp("server") / "log"
     options = {
         "--served-model-name": "tiny",
@@ -82,7 +82,7 @@ def test_a_completion_and_its_stop(server: tuple[Server, int, Path]) -> None:
     assert first["usage"]["completion_tokens"] == 8
     assert first["choices"][0]["text"] == second["choices"][0]["text"]
     assert f"device_config={DEVICE}" in log.read_text()
-    # Ctrl-C, as at a terminal: all processes end, by themselves and without complaint.
+    # After Ctrl-C all processes end by themselves, without an error.
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=60) in (0, -signal.SIGINT, 128 + signal.SIGINT)
     assert "Traceback" not in log.read_text(), log.read_text()[-4000:]

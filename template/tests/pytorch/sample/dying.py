@@ -1,4 +1,4 @@
-"""A test that ends the interpreter, one that does not end, and others that run all the same."""
+"""A test that ends the interpreter, one that hangs, and others that run nevertheless."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""The forms that most of PyTorch's tests have, beside a class that is no test of a device."""
+"""The common forms of PyTorch's tests, and a class that is not a test of a device."""
 
 import unittest
 

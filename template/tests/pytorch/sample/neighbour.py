@@ -1,3 +1,3 @@
-"""What other files here import by its short name, as PyTorch's import common_utils.py and test_ops.py."""
+"""Other files import this by its short name, as PyTorch's tests import common_utils.py."""
 
 NUMBERS = (1.0, 2.0, 3.0)

@@ -1,4 +1,4 @@
-"""Classes and tests for which PyTorch names other devices."""
+"""Classes and tests that PyTorch restricts to other devices."""
 
 import torch
 from torch.testing._internal.common_device_type import instantiate_device_type_tests, onlyCUDA

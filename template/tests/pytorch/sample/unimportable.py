@@ -1,4 +1,4 @@
-"""Needs what is not there."""
+"""Imports a module that does not exist."""
 
 import a_module_that_nobody_has  # noqa: F401
 from torch.testing._internal.common_device_type import instantiate_device_type_tests

@@ -1,4 +1,4 @@
-"""Tests that fail, one of which PyTorch itself expects to, and some that end as a tolerance says."""
+"""Tests that fail, one that PyTorch itself expects to fail, and one that needs a tolerance."""
 
 import unittest
 

@@ -1,4 +1,4 @@
-"""The operators on lists of tensors, ``torch._foreach_*``: like the CPU's, and in place too."""
+"""The operators on lists of tensors, ``torch._foreach_*``, against the CPU, also in place."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class TestLists(TestCase):
             expected = function(mine[0], *mine[1], **mine[2])
         except Exception as refused:
             if "not implemented for" in str(refused):
-                return  # the CPU lacks a kernel, which binds nobody
+                return  # the CPU lacks a kernel: the device may have one
             with self.assertRaises(type(refused)):
                 function(theirs[0], *theirs[1], **theirs[2])
             return

@@ -1,4 +1,4 @@
-"""The modules of PyTorch's table: results, gradients and state like the CPU's."""
+"""The modules of PyTorch's table: results, gradients and state, against the CPU."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def tensors(values: Any) -> list[torch.Tensor]:
 
 
 class TestModules(TestCase):
-    """Each test makes a module of all inputs that the table has for it."""
+    """Each test uses all inputs that the table has for a module."""
 
     def inputs(self, info: Any, dtype: torch.dtype, training: bool, gradients: bool) -> Any:
         return info.module_inputs_func(
@@ -83,23 +83,23 @@ class TestModules(TestCase):
             file.seek(0)
             state = torch.load(
                 file, weights_only=False
-            )  # those of lazy modules are not weights yet
+            )  # lazy modules have uninitialised parameters
             for name, value in module.state_dict().items():
                 lazy = isinstance(
                     value, UninitializedTensorMixin
-                )  # a file does not say where these are
+                )  # a file does not contain their device
                 if isinstance(value, torch.Tensor) and not lazy:
                     self.assertEqual(state[name].device.type, torch.device(device).type)
                     self.assertEqual(state[name], value)
 
 
 def tolerance(dtype: torch.dtype) -> float:
-    """Return how far two devices may round differently in what several operators do."""
+    """Return the tolerance for rounding differences of several operators."""
     return 0.05 if dtype.itemsize == 2 else 1e-4
 
 
 def draws(module: torch.nn.Module) -> bool:
-    """Whether a module's results are random: the devices draw other numbers."""
+    """Whether a module's results are random, and so differ between devices."""
     random = (torch.nn.modules.dropout._DropoutNd, torch.nn.RReLU)
     return module.training and any(
         isinstance(part, random) and getattr(part, "p", 1) for part in module.modules()

@@ -1,4 +1,4 @@
-"""The optimizers of PyTorch's table: steps like the CPU's, in every implementation that they have."""
+"""The optimizers of PyTorch's table: steps of every implementation, against the CPU."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def trained(optimizer: Any, options: dict[str, Any], device: str, dtype: torch.d
 
 
 class TestOptimizers(TestCase):
-    """Each test makes an optimizer of all arguments that the table has for it."""
+    """Each test uses all arguments that the table has for an optimizer."""
 
     @parametrize("implementation", ["default", "foreach", "fused"])
     @optims(
@@ -53,7 +53,7 @@ class TestOptimizers(TestCase):
         for optim_input in optim_info.optim_inputs_func(device=kind, dtype=dtype):
             options = {key: value for key, value in optim_input.kwargs.items() if key not in chosen}
             if optim_input.params is not None or options.get("capturable"):
-                continue  # parameters of their own, or a form that the CPU lacks
+                continue  # own parameters, or a form that the CPU lacks
             expected = trained(optim_info.optim_cls, options, "cpu", dtype)
             actual = trained(optim_info.optim_cls, options | chosen, device, dtype)
             self.assertEqual(actual, expected)
