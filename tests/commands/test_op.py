@@ -55,7 +55,7 @@ def test_where_a_family_computes_it_one_call_does(
 def test_a_list_that_is_written_otherwise_is_read_or_refused(
     old: str, new: str, without_erfc: Path, torchsmith: Torchsmith
 ) -> None:
-    header = without_erfc / "device" / "include" / "foo" / "device" / "kernels.h"
+    header = without_erfc / "device" / "include" / "foo" / "device" / "elementwise.h"
     text = header.read_text("utf-8")
     assert text.count(old) == 1
     header.write_text(text.replace(old, new), "utf-8")
@@ -63,7 +63,7 @@ def test_a_list_that_is_written_otherwise_is_read_or_refused(
     if "enum class" in new or "kErfc" in new:
         assert "A kernel family computes it" in done.passed().out
     else:
-        done.refused("kernels.h' has no 'enum class UnaryOp', which op add reads: restore it")
+        done.refused("elementwise.h' has no 'enum class UnaryOp', which op add reads: restore it")
         assert not (without_erfc / "csrc" / "operators").exists()
 
 

@@ -94,7 +94,7 @@ def test_it_touches_its_declaration_the_list_its_kernel_and_its_test(
     device = project / "device"
     headers = device / "include" / "foo" / "device"
     end = "\n}  // namespace torch_foo::device\n"
-    replace_once(headers / "kernels.h", end, DECLARATION + end)
+    replace_once(headers / "elementwise.h", end, DECLARATION + end)
     replace_once(
         headers / "entries.h",
         "  X(convert_layout)\n",
@@ -105,8 +105,8 @@ def test_it_touches_its_declaration_the_list_its_kernel_and_its_test(
     test.write_text(TEST, "utf-8")
     after = contents(project)
     assert {name for name in after if after[name] != before.get(name)} == {
+        "device/include/foo/device/elementwise.h",
         "device/include/foo/device/entries.h",
-        "device/include/foo/device/kernels.h",
         "device/simulator/kernels/negate_rows.cpp",
         "device/tests/kernels/test_negate_rows.py",
     }

@@ -29,14 +29,14 @@ class Fit:
     """Whether its result is bool for inputs of every dtype."""
 
 
-def fit(operator: Operator, kernels_header: Path) -> Fit | None:
-    """Return the kernel family's operation for an operator, as kernels.h lists it, or None.
+def fit(operator: Operator, header: Path) -> Fit | None:
+    """Return the kernel family's operation for an operator, as elementwise.h lists it, or None.
 
     Raises:
         InputError: The header has no such list.
     """
     structured = operator.structured
-    if structured is None or not structured.over_iterator or not kernels_header.exists():
+    if structured is None or not structured.over_iterator or not header.exists():
         return None
     if any(argument.type != "const at::Tensor&" for argument in structured.arguments):
         return None
@@ -47,11 +47,11 @@ def fit(operator: Operator, kernels_header: Path) -> Fit | None:
     attributes = r"(\[\[.*?\]\]\s*)*"
     listed = re.search(
         rf"enum class\s+{attributes}{enum}\b[^;{{]*\{{(?P<members>[^}}]*)\}}",
-        kernels_header.read_text("utf-8"),
+        header.read_text("utf-8"),
     )
     if listed is None:
         raise InputError(
-            f"'{kernels_header}' has no 'enum class {enum}', which op add reads: restore it with "
+            f"'{header}' has no 'enum class {enum}', which op add reads: restore it with "
             "git"
         )
     name = "k" + "".join(w.title() for w in operator.base.removeprefix("special_").split("_"))

@@ -59,7 +59,7 @@ def write_operator(project: Project, operator: Operator) -> Added:
     for path in (kernel_file, test_file):
         if (project.root / path).exists():
             raise InputError(f"'{path}' already exists: remove it first")
-    header = project.root / "device" / "include" / name / "device" / "kernels.h"
+    header = project.root / "device" / "include" / name / "device" / "elementwise.h"
     fitting = code.fit(operator, header)
     text = code.kernel_code(operator, kernel_file, f"torch_{name}", fitting)
     docs = project.root / DOCS_PAGE

@@ -1,4 +1,4 @@
-"""Every operator draws the numbers that kernels.h derives from the bits of Philox 4x32-10.
+"""Every operator draws the numbers that random.h derives from the bits of Philox 4x32-10.
 
 device/tests/kernels tests their distribution without PyTorch. A device with another generator draws
 other bits and leaves this file out.

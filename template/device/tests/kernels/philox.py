@@ -1,4 +1,4 @@
-"""Philox 4x32-10, as defined in kernels.h."""
+"""Philox 4x32-10, as random.h uses it."""
 
 from __future__ import annotations
 

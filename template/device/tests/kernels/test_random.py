@@ -1,4 +1,4 @@
-"""Random numbers: bit for bit as kernels.h defines them, and with the right distribution."""
+"""Random numbers: bit for bit as random.h defines them, and with the right distribution."""
 
 from __future__ import annotations
 
@@ -48,19 +48,19 @@ def is_philox(device: Device) -> bool:
 
 
 def as_philox(compare: Callable[..., None], *arguments: Any, **options: Any) -> None:
-    """Compares with the numbers of kernels.h."""
+    """Compares with the numbers of random.h."""
     try:
         compare(*arguments, **options)
     except AssertionError as error:
         raise AssertionError(
-            f"{error}\nkernels.h defines other numbers at `random`. If the device has a "
+            f"{error}\nrandom.h defines other numbers. If the device has a "
             'generator of its own, write random = "own" in its support.toml'
         ) from None
 
 
 @pytest.fixture
 def philox_device(device: Device) -> Device:
-    """The device, if its numbers are those of kernels.h."""
+    """The device, if its numbers are those of random.h."""
     if not is_philox(device):
         pytest.skip('support.toml: random = "own"')
     return device

@@ -104,7 +104,7 @@ class Dialect(ABC):
     ``fault_division()`` make the stream fail. Otherwise Inductor writes no kernels for indexing and
     integer division, and calls operators."""
     is_philox = False
-    """Whether the device draws the random numbers that kernels.h defines for ``random``, with
+    """Whether the device draws the random numbers that random.h defines for ``random``, with
     ``random = "philox"`` in its support.toml. If so, kernels draw them with ``PHILOX`` of the
     prelude. Otherwise operators draw them."""
     prelude: str

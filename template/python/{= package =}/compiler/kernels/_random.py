@@ -1,7 +1,7 @@
 """Random numbers in kernels: the same as in eager mode, from the generator's seed and offset.
 
 One operator reserves all random numbers of a forward or backward pass. Kernels read seed and offset
-from device memory, which graphs need. kernels.h defines the numbers, at ``random``.
+from device memory, which graphs need. random.h defines the numbers.
 """
 
 # mypy: allow-untyped-calls
