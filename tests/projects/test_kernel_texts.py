@@ -1,0 +1,71 @@
+"""The kernels of `device new --text cuda`, whose two functions use the host's compiler here."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from commanding import succeed
+from maintenance.installing import Installed
+from rendering import ROOT
+
+pytestmark = [pytest.mark.xdist_group("texts"), pytest.mark.nightly]
+
+HOST_CUDA = Path(__file__).parent / "host_cuda"
+INCLUDES = f"""
+#include <dlfcn.h>
+#include <stdlib.h>
+
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <vector>
+
+#define HOST_CUDA "{HOST_CUDA}"
+using Size = std::array<unsigned, 3>;
+"""
+
+
+def write_functions(text: str) -> str:
+    """Return text.cpp with its two functions written, and with teams of few threads."""
+    functions = [(HOST_CUDA / "functions.cpp").read_text("utf-8"), ""]
+    text, count = re.subn(
+        r"^void\*? (compile|run)\(.*\n  throw .*\n\}\n",
+        lambda _: functions.pop(0),
+        text,
+        flags=re.M,
+    )
+    assert count == 2
+    assert "size_t team_size() { return 64; }" in text
+    text = text.replace("size_t team_size() { return 64; }", "size_t team_size() { return 16; }")
+    return INCLUDES + text
+
+
+@pytest.mark.parametrize(
+    "family", ["copy", "gather", "matmul", "normalize", "reduce", "softmax", "ternary"]
+)
+def test_they_keep_the_contract(family: str, install: Callable[..., Installed]) -> None:
+    def add_device(project: Path) -> None:
+        command = (
+            sys.executable,
+            "-m",
+            "torchsmith.cli",
+            "device",
+            "new",
+            "acme",
+            "--text",
+            "cuda",
+        )
+        succeed(*command, cwd=project, PYTHONPATH=str(ROOT / "generator"))
+        text = project / "device" / "acme" / "text.cpp"
+        text.write_text(write_functions(text.read_text("utf-8")), "utf-8")
+
+    project = install("texts", add_device, features=["kernel_texts", "device_tests"])
+    tests = f"device/tests/kernels/test_{family}.py"
+    done = project.run("-m", "pytest", "-q", "-p", "no:cacheprovider", tests, FOO_DEVICE="acme")
+    assert done.returncode == 0, done.stdout[-6000:]
