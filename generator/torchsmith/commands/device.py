@@ -32,7 +32,7 @@ def new_device(
         typer.Option(
             "--text",
             metavar="DIALECT",
-            help="Use kernels that the SDK compiles from this language: opencl or glsl.",
+            help="Use kernels that the SDK compiles from this language: cuda, glsl or opencl.",
             show_default=False,
         ),
     ] = "",
