@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -42,35 +41,6 @@ def test_device_count_is_what_torch_accelerator_says(monkeypatch: pytest.MonkeyP
     assert torch.accelerator.device_count() == 7
 
 
-ABSENT: dict[str, Callable[[int], object]] = {
-    "set_device": backend.set_device,
-    "device": lambda index: backend.device(index).__enter__(),
-    "get_device_properties": backend.get_device_properties,
-    "synchronize": backend.synchronize,
-    "memory_allocated": backend.memory_allocated,
-    "mem_get_info": backend.mem_get_info,
-    "current_stream": backend.current_stream,
-    "a tensor": lambda index: torch.empty(1, device=torch.device(DEVICE, index)),
-    "torch.accelerator": torch.accelerator.set_device_index,
-}
-
-
-@pytest.mark.parametrize("index", [LAST + 1, 100])
-@pytest.mark.parametrize("use", ABSENT.values(), ids=ABSENT)
-def test_a_device_that_is_not_there_is_refused_with_how_many_there_are(
-    use: Callable[[int], object], index: int
-) -> None:
-    devices = f"1 {DEVICE} device" if LAST == 0 else f"{LAST + 1} {DEVICE} devices"
-    said = (
-        f"invalid device {DEVICE}:{index}: this machine has {devices}, "
-        f"so the index is from 0 to {LAST}"
-    )
-    current = backend.current_device()
-    with pytest.raises(RuntimeError, match=said):
-        use(index)
-    assert backend.current_device() == current
-
-
 @needs_two_devices
 @needs(torch.float32)
 def test_set_device_chooses_where_tensors_go() -> None:
@@ -95,16 +65,6 @@ def test_torch_accelerator_sets_the_same_current_device() -> None:
     with torch.accelerator.device_index(0):
         assert backend.current_device() == 0
     assert backend.current_device() == 1
-
-
-@needs_two_devices
-@pytest.mark.parametrize("device", [1, f"{DEVICE}:1", torch.device(DEVICE, 1)])
-@needs(torch.float32)
-def test_device_changes_the_current_device_for_a_while(device: Any) -> None:
-    with backend.device(device):
-        assert backend.current_device() == 1
-        assert torch.empty(1, device=DEVICE).device.index == 1
-    assert backend.current_device() == 0
 
 
 @pytest.mark.parametrize("device", [None, -1])

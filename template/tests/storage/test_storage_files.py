@@ -94,9 +94,3 @@ def test_the_callable_hears_the_storages_location() -> None:
 
     save_and_load(storage_on(LAST), map_location=location, weights_only=False)
     assert heard == [("cpu", str(LAST))]
-
-
-def test_a_device_that_does_not_exist_is_named() -> None:
-    missing = f"{DEVICE}:{backend.device_count()}"
-    with pytest.raises(RuntimeError, match="device_count"):
-        save_and_load(storage_on(LAST), map_location=missing)
