@@ -98,18 +98,22 @@ def test_memory_waits_for_each_of_several_streams() -> None:
     streams = [backend.Stream() for _ in range(3)]
     tensor = take(3 * MIB)
     address = tensor.data_ptr()
-    for stream in streams:
-        keep_busy(stream)
+    for count, stream in enumerate(streams):
+        for _ in range(2**count):
+            keep_busy(stream)
         tensor.record_stream(stream)
         tensor.record_stream(stream)
     tensor.record_stream(backend.current_stream())
     del tensor
+    waited = 0
     for stream in streams:
         other = take(8)
         if not stream.query():
+            waited += 1
             assert state_at(address) == "active_pending_free"
         stream.synchronize()
         del other
+    assert waited > 1, "only one stream was busy"
     take(8)
     assert state_at(address) == "inactive"
 
@@ -127,6 +131,7 @@ def test_a_busy_stream_does_not_keep_what_waits_for_another() -> None:
     idle.synchronize()
     take(8)
     assert state_at(place) == "inactive"
+    assert not busy.query(), "the stream was not busy"
     busy.synchronize()
 
 

@@ -213,12 +213,20 @@ def test_sizes_of_0() -> None:
         assert not got.cpu().any()
 
 
-def test_out_is_resized_and_compiled_shapes_agree() -> None:
+def test_out_is_resized_and_fake_tensors_agree() -> None:
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
     a, b = on_device(*factors(16, 32, 24))
     one = torch.tensor(1.0, device=DEVICE)
     out = torch.empty(0, dtype=torch.float32, device=DEVICE)
     torch._scaled_mm(a, b, one, one, out_dtype=torch.float32, out=out)
-    assert out.equal(torch._scaled_mm(a, b, one, one, out_dtype=torch.float32))
+    result = torch._scaled_mm(a, b, one, one, out_dtype=torch.float32)
+    assert out.equal(result)
+    with FakeTensorMode() as mode:
+        arguments = [mode.from_tensor(tensor) for tensor in (a, b, one, one)]
+        fake = torch._scaled_mm(*arguments, out_dtype=torch.float32)
+    assert (fake.shape, fake.stride(), fake.dtype) == (result.shape, result.stride(), result.dtype)
+    assert fake.device == result.device
 
 
 @pytest.mark.parametrize(
