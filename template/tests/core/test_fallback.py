@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -22,11 +22,6 @@ pytestmark = needs(torch.float32)
 # Operators that no family of the device API covers.
 bessel = torch.special.bessel_j0
 zeta = torch.special.zeta
-
-
-@pytest.fixture(autouse=True)
-def fresh_counts() -> None:
-    backend.reset_fallback_stats()
 
 
 @pytest.mark.parametrize(
@@ -149,12 +144,6 @@ def test_a_result_that_the_cpu_leaves_lazy_has_its_values(bit: str, address: str
         """,
         {f"{ENV_PREFIX}_SIMULATOR_HOST_ADDRESS": address},
     )
-
-
-@pytest.fixture
-def library() -> Iterator[torch.library.Library]:
-    with torch.library._scoped_library("fallback_test", "FRAGMENT") as scoped:
-        yield scoped
 
 
 def test_view_without_a_kernel_aliases_or_raises(library: torch.library.Library) -> None:

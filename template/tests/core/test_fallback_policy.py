@@ -19,11 +19,6 @@ pytestmark = needs(torch.float32)
 bessel = torch.special.bessel_j0
 
 
-@pytest.fixture(autouse=True)
-def fresh_counts() -> None:
-    backend.reset_fallback_stats()
-
-
 def test_stats_say_what_a_call_cost_and_why() -> None:
     values = sample(50, 4)
     bessel(values.to(DEVICE))

@@ -8,17 +8,9 @@ import pytest
 import torch
 from backend import DEVICE, backend
 from core.failures import Failure, succeed
-from support import MIB, needs, run_python, take
+from support import MIB, keep_busy, needs, run_python, take
 
 pytestmark = pytest.mark.usefixtures("full_segments")
-
-
-def keep_busy(stream: torch.Stream) -> None:
-    """Enqueue work that takes a while."""
-    with backend.stream(stream):
-        ones = torch.ones(512, 512, device=DEVICE)
-        for _ in range(6):
-            ones @ ones
 
 
 def state_at(address: int) -> str:
@@ -99,8 +91,7 @@ def test_memory_waits_for_each_of_several_streams() -> None:
     tensor = take(3 * MIB)
     address = tensor.data_ptr()
     for count, stream in enumerate(streams):
-        for _ in range(2**count):
-            keep_busy(stream)
+        keep_busy(stream, 6 * 2**count)
         tensor.record_stream(stream)
         tensor.record_stream(stream)
     tensor.record_stream(backend.current_stream())
@@ -123,8 +114,7 @@ def test_a_busy_stream_does_not_keep_what_waits_for_another() -> None:
     busy, idle = backend.Stream(), backend.Stream()
     first, second = take(3 * MIB), take(3 * MIB)
     place = second.data_ptr()
-    for _ in range(4):
-        keep_busy(busy)
+    keep_busy(busy, 24)
     first.record_stream(busy)
     second.record_stream(idle)
     del first, second

@@ -111,19 +111,17 @@ def test_a_tensor_that_comes_back_is_the_one_that_was_sent(partner: Partner) -> 
     assert back.untyped_storage()._cdata == tensor.untyped_storage()._cdata
 
 
-def test_a_tensor_comes_back_after_its_sender_deleted_it(
-    partner: Partner, allocated: Callable[[], int]
-) -> None:
-    before = allocated()
+def test_a_tensor_comes_back_after_its_sender_deleted_it(partner: Partner) -> None:
+    before = remote.allocated()
     partner.call(remote.keep, torch.arange(3.0, device=DEVICE))
-    assert allocated() > before
+    assert remote.allocated() > before
     back = partner.call(remote.kept_values)[0]
     partner.call(remote.add_to_kept, 1)
     assert back.tolist() == [1, 2, 3]
     partner.call(remote.forget)
     assert back.tolist() == [1, 2, 3]
     del back
-    assert allocated() == before
+    assert remote.allocated() == before
 
 
 def test_a_tensor_is_passed_on_to_a_third_process(
