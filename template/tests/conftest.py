@@ -62,8 +62,11 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
 
 @pytest.fixture(autouse=True)
 def fresh_state() -> Iterator[None]:
-    """Reset the seed before a test, and failures, streams and the device after it."""
+    """Reset the seed and the fallback stats before a test, and failures, streams and the device
+    after it.
+    """
     torch.manual_seed(0)
+    backend.reset_fallback_stats()
     yield
     forget_failures()
     for index in reversed(range(backend.device_count())):

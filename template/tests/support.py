@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.util
+import io
 import os
 import subprocess
 import sys
@@ -81,6 +82,14 @@ def take(size: int, device: str = DEVICE) -> torch.Tensor:
     """Return a tensor of ``size`` bytes of device memory, of some supported dtype."""
     dtype = supported()[0]
     return torch.empty(size // dtype.itemsize, dtype=dtype, device=device)
+
+
+def keep_busy(stream: torch.Stream | None = None, times: int = 6, size: int = 512) -> None:
+    """Enqueue products of matrices, by default on the current stream."""
+    with backend.stream(stream):
+        ones = torch.ones(size, size, device=DEVICE)
+        for _ in range(times):
+            ones @ ones
 
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
@@ -236,7 +245,7 @@ def compare(function: Callable[..., Any], *arguments: Any, **tolerances: Any) ->
     """
     expected = function(*arguments)
     with natively():
-        actual = function(*[_moved(argument) for argument in arguments])
+        actual = function(*[moved(argument) for argument in arguments])
     if isinstance(expected, torch.Tensor):
         actual, expected = (actual,), (expected,)
     assert len(actual) == len(expected)
@@ -244,15 +253,24 @@ def compare(function: Callable[..., Any], *arguments: Any, **tolerances: Any) ->
         assert_same(mine, theirs, **tolerances)
 
 
-def _moved(argument: Any) -> Any:
+def moved(argument: Any) -> Any:
+    """Return a tensor, or tensors in lists, on the device with the same strides."""
     if isinstance(argument, torch.Tensor):
         # Keeps the strides: a plain copy drops those of views with gaps.
         stored = argument.untyped_storage().nbytes() // argument.itemsize
         whole = argument.as_strided((stored,), (1,), 0).to(DEVICE)
         return whole.as_strided(argument.size(), argument.stride(), argument.storage_offset())
     if isinstance(argument, (list, tuple)):
-        return type(argument)(_moved(item) for item in argument)
+        return type(argument)(moved(item) for item in argument)
     return argument
+
+
+def save_and_load(value: Any, **keywords: Any) -> Any:
+    """Return the value that `torch.load` reads from its file."""
+    file = io.BytesIO()
+    torch.save(value, file)
+    file.seek(0)
+    return torch.load(file, **keywords)
 
 
 def ignore_unless_asked_for(config: pytest.Config, path: Path, mark: str) -> bool | None:

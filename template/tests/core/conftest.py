@@ -1,10 +1,11 @@
-"""Fixtures for work that fails asynchronously, and for the memory history."""
+"""Fixtures for asynchronous failures, the memory history, and operators without a kernel."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import pytest
+import torch
 from backend import backend
 from core.failures import FAILURES, Failure
 from support import has_function
@@ -33,3 +34,10 @@ def without_history(full_segments: None) -> Iterator[None]:
     """Turn the recording of allocations off after the test."""
     yield
     backend.memory._record_memory_history(None)
+
+
+@pytest.fixture
+def library() -> Iterator[torch.library.Library]:
+    """A library of operators that exist during the test."""
+    with torch.library._scoped_library("fallback_test", "FRAGMENT") as scoped:
+        yield scoped

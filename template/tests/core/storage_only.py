@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE
-from support import STORAGE_ONLY, natively
+from support import STORAGE_ONLY, moved, natively
 
 PACKED = torch.float4_e2m1fn_x2
 FLOAT8 = tuple(dtype for dtype in STORAGE_ONLY if "float8" in str(dtype))
@@ -91,7 +91,7 @@ def is_pickled(values: torch.Tensor) -> bool:
 def compare(function: Function, tensor: torch.Tensor, native: bool = False) -> None:
     """Compare the result or the exception with the CPU's. ``native``: no operator falls back."""
     expected = attempt(function, tensor)
-    here = on_device(tensor)
+    here = moved(tensor)
     if native and not isinstance(expected, Exception):
         with natively():
             actual = function(here)
@@ -102,13 +102,6 @@ def compare(function: Function, tensor: torch.Tensor, native: bool = False) -> N
         assert_same_bits(actual, expected)
     elif isinstance(actual, Exception):
         assert type(actual) is type(expected), (actual, expected)
-
-
-def on_device(tensor: torch.Tensor) -> torch.Tensor:
-    """Return a copy with the strides and the offset of the original."""
-    base = torch.empty(0, dtype=tensor.dtype)
-    base.set_(tensor.untyped_storage())
-    return base.to(DEVICE).as_strided(tensor.size(), tensor.stride(), tensor.storage_offset())
 
 
 def views(dtype: torch.dtype) -> dict[str, torch.Tensor]:

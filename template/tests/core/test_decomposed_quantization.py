@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 import torch
-from support import compare, natively, needs, sample
+from support import compare, needs, sample
 
 decomposed = pytest.importorskip("torch.ao.quantization.fx._decomposed", reason="gone from torch")
 ops = torch.ops.quantized_decomposed
 
-pytestmark = needs(torch.float32, torch.int32, torch.int8, torch.uint8)
+pytestmark = [
+    needs(torch.float32, torch.int32, torch.int8, torch.uint8),
+    pytest.mark.usefixtures("everything_is_native"),
+]
 TYPES = [(torch.int8, -128, 127), (torch.uint8, 0, 255), (torch.int8, -8, 7)]
-
-
-@pytest.fixture(autouse=True)
-def without_the_cpu() -> Iterator[None]:
-    with natively():
-        yield
 
 
 @pytest.mark.parametrize("grid", TYPES, ids=str)

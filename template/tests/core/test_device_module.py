@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
 from backend import DEVICE, backend
-from support import computed_dtypes, names, needs, needs_two_devices
+from support import computed_dtypes, is_simulator, names, needs, needs_two_devices
 
 LAST = backend.device_count() - 1
 
@@ -42,35 +41,6 @@ def test_device_count_is_what_torch_accelerator_says(monkeypatch: pytest.MonkeyP
     assert torch.accelerator.device_count() == 7
 
 
-ABSENT: dict[str, Callable[[int], object]] = {
-    "set_device": backend.set_device,
-    "device": lambda index: backend.device(index).__enter__(),
-    "get_device_properties": backend.get_device_properties,
-    "synchronize": backend.synchronize,
-    "memory_allocated": backend.memory_allocated,
-    "mem_get_info": backend.mem_get_info,
-    "current_stream": backend.current_stream,
-    "a tensor": lambda index: torch.empty(1, device=torch.device(DEVICE, index)),
-    "torch.accelerator": torch.accelerator.set_device_index,
-}
-
-
-@pytest.mark.parametrize("index", [LAST + 1, 100])
-@pytest.mark.parametrize("use", ABSENT.values(), ids=ABSENT)
-def test_a_device_that_is_not_there_is_refused_with_how_many_there_are(
-    use: Callable[[int], object], index: int
-) -> None:
-    devices = f"1 {DEVICE} device" if LAST == 0 else f"{LAST + 1} {DEVICE} devices"
-    said = (
-        f"invalid device {DEVICE}:{index}: this machine has {devices}, "
-        f"so the index is from 0 to {LAST}"
-    )
-    current = backend.current_device()
-    with pytest.raises(RuntimeError, match=said):
-        use(index)
-    assert backend.current_device() == current
-
-
 @needs_two_devices
 @needs(torch.float32)
 def test_set_device_chooses_where_tensors_go() -> None:
@@ -95,16 +65,6 @@ def test_torch_accelerator_sets_the_same_current_device() -> None:
     with torch.accelerator.device_index(0):
         assert backend.current_device() == 0
     assert backend.current_device() == 1
-
-
-@needs_two_devices
-@pytest.mark.parametrize("device", [1, f"{DEVICE}:1", torch.device(DEVICE, 1)])
-@needs(torch.float32)
-def test_device_changes_the_current_device_for_a_while(device: Any) -> None:
-    with backend.device(device):
-        assert backend.current_device() == 1
-        assert torch.empty(1, device=DEVICE).device.index == 1
-    assert backend.current_device() == 0
 
 
 @pytest.mark.parametrize("device", [None, -1])
@@ -169,9 +129,12 @@ def test_capability_is_a_version_here_and_the_dtypes_for_the_accelerator() -> No
 
 
 def test_peer_access_is_answered_for_every_pair() -> None:
-    for one in range(backend.device_count()):
-        for other in range(backend.device_count()):
-            assert isinstance(backend.can_device_access_peer(one, other), bool)
+    devices = range(backend.device_count())
+    for one in devices:
+        answers = [backend.can_device_access_peer(one, other) for other in devices]
+        assert answers[one] is False
+        if is_simulator(one):
+            assert answers == [other != one for other in devices]
 
 
 def test_autocast_is_available_exactly_where_it_can_be_entered() -> None:

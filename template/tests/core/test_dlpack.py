@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE, backend
-from support import assert_same, needs, sample, supported
+from support import assert_same, needs, needs_two_devices, sample, supported
 from torch.utils.dlpack import DLDeviceType
 
 LAST = torch.device(DEVICE, backend.device_count() - 1)
@@ -187,7 +187,7 @@ def test_claims_that_cannot_be_true_are_refused(
         torch.from_dlpack(capsule(tensor, versioned=versioned, **claim))
 
 
-@pytest.mark.skipif(backend.device_count() < 2, reason="there is only one device")
+@needs_two_devices
 @needs(torch.float32)
 def test_memory_of_another_device_is_refused() -> None:
     tensor = torch.arange(8.0, device=f"{DEVICE}:1")

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from backend import DEVICE, PACKAGE, backend
+from backend import DEVICE, PACKAGE
+from support import is_simulator
 
 READY: Any = importlib.import_module(f"{PACKAGE}.doctor.ready")
 FEATURES = importlib.import_module(f"{PACKAGE}._features").FEATURES
@@ -24,7 +25,7 @@ jobs:
     permissions:
       id-token: write
 """
-SIMULATED = "simulator" in backend.get_device_properties(0).name.lower()
+SIMULATED = is_simulator()
 
 
 @pytest.fixture
@@ -133,7 +134,7 @@ def test_a_workflow_that_is_less_than_l2_asks_is_named(
     ("report", "words"),
     [
         ('{"source": "2.13.0", "share": 0.9}', "90.0 % of those that ran"),
-        ('{"source": "", "share": 0.99}', "what PyTorch's wheel has"),
+        ('{"source": "", "share": 0.99}', "only the tests of PyTorch's wheel"),
         ('{"source": "2.13.0"}', "has no figures"),
         ("[]", "has no figures"),
         ("{", "has no figures"),

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 import torch
 from backend import DEVICE
-from support import compare, natively, needs, sample
+from support import compare, needs, sample
 
-pytestmark = needs(torch.float32, torch.int32)
+pytestmark = [
+    needs(torch.float32, torch.int32),
+    pytest.mark.usefixtures("everything_is_native"),
+]
 GRIDS = [(-128, 127), (0, 255), (-8, 7)]
-
-
-@pytest.fixture(autouse=True)
-def without_the_cpu() -> Iterator[None]:
-    with natively():
-        yield
 
 
 def check(function: object, *tensors: torch.Tensor) -> None:

@@ -19,11 +19,6 @@ pytestmark = needs(torch.float32)
 bessel = torch.special.bessel_j0
 
 
-@pytest.fixture(autouse=True)
-def fresh_counts() -> None:
-    backend.reset_fallback_stats()
-
-
 def test_stats_say_what_a_call_cost_and_why() -> None:
     values = sample(50, 4)
     bessel(values.to(DEVICE))
@@ -81,8 +76,8 @@ def test_every_reason_is_kept() -> None:
         with backend.count_fallbacks() as block:
             torch.logcumsumexp(values.to(DEVICE), 0)
         given |= {record.reason for name, record in block.items() if "logcumsumexp" in name}
-    if given:
-        assert set(record_of("_logcumsumexp").reasons) == given
+    assert "too many dimensions" in given
+    assert set(record_of("_logcumsumexp").reasons) == given
 
 
 def test_every_reason_is_counted() -> None:
@@ -206,8 +201,6 @@ def policy() -> Iterator[Callable[[str], str]]:
     ("text", "forbidden"),
     [
         ("silent", False),
-        ("error", True),
-        ("error,silent:aten::special_bessel*", False),
         ("error,silent:special_bessel_j0", False),
         ("silent,error:aten::special_bessel_j0.out", True),
         ("silent,error:aten::special_bessel_j0.other", False),

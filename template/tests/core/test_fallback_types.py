@@ -4,7 +4,7 @@ accept them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,11 +16,6 @@ from torch.nn import functional
 pytestmark = needs(torch.float32)
 
 LOW = supported(torch.float16, torch.bfloat16)
-
-
-@pytest.fixture(autouse=True)
-def fresh_counts() -> None:
-    backend.reset_fallback_stats()
 
 
 def reason(operator: str) -> str:
@@ -84,12 +79,6 @@ def test_it_is_reported(dtype: torch.dtype) -> None:
     assert f"the CPU has no {name} either: computed in float32" in reason("bessel_j0")
 
 
-@pytest.fixture
-def library() -> Iterator[torch.library.Library]:
-    with torch.library._scoped_library("types_test", "FRAGMENT") as scoped:
-        yield scoped
-
-
 def only(*dtypes: torch.dtype) -> Callable[[torch.Tensor], None]:
     """Return a check like that of ATen's macros in a kernel that is compiled for these dtypes."""
     names = {torch.float16: "Half", torch.bfloat16: "BFloat16", torch.int32: "Int"}
@@ -118,9 +107,9 @@ def test_what_an_operator_of_another_library_refuses_is_refused(
     library.impl("count", count, "CPU")
     values = torch.tensor([2, -3]).to(dtype)
     with pytest.raises(NotImplementedError, match="nms_kernel"):
-        torch.ops.types_test.count(values.to(DEVICE))
+        torch.ops.fallback_test.count(values.to(DEVICE))
     assert calls == [dtype]
-    assert_same(torch.ops.types_test.count(values.to(DEVICE).float()), values.float() * 2)
+    assert_same(torch.ops.fallback_test.count(values.to(DEVICE).float()), values.float() * 2)
 
 
 @needs(torch.float16, torch.int64)

@@ -76,10 +76,14 @@ def test_a_lazy_copy_gets_memory_of_its_own() -> None:
     assert lazy.cpu().equal(torch.ones(5))
 
 
-def test_the_version_goes_up_and_gradients_are_kept_out() -> None:
-    target = [torch.zeros(3, device=DEVICE), torch.zeros(2, device=DEVICE)]
-    torch._foreach_copy_(target, [torch.ones(3), torch.ones(2)])
+@pytest.mark.parametrize("device", ["cpu", DEVICE])
+def test_the_version_goes_up_and_there_is_no_derivative(device: str) -> None:
+    target = [torch.zeros(3, device=device), torch.zeros(2, device=device)]
+    source = torch.ones(3, device=device, requires_grad=True)
+    torch._foreach_copy_(target, [source, torch.ones(2)])
     assert [tensor._version for tensor in target] == [1, 1]
+    with pytest.raises(RuntimeError, match="derivative for _foreach_copy_ is not implemented"):
+        target[0].sum().backward()
 
 
 def test_wrong_lists_are_refused_as_on_the_cpu() -> None:
@@ -97,7 +101,9 @@ def test_pinned_sources_are_not_waited_for_and_not_reused_too_early() -> None:
     target = [torch.zeros(50, 60, device=DEVICE) for _ in sources]
     for _ in range(10):
         work = work @ work * 0.001
+    is_busy = not backend.current_stream().query()
     torch._foreach_copy_(target, sources, True)
+    assert not (is_busy and backend.current_stream().query())
     del sources
     again = [torch.full((50, 60), -1.0).pin_memory() for _ in range(4)]
     for i, tensor in enumerate(target):

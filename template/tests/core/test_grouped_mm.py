@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 import torch
 from backend import DEVICE
-from support import natively, needs, sample
+from support import needs, sample
 
 E4M3 = torch.float8_e4m3fn
 ENDS = [[3, 3, 10], [0, 4, 4, 9, 16]]
 
-pytestmark = needs(torch.float32, torch.bfloat16)
-
-
-@pytest.fixture(autouse=True)
-def without_the_cpu() -> Iterator[None]:
-    with natively():
-        yield
+pytestmark = [
+    needs(torch.float32, torch.bfloat16),
+    pytest.mark.usefixtures("everything_is_native"),
+]
 
 
 def kinds(ends: list[int], ragged: str) -> list[tuple[int, ...]]:

@@ -112,18 +112,6 @@ def test_indices_and_masks_of_the_cpu_are_taken() -> None:
     assert_same(here, values)
 
 
-@needs(torch.int32, torch.int64)
-@pytest.mark.parametrize("order", [(torch.int64, torch.int32), (torch.int32, torch.int64)])
-def test_indices_have_types_of_their_own(order: tuple[torch.dtype, torch.dtype]) -> None:
-    there = sample(3, 5)
-    indices = [torch.tensor([[0], [2]], dtype=order[0]), torch.tensor([1, -1, 4], dtype=order[1])]
-    here, places = there.to(DEVICE), [index.to(DEVICE) for index in indices]
-    assert_same(torch.ops.aten.index(here, places), torch.ops.aten.index(there, indices))
-    put = torch.ops.aten._unsafe_index_put
-    new = torch.tensor(9.0)
-    assert_same(put(here, places, new.to(DEVICE)), put(there, indices, new))
-
-
 def test_renorm_scales_the_rows_that_are_looked_up() -> None:
     def look_up(weight: torch.Tensor, index: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         weight = weight.clone()
@@ -144,15 +132,23 @@ def test_indexing_on_a_device_that_is_not_current() -> None:
     assert_same(found, sample(5, 3)[[1, 4]])
 
 
-def test_index_tensors_of_two_integer_types_reach_the_device_as_one() -> None:
+@needs(torch.int32, torch.int64)
+@pytest.mark.parametrize("order", [(torch.int64, torch.int32), (torch.int32, torch.int64)])
+def test_index_tensors_of_two_integer_types_reach_the_device_as_one(
+    order: tuple[torch.dtype, torch.dtype],
+) -> None:
     run_python(
         f"""
         import torch
         table = torch.arange(20.0).reshape(4, 5)
-        places = torch.tensor([0, 3]), torch.tensor([1, 2], dtype=torch.int32)
+        places = (
+            torch.tensor([[0], [3]], dtype={order[0]}), torch.tensor([1, -1, 4], dtype={order[1]})
+        )
         there = table.to("{DEVICE}")
         moved = tuple(place.to("{DEVICE}") for place in places)
         assert there[moved].cpu().equal(table[places])
+        put, new = torch.ops.aten._unsafe_index_put, torch.tensor(9.0)
+        assert put(there, moved, new.to("{DEVICE}")).cpu().equal(put(table, places, new))
         there[moved] = -1
         table[places] = -1
         assert there.cpu().equal(table)

@@ -8,7 +8,16 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE, backend
-from support import compare, compare_gradients, natively, needs, run_python, sample, supported
+from support import (
+    assert_same,
+    compare,
+    compare_gradients,
+    natively,
+    needs,
+    run_python,
+    sample,
+    supported,
+)
 from torch import linalg
 
 pytestmark = needs(torch.float32, torch.int32, torch.int64)
@@ -164,9 +173,16 @@ def test_what_fails_without_an_exception_says_so() -> None:
 def test_functions_that_begin_with_random_matrices() -> None:
     torch.manual_seed(0)
     with natively():
-        torch.svd_lowrank(rows(9, 7).to(DEVICE), q=3)
-        torch.pca_lowrank(rows(9, 7).to(DEVICE), q=3)
-        torch.lobpcg(hermitian(9, 9).to(DEVICE), k=2)
+        wide, symmetric = rows(9, 7), hermitian(9, 9)
+        for function, expected in (
+            (torch.svd_lowrank, wide),
+            (torch.pca_lowrank, wide - wide.mean(0)),
+        ):
+            u, s, v = function(wide.to(DEVICE), q=7)
+            assert_same(u @ s.diag() @ v.mT, expected, rtol=1e-3, atol=1e-4)
+        largest, _ = torch.lobpcg(symmetric.to(DEVICE), k=2)
+        expected = linalg.eigvalsh(symmetric).flip(0)[:2]
+        assert_same(largest, expected, rtol=1e-3, atol=1e-3)
 
 
 def test_a_gaussian_process_is_fitted() -> None:

@@ -8,17 +8,9 @@ import pytest
 import torch
 from backend import DEVICE, backend
 from core.failures import Failure, succeed
-from support import MIB, needs, run_python, take
+from support import MIB, keep_busy, needs, run_python, take
 
 pytestmark = pytest.mark.usefixtures("full_segments")
-
-
-def keep_busy(stream: torch.Stream) -> None:
-    """Enqueue work that takes a while."""
-    with backend.stream(stream):
-        ones = torch.ones(512, 512, device=DEVICE)
-        for _ in range(6):
-            ones @ ones
 
 
 def state_at(address: int) -> str:
@@ -98,18 +90,21 @@ def test_memory_waits_for_each_of_several_streams() -> None:
     streams = [backend.Stream() for _ in range(3)]
     tensor = take(3 * MIB)
     address = tensor.data_ptr()
-    for stream in streams:
-        keep_busy(stream)
+    for count, stream in enumerate(streams):
+        keep_busy(stream, 6 * 2**count)
         tensor.record_stream(stream)
         tensor.record_stream(stream)
     tensor.record_stream(backend.current_stream())
     del tensor
+    waited = 0
     for stream in streams:
         other = take(8)
         if not stream.query():
+            waited += 1
             assert state_at(address) == "active_pending_free"
         stream.synchronize()
         del other
+    assert waited > 1, "only one stream was busy"
     take(8)
     assert state_at(address) == "inactive"
 
@@ -119,14 +114,14 @@ def test_a_busy_stream_does_not_keep_what_waits_for_another() -> None:
     busy, idle = backend.Stream(), backend.Stream()
     first, second = take(3 * MIB), take(3 * MIB)
     place = second.data_ptr()
-    for _ in range(4):
-        keep_busy(busy)
+    keep_busy(busy, 24)
     first.record_stream(busy)
     second.record_stream(idle)
     del first, second
     idle.synchronize()
     take(8)
     assert state_at(place) == "inactive"
+    assert not busy.query(), "the stream was not busy"
     busy.synchronize()
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE
-from support import assert_same, needs, needs_two_devices, sample
+from support import assert_same, moved, needs, needs_two_devices, sample
 
 pytestmark = [needs(torch.float32, torch.int64), pytest.mark.filterwarnings("ignore")]
 
@@ -40,15 +40,6 @@ WITH_OUT: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "softmax": (torch.softmax, (square(), 1)),
     "tril": (torch.tril, (square(),)),
 }
-
-
-def moved(value: Any) -> Any:
-    """Return the value on the device, with the same strides."""
-    if isinstance(value, torch.Tensor):
-        stored = value.untyped_storage().nbytes() // value.itemsize
-        whole = value.as_strided((stored,), (1,), 0).to(DEVICE)
-        return whole.as_strided(value.size(), value.stride(), value.storage_offset())
-    return type(value)(map(moved, value)) if isinstance(value, (list, tuple)) else value
 
 
 class TestResultsOverTheirInputs:

@@ -10,12 +10,11 @@ from importlib import import_module
 import pytest
 import torch
 from backend import DEVICE, ENV_PREFIX, PACKAGE, backend
-from support import needs, run_python
+from support import RELEASE, needs, run_python
 
 pytestmark = needs(torch.float32)
 
 FEATURES = import_module(f"{PACKAGE}._features").FEATURES
-RELEASE = tuple(int(part) for part in torch.__version__.split(".")[:2])
 HAS_LAYOUTS = hasattr(backend, "StorageLayout")
 HAS_FLOAT64 = backend.dtype_support(torch.float64) != "unsupported"
 HAS_AMP, HAS_COMPILERS = hasattr(backend, "amp"), hasattr(backend, "register_compiler")

@@ -8,7 +8,7 @@ import pytest
 import torch
 from backend import DEVICE, backend
 from core.failures import Failure, succeed
-from support import needs, run_python
+from support import keep_busy, needs, run_python
 from torch.utils.data import DataLoader, TensorDataset
 
 pytestmark = needs(torch.float32, torch.int64)
@@ -22,13 +22,6 @@ def test_pinning_a_pinned_tensor_returns_it() -> None:
 def test_factories_make_pinned_tensors() -> None:
     assert torch.empty(4, pin_memory=True).is_pinned()
     assert torch.zeros(4, pin_memory=True).equal(torch.zeros(4))
-
-
-def keep_busy() -> None:
-    """Enqueue enough work that a later copy has not run when the host continues."""
-    ones = torch.ones(512, 512, device=DEVICE)
-    for _ in range(4):
-        ones @ ones
 
 
 @pytest.mark.parametrize(

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 import torch
 from backend import DEVICE
-from support import compare, natively, needs, sample
+from support import compare, needs, sample
 
-pytestmark = needs(torch.float32, torch.bfloat16, torch.int8, torch.uint8, torch.int32)
-
-
-@pytest.fixture(autouse=True)
-def without_the_cpu() -> Iterator[None]:
-    with natively():
-        yield
+pytestmark = [
+    needs(torch.float32, torch.bfloat16, torch.int8, torch.uint8, torch.int32),
+    pytest.mark.usefixtures("everything_is_native"),
+]
 
 
 def integers(low: int, high: int, *sizes: int, dtype: torch.dtype = torch.int8) -> torch.Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.metadata
 import sys
 
 import pytest
@@ -33,16 +33,6 @@ def test_submodules_are_loaded_once_under_both_names() -> None:
 def test_renaming_to_the_same_name_changes_nothing() -> None:
     backend_registration.rename_privateuse1_backend(DEVICE)
     assert torch.device(DEVICE, 0).type == DEVICE
-
-
-def test_renaming_to_another_name_is_refused() -> None:
-    with pytest.raises(RuntimeError, match=f"already been set! Current backend: {DEVICE}"):
-        backend_registration.rename_privateuse1_backend("another")
-
-
-def test_a_second_device_module_is_refused() -> None:
-    with pytest.raises(RuntimeError, match="already been registered"):
-        torch._register_device_module(DEVICE, object())
 
 
 def test_generating_methods_again_is_refused() -> None:
@@ -90,12 +80,6 @@ def test_another_backend_that_came_first_is_reported() -> None:
     assert "already been set! Current backend: first" in result.stderr
 
 
-def test_unknown_attribute_has_the_usual_message() -> None:
-    with pytest.raises(AttributeError, match=f"module '{PACKAGE}' has no attribute 'nonsense'"):
-        _ = backend.nonsense
-    assert not hasattr(backend, "nonsense")
-
-
 def test_dir_lists_what_is_public_and_nothing_else() -> None:
     names = [name for name in dir(backend) if not name.startswith("_")]
     assert {"Stream", "device", "current_device", "memory_allocated", "streams"} <= set(names)
@@ -104,7 +88,9 @@ def test_dir_lists_what_is_public_and_nothing_else() -> None:
 
 
 def test_version_is_that_of_the_distribution() -> None:
-    assert backend.__version__.split(".")[0].isdigit()
+    (point,) = importlib.metadata.entry_points(group="torch.backends", name=DEVICE)
+    assert point.dist is not None
+    assert backend.__version__ == point.dist.version
 
 
 def test_most_of_what_models_call_has_a_kernel_here() -> None:

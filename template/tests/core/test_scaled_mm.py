@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 import torch
 from backend import DEVICE
-from support import natively, needs, since
+from support import needs, since
 
 E4M3, E5M2, E8M0 = torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e8m0fnu
 FLOAT4 = torch.float4_e2m1fn_x2
 SIZES = [(16, 32, 24), (3, 5, 7), (1, 256, 16), (130, 300, 140)]
 """Rows, inner size, columns."""
 
-pytestmark = needs(torch.float32, torch.bfloat16)
+pytestmark = [
+    needs(torch.float32, torch.bfloat16),
+    pytest.mark.usefixtures("everything_is_native"),
+]
 
 
 def numbers(*sizes: int, seed: int = 0) -> torch.Tensor:
@@ -56,12 +57,6 @@ def check(result: torch.Tensor, wanted: torch.Tensor, tolerance: float = 1e-5) -
 
 def on_device(*tensors: torch.Tensor) -> list[torch.Tensor]:
     return [tensor.to(DEVICE) for tensor in tensors]
-
-
-@pytest.fixture(autouse=True)
-def without_the_cpu() -> Iterator[None]:
-    with natively():
-        yield
 
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
@@ -213,12 +208,20 @@ def test_sizes_of_0() -> None:
         assert not got.cpu().any()
 
 
-def test_out_is_resized_and_compiled_shapes_agree() -> None:
+def test_out_is_resized_and_fake_tensors_agree() -> None:
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
     a, b = on_device(*factors(16, 32, 24))
     one = torch.tensor(1.0, device=DEVICE)
     out = torch.empty(0, dtype=torch.float32, device=DEVICE)
     torch._scaled_mm(a, b, one, one, out_dtype=torch.float32, out=out)
-    assert out.equal(torch._scaled_mm(a, b, one, one, out_dtype=torch.float32))
+    result = torch._scaled_mm(a, b, one, one, out_dtype=torch.float32)
+    assert out.equal(result)
+    with FakeTensorMode() as mode:
+        arguments = [mode.from_tensor(tensor) for tensor in (a, b, one, one)]
+        fake = torch._scaled_mm(*arguments, out_dtype=torch.float32)
+    assert (fake.shape, fake.stride(), fake.dtype) == (result.shape, result.stride(), result.dtype)
+    assert fake.device == result.device
 
 
 @pytest.mark.parametrize(

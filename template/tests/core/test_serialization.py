@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from backend import DEVICE, backend
-from support import COMPLEX, assert_same, needs, sample, supported
+from support import COMPLEX, assert_same, needs, sample, save_and_load, supported
 
 LAST = torch.device(DEVICE, backend.device_count() - 1)
-
-
-def save_and_load(value: Any, **keywords: Any) -> Any:
-    buffer = io.BytesIO()
-    torch.save(value, buffer)
-    buffer.seek(0)
-    return torch.load(buffer, **keywords)
 
 
 @pytest.mark.parametrize("dtype", supported(COMPLEX), ids=str)
@@ -48,12 +40,10 @@ def test_device_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) ->
     location = f"{DEVICE}:{backend.device_count()}"
     with pytest.raises(RuntimeError, match=r"device_count\(\) is"):
         save_and_load(torch.ones(1), map_location=location)
-    buffer = io.BytesIO()
-    torch.save(torch.ones(1, device=DEVICE), buffer)
-    buffer.seek(0)
+    tensor = torch.ones(1, device=DEVICE)
     monkeypatch.setattr(backend, "is_available", lambda: False)
     with pytest.raises(RuntimeError, match=r"is_available\(\) is False"):
-        torch.load(buffer)
+        save_and_load(tensor)
 
 
 class Claim:

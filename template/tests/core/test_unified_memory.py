@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import torch
-from backend import DEVICE, backend
-from support import has_function, needs
+from backend import DEVICE, ENV_PREFIX, backend
+from support import has_function, needs, run_python
 
 pytestmark = needs(torch.float32)
 
@@ -53,26 +55,40 @@ def test_its_memory_goes_back() -> None:
 
 @unified
 def test_the_cpu_works_in_place_where_an_operator_falls_back() -> None:
-    x = make(30, 40)
-    before = backend.set_fallback_policy("silent")
-    backend.reset_fallback_stats()
-    result = torch.special.bessel_j0(x)
-    backend.set_fallback_policy(before)
+    x, out = make(30, 40), make(30, 40)
+    with backend.count_fallbacks() as fallbacks:
+        torch.special.bessel_j0(x, out=out)
+    assert [record.bytes for record in fallbacks.values()] == [0]
     expected = torch.special.bessel_j0(torch.arange(1200.0).view(30, 40))
-    torch.testing.assert_close(result.cpu(), expected)
+    torch.testing.assert_close(out.cpu(), expected)
 
 
 @unified
 def test_hints() -> None:
-    x = make(50, 60)
-    backend.prefetch(x, "cpu")
-    backend.prefetch(x)
-    backend.prefetch(x[:, 3], torch.device(DEVICE, 0))
-    for advice in ("read_mostly", "stay_on_host", "stay_here", "none"):
-        backend.advise(x.T, advice)
-    backend.prefetch(x[:0])
-    backend.synchronize()
-    assert x.cpu().equal(torch.arange(3000.0).view(50, 60))
+    code = f"""
+import torch
+backend = torch.{DEVICE}
+with backend.use_mem_pool(backend.MemPool(unified=True)):
+    x = torch.arange(3000.0, device="{DEVICE}").view(50, 60)
+backend.prefetch(x, "cpu")
+backend.prefetch(x)
+backend.prefetch(x[:, 3], torch.device("{DEVICE}", 0))
+for advice in ("read_mostly", "stay_on_host", "stay_here", "none"):
+    backend.advise(x.T, advice)
+backend.prefetch(x[:0])
+backend.synchronize()
+assert x.cpu().equal(torch.arange(3000.0).view(50, 60))
+"""
+    printed = run_python(code, {f"{ENV_PREFIX}_TRACE": "device"}).stderr
+    assert re.findall(r"(prefetch|advise)\(.*, (\d+), (\S+)\)$", printed, re.MULTILINE) == [
+        ("prefetch", "12000", "-1"),
+        ("prefetch", "12000", "0"),
+        ("prefetch", "11764", "0"),
+        ("advise", "12000", "kReadMostly"),
+        ("advise", "12000", "kStayOnHost"),
+        ("advise", "12000", "kStayHere"),
+        ("advise", "12000", "kNone"),
+    ], printed
 
 
 @unified

@@ -41,11 +41,6 @@ def test_generate_gives_the_same_tokens(beams: int) -> None:
     assert_same(model.to(DEVICE).generate(prompt.to(DEVICE), **options), expected)
 
 
-@pytest.mark.ecosystem("transformers")
-def test_a_transformer_trains() -> None:
-    compare_step(llama(), torch.randint(1, 64, (2, 8)), output=lambda it: it.logits)
-
-
 @pytest.mark.ecosystem("peft", "transformers")
 def test_adapters_train() -> None:
     import peft

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 import torch
-from backend import DEVICE, backend
+from backend import backend
 from ipc import remote
 from ipc.partner import Partner
 
@@ -46,14 +46,3 @@ def start() -> Iterator[Callable[[], Partner]]:
     yield start
     for partner in started:
         partner.close()
-
-
-@pytest.fixture
-def allocated() -> Callable[[], int]:
-    """Return a function that returns the allocated bytes of this process, after a collect."""
-
-    def allocated() -> int:
-        backend.ipc_collect()
-        return int(backend.memory_allocated(DEVICE))
-
-    return allocated

@@ -22,30 +22,26 @@ def large() -> torch.Tensor:
     return torch.zeros(SIZE // 4, device=DEVICE)
 
 
-def test_memory_is_kept_while_the_other_process_uses_it(
-    partner: Partner, allocated: Callable[[], int]
-) -> None:
-    before = allocated()
+def test_memory_is_kept_while_the_other_process_uses_it(partner: Partner) -> None:
+    before = remote.allocated()
     partner.call(remote.keep, large())
-    assert allocated() - before >= SIZE
+    assert remote.allocated() - before >= SIZE
     later = large()  # would be at the same place
     later.fill_(7)
     backend.synchronize()
     assert sum(partner.call(remote.values_of_kept)[0]) == 0
     partner.call(remote.forget)
     del later
-    assert allocated() == before
+    assert remote.allocated() == before
 
 
-def test_what_a_killed_process_used_comes_back(
-    start: Callable[[], Partner], allocated: Callable[[], int]
-) -> None:
-    before = allocated()
+def test_what_a_killed_process_used_comes_back(start: Callable[[], Partner]) -> None:
+    before = remote.allocated()
     partner = start()
     partner.call(remote.keep, large(), large())
-    assert allocated() - before >= 2 * SIZE
+    assert remote.allocated() - before >= 2 * SIZE
     partner.kill()
-    assert allocated() == before
+    assert remote.allocated() == before
 
 
 def test_the_allocator_asks_for_it_before_it_asks_the_device(
@@ -103,12 +99,12 @@ def load(message: bytes) -> None:
     remote.keep(ForkingPickler.loads(message))
 
 
-def test_what_nobody_received_is_taken_back(partner: Partner, allocated: Callable[[], int]) -> None:
-    before = allocated()
+def test_what_nobody_received_is_taken_back(partner: Partner) -> None:
+    before = remote.allocated()
     message = bytes(ForkingPickler.dumps(large()))
-    assert allocated() - before >= SIZE
+    assert remote.allocated() - before >= SIZE
     backend.ipc_collect(take_back=True)
-    assert allocated() == before
+    assert remote.allocated() == before
     with pytest.raises(RemoteError, match="came too late: it was taken back"):
         partner.call(load, message)
     with pytest.raises(RuntimeError, match="came back too late"):
@@ -124,10 +120,10 @@ def test_a_message_is_for_one_receiver(partner: Partner, start: Callable[[], Par
     assert partner.call(remote.values_of_kept) == [[1, 1, 1]]
 
 
-def test_nothing_is_left(partner: Partner, allocated: Callable[[], int]) -> None:
+def test_nothing_is_left(partner: Partner) -> None:
     def figures() -> tuple[object, ...]:
         shm = sorted(path.name for path in Path("/dev/shm").iterdir())
-        mine = (allocated(), remote.descriptors())
+        mine = (remote.allocated(), remote.descriptors())
         return mine, partner.call(remote.allocated), partner.call(remote.descriptors), shm
 
     def exchange() -> None:
@@ -146,11 +142,9 @@ def test_nothing_is_left(partner: Partner, allocated: Callable[[], int]) -> None
 
 
 @pytest.mark.full
-def test_processes_that_are_killed_at_any_time_leave_nothing(
-    start: Callable[[], Partner], allocated: Callable[[], int]
-) -> None:
+def test_processes_that_are_killed_at_any_time_leave_nothing(start: Callable[[], Partner]) -> None:
     chance = random.Random(0)
-    before = allocated()
+    before = remote.allocated()
     for _ in range(30):
         partner = start()
         partner.call(remote.forget)
@@ -159,4 +153,4 @@ def test_processes_that_are_killed_at_any_time_leave_nothing(
         time.sleep(chance.random() * 0.02)
         partner.kill()
         backend.ipc_collect(take_back=True)
-        assert allocated() == before
+        assert remote.allocated() == before

@@ -6,21 +6,14 @@ import torch
 from backend import DEVICE, backend
 from ipc import remote
 from ipc.partner import Partner
-
-
-def keep_busy(stream: torch.Stream, times: int = 40) -> None:
-    """Enqueue long work."""
-    with backend.stream(stream):
-        ones = torch.ones(1024, 1024, device=DEVICE)
-        for _ in range(times):
-            ones @ ones
+from support import keep_busy
 
 
 def test_a_stream_that_has_nothing_to_do_with_the_memory_goes_on(partner: Partner) -> None:
     tensor, received = torch.ones(3, device=DEVICE), partner.call(remote.make_and_keep, 1, 2)
     backend.synchronize()
     other = backend.Stream()
-    keep_busy(other)
+    keep_busy(other, 40, 1024)
     assert partner.call(remote.values, tensor) == [1, 1, 1]
     del received
     assert not other.query()
@@ -31,12 +24,13 @@ def test_what_the_current_stream_and_recorded_ones_wrote_arrives(partner: Partne
         stream = backend.Stream() if recorded else backend.current_stream()
         tensor = torch.zeros(3, device=DEVICE)
         stream.wait_stream(backend.current_stream())
-        keep_busy(stream, times=3)
-        with backend.stream(stream):
-            tensor += 1
         if recorded:
             tensor.record_stream(stream)
-        assert partner.call(remote.values, tensor) == [1, 1, 1]
+        for round in range(1, 4):
+            keep_busy(stream, 3, 1024)
+            with backend.stream(stream):
+                tensor += 1
+            assert partner.call(remote.values, tensor[1:]) == [round] * 2
 
 
 def test_received_memory_stays_open_for_the_streams_that_use_it(partner: Partner) -> None:
@@ -44,7 +38,7 @@ def test_received_memory_stays_open_for_the_streams_that_use_it(partner: Partner
         received = partner.call(remote.make_and_keep, *[0.0] * 50_000)
         stream = backend.Stream()
         stream.wait_stream(backend.current_stream())
-        keep_busy(stream, times=3)
+        keep_busy(stream, 3, 1024)
         with backend.stream(stream):
             received += 1
         received.record_stream(stream)

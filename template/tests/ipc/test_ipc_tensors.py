@@ -19,10 +19,6 @@ class Tagged(torch.Tensor):
     """A subclass without own members."""
 
 
-def read(tensor: torch.Tensor) -> Any:
-    return tensor.tolist()
-
-
 def test_both_processes_read_and_write_the_same_memory(partner: Partner) -> None:
     tensor = torch.zeros(1000, device=DEVICE)
     partner.call(remote.keep_and_add, tensor, 1)
@@ -115,19 +111,17 @@ def test_a_tensor_that_comes_back_is_the_one_that_was_sent(partner: Partner) -> 
     assert back.untyped_storage()._cdata == tensor.untyped_storage()._cdata
 
 
-def test_a_tensor_comes_back_after_its_sender_deleted_it(
-    partner: Partner, allocated: Callable[[], int]
-) -> None:
-    before = allocated()
+def test_a_tensor_comes_back_after_its_sender_deleted_it(partner: Partner) -> None:
+    before = remote.allocated()
     partner.call(remote.keep, torch.arange(3.0, device=DEVICE))
-    assert allocated() > before
+    assert remote.allocated() > before
     back = partner.call(remote.kept_values)[0]
     partner.call(remote.add_to_kept, 1)
     assert back.tolist() == [1, 2, 3]
     partner.call(remote.forget)
     assert back.tolist() == [1, 2, 3]
     del back
-    assert allocated() == before
+    assert remote.allocated() == before
 
 
 def test_a_tensor_is_passed_on_to_a_third_process(
@@ -145,19 +139,6 @@ def test_a_tensor_is_passed_on_to_a_third_process(
     assert third.call(remote.values_of_kept) == [[21, 22, 23]]
     third.call(remote.forget)
     assert partner.call(remote.allocated) < used
-
-
-def test_what_the_sender_has_enqueued_is_done_before_the_other_reads(partner: Partner) -> None:
-    stream = backend.Stream()
-    tensor = torch.zeros(300_000, device=DEVICE)
-    stream.wait_stream(backend.current_stream())
-    tensor.record_stream(stream)
-    for round in range(1, 6):
-        with backend.stream(stream):
-            for _ in range(100):
-                tensor += 1
-        last = partner.call(read, tensor[-2:])
-        assert last == [100.0 * round] * 2
 
 
 def test_memory_that_the_sender_gives_up_by_resizing_stays_the_others(partner: Partner) -> None:
@@ -187,12 +168,6 @@ def test_empty_tensors_are_sent(partner: Partner) -> None:
     back = partner.call(remote.give_back, torch.empty(0, 3, device=DEVICE))[0]
     assert back.shape == (0, 3)
     assert back.device.type == DEVICE
-
-
-def test_what_autograd_computed_is_refused(partner: Partner) -> None:
-    value = torch.ones(2, device=DEVICE, requires_grad=True) * 2
-    with pytest.raises(RuntimeError, match="detach"):
-        ForkingPickler.dumps(value)
 
 
 def test_a_process_that_sees_other_devices_is_told(

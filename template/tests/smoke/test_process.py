@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib
 import os
+from typing import Any
 
 import pytest
 import torch
 from backend import DEVICE, PACKAGE, backend
 from smoke.helpers import needs_two_devices, run_python
 
+LAST = backend.device_count() - 1
 ONES = f"torch.ones(2, device='{DEVICE}')"
 
 
@@ -44,14 +46,20 @@ def test_a_second_registration_is_refused() -> None:
     run_python(
         f"""
         import torch
-        for register in (
-            lambda: torch.utils.rename_privateuse1_backend("another"),
-            lambda: torch._register_device_module("{DEVICE}", object()),
+        for register, message in (
+            (
+                lambda: torch.utils.rename_privateuse1_backend("another"),
+                "already been set! Current backend: {DEVICE}",
+            ),
+            (
+                lambda: torch._register_device_module("{DEVICE}", object()),
+                "already been registered",
+            ),
         ):
             try:
                 register()
             except RuntimeError as error:
-                assert "already been" in str(error)
+                assert message in str(error)
             else:
                 raise SystemExit(3)
         assert {ONES}.sum().item() == 2
@@ -59,22 +67,37 @@ def test_a_second_registration_is_refused() -> None:
     )
 
 
-@pytest.mark.parametrize("index", [backend.device_count(), 99])
+@pytest.mark.parametrize("index", [LAST + 1, 99])
 def test_a_device_that_is_absent_is_refused(index: int) -> None:
-    for use in (backend.set_device, backend.get_device_name, backend.synchronize):
-        with pytest.raises(RuntimeError, match=r"(?i)device"):
+    devices = f"1 {DEVICE} device" if LAST == 0 else f"{LAST + 1} {DEVICE} devices"
+    message = (
+        f"invalid device {DEVICE}:{index}: this machine has {devices}, "
+        f"so the index is from 0 to {LAST}"
+    )
+    for use in (
+        backend.set_device,
+        lambda index: backend.device(index).__enter__(),
+        backend.get_device_name,
+        backend.get_device_properties,
+        backend.synchronize,
+        backend.memory_allocated,
+        backend.mem_get_info,
+        backend.current_stream,
+        lambda index: torch.ones(1, device=f"{DEVICE}:{index}"),
+        torch.accelerator.set_device_index,
+    ):
+        with pytest.raises(RuntimeError, match=message):
             use(index)
-    with pytest.raises(RuntimeError, match=f"{DEVICE}:{index}"):
-        torch.ones(1, device=f"{DEVICE}:{index}")
     assert backend.current_device() == 0
 
 
 @needs_two_devices
-def test_the_current_device_is_where_tensors_go() -> None:
-    with backend.device(1):
+@pytest.mark.parametrize("device", [1, f"{DEVICE}:1", torch.device(DEVICE, 1)])
+def test_the_current_device_is_where_tensors_go(device: Any) -> None:
+    with backend.device(device):
         assert torch.ones(1, device=DEVICE).get_device() == 1
-        assert torch.accelerator.current_device_index() == 1
-    assert torch.ones(1, device=DEVICE).get_device() == 0
+        assert torch.accelerator.current_device_index() == backend.current_device() == 1
+    assert torch.ones(1, device=DEVICE).get_device() == backend.current_device() == 0
 
 
 def test_a_device_describes_itself() -> None:
@@ -84,8 +107,9 @@ def test_a_device_describes_itself() -> None:
 
 
 def test_a_name_that_is_absent_is_reported() -> None:
-    with pytest.raises(AttributeError, match="no_such_name"):
+    with pytest.raises(AttributeError, match=f"module '{PACKAGE}' has no attribute 'no_such_name'"):
         _ = backend.no_such_name
+    assert not hasattr(backend, "no_such_name")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")

@@ -5,7 +5,6 @@ The CPU is the reference.
 
 from __future__ import annotations
 
-import io
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE, backend
-from support import has_function, needs, needs_two_devices, sample
+from support import has_function, needs, needs_two_devices, sample, save_and_load
 from torch.nn import functional
 
 pytestmark = [
@@ -306,15 +305,8 @@ def test_a_copy_into_the_whole_converts(tensor: torch.Tensor) -> None:
 # --- Files and graphs ---
 
 
-def saved(value: Any) -> io.BytesIO:
-    buffer = io.BytesIO()
-    torch.save(value, buffer)
-    buffer.seek(0)
-    return buffer
-
-
 def test_a_loaded_view_reads_as_the_view(plain: torch.Tensor, tensor: torch.Tensor) -> None:
-    view, whole = torch.load(saved([tensor[2:5], tensor]))
+    view, whole = save_and_load([tensor[2:5], tensor])
     assert torch.equal(view.cpu(), plain[2:5]) and torch.equal(whole.cpu(), plain)
 
 

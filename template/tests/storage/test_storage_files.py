@@ -2,39 +2,22 @@
 
 from __future__ import annotations
 
-import io
 import pickle
-import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import torch
 from backend import DEVICE, backend
-from support import needs, needs_two_devices
+from support import needs, needs_two_devices, save_and_load
 
+pytestmark = pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")
 BYTES = [9, 8, 7, 255, 0, 1]
 LAST = torch.device(DEVICE, backend.device_count() - 1)
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    """Hide the deprecation warnings of TypedStorage."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="TypedStorage is deprecated")
-        yield
 
 
 def storage_on(device: torch.device) -> Any:
     untyped: Any = torch.UntypedStorage
     return untyped(BYTES).to(device=device)
-
-
-def save_and_load(value: Any, **keywords: Any) -> Any:
-    buffer = io.BytesIO()
-    torch.save(value, buffer)
-    buffer.seek(0)
-    return torch.load(buffer, **keywords)
 
 
 @pytest.mark.parametrize("weights_only", [False, True])
@@ -94,9 +77,3 @@ def test_the_callable_hears_the_storages_location() -> None:
 
     save_and_load(storage_on(LAST), map_location=location, weights_only=False)
     assert heard == [("cpu", str(LAST))]
-
-
-def test_a_device_that_does_not_exist_is_named() -> None:
-    missing = f"{DEVICE}:{backend.device_count()}"
-    with pytest.raises(RuntimeError, match="device_count"):
-        save_and_load(storage_on(LAST), map_location=missing)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import copy
-import io
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
 from backend import DEVICE, backend
-from support import needs, needs_two_devices, sample
+from support import needs, needs_two_devices, sample, save_and_load
 
 pytestmark = needs(torch.float32)
 
@@ -22,13 +21,6 @@ def tiled(*shape: int, device: str = DEVICE) -> torch.Tensor:
     tensor = sample(*(shape or (4, 4))).to(device)
     backend.set_storage_layout(tensor, TILED)
     return tensor
-
-
-def save(value: Any) -> io.BytesIO:
-    buffer = io.BytesIO()
-    torch.save(value, buffer)
-    buffer.seek(0)
-    return buffer
 
 
 def bytes_of(tensor: torch.Tensor) -> list[int]:
@@ -165,7 +157,7 @@ def test_copies_of_a_storage_to_another_device_keep_it() -> None:
 @pytest.mark.parametrize("weights_only", [False, True])
 def test_it_survives_save_and_load(weights_only: bool) -> None:
     tensor = tiled()
-    loaded = torch.load(save(tensor), weights_only=weights_only)
+    loaded = save_and_load(tensor, weights_only=weights_only)
     assert loaded.device == tensor.device
     assert backend.storage_layout(loaded) == TILED
     assert bytes_of(loaded) == bytes_of(tensor)
@@ -173,7 +165,7 @@ def test_it_survives_save_and_load(weights_only: bool) -> None:
 
 @needs_two_devices
 def test_it_survives_loading_on_another_device() -> None:
-    loaded = torch.load(save(tiled()), map_location=f"{DEVICE}:1")
+    loaded = save_and_load(tiled(), map_location=f"{DEVICE}:1")
     assert loaded.get_device() == 1
     assert backend.storage_layout(loaded) == TILED
 
@@ -183,7 +175,7 @@ def test_it_does_not_disturb_the_conjugate_bit() -> None:
     values = sample(3, dtype=torch.complex64)
     tensor = values.to(DEVICE)
     backend.set_storage_layout(tensor, TILED)
-    loaded = torch.load(save(tensor.conj()))
+    loaded = save_and_load(tensor.conj())
     assert loaded.is_conj()
     assert backend.storage_layout(loaded) == TILED
     backend.set_storage_layout(loaded, PLAIN)
@@ -193,14 +185,14 @@ def test_it_does_not_disturb_the_conjugate_bit() -> None:
 def test_a_plain_tensor_leaves_no_trace_in_a_file() -> None:
     tensor = sample(3).to(DEVICE)
     assert torch._utils.get_tensor_metadata(tensor) == {}
-    loaded = torch.load(save(tensor))
+    loaded = save_and_load(tensor)
     assert backend.storage_layout(loaded) == PLAIN
 
 
 def test_loading_a_private_layout_on_the_cpu_is_refused() -> None:
     with pytest.raises(RuntimeError, match=f"in a layout that only {DEVICE} can read"):
-        torch.load(save(tiled()), map_location="cpu")
-    assert torch.load(save(sample(3).to(DEVICE)), map_location="cpu").device.type == "cpu"
+        save_and_load(tiled(), map_location="cpu")
+    assert save_and_load(sample(3).to(DEVICE), map_location="cpu").device.type == "cpu"
 
 
 @pytest.mark.parametrize(

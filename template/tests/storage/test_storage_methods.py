@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,15 +10,8 @@ import torch
 from backend import DEVICE, backend
 from support import needs, needs_two_devices, supported
 
+pytestmark = pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")
 BYTES = [1, 2, 3, 250, 0, 7, 8, 9]
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    """Hide the deprecation warnings of TypedStorage."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="TypedStorage is deprecated")
-        yield
 
 
 def on_cpu(values: list[int] = BYTES) -> Any:
