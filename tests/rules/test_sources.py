@@ -181,8 +181,6 @@ def test_no_unfinished_business(template: Path) -> None:
     assert not offenders(template, list(files(template)), r"\bTODO\b|\bFIXME\b|\bXXX\b|\bHACK\b")
 
 
-
-
 def test_files_are_short(template: Path) -> None:
     paths = sources(template, *CXX, ".py", ".pyi")
     long = {

@@ -51,8 +51,7 @@ def fit(operator: Operator, header: Path) -> Fit | None:
     )
     if listed is None:
         raise InputError(
-            f"'{header}' has no 'enum class {enum}', which op add reads: restore it with "
-            "git"
+            f"'{header}' has no 'enum class {enum}', which op add reads: restore it with git"
         )
     name = "k" + "".join(w.title() for w in operator.base.removeprefix("special_").split("_"))
     member = re.search(rf"\b({name})\b[^,\n]*,?[ ]*(// bool)?", listed["members"], re.I)
