@@ -127,6 +127,14 @@ needs_two_devices = pytest.mark.skipif(
 )
 
 
+def needs_kernel(operator: str, key: str = "PrivateUse1") -> pytest.MarkDecorator:
+    """Skip a test in projects without the feature that has this operator's kernel."""
+    return pytest.mark.skipif(
+        not torch._C._dispatch_has_kernel_for_dispatch_key(operator, key),
+        reason=f"this project has no kernel of {operator}",
+    )
+
+
 def has_function(group: str, function: str) -> bool:
     """Return whether the device library has a function of one of its optional groups."""
     return (group, function, True) in backend._C.device_functions()

@@ -180,7 +180,6 @@ def wrong_arguments(rank: int, size: int) -> list[str]:
             lambda: dist.all_reduce(ones(2), dist.ReduceOp.BAND),
             lambda: dist.all_reduce(ones(2, dtype=torch.int32), dist.ReduceOp.AVG),
             lambda: dist.all_gather([ones(2, device="cpu")] * size, ones(2)),
-            lambda: whole._get_backend(torch.device(DEVICE)).allreduce([ones(2, 2).to_sparse()]),
         )
     ]
 

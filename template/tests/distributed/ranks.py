@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +22,29 @@ BACKENDS = f"cpu:gloo,{DEVICE}:{DEVICE}ccl"
 
 
 class Ranks:
-    """``size`` processes in one group, which serve calls until the end of the context."""
+    """``size`` processes in one group, which serve calls until the end of the context.
+
+    After a call that has failed, the next call starts new ones.
+    """
 
     def __init__(self, size: int, store: Path, backends: str | None = BACKENDS) -> None:
+        self.size = size
+        self.store = store
+        self.backends = backends
+        self.starts = 0
+        self.connections: list[Connection] = []
+        self.processes: list[BaseProcess] = []
+        self.start()
+
+    def start(self) -> None:
+        """Start the processes."""
         context = multiprocessing.get_context("spawn")
-        self.connections = []
-        self.processes = []
-        for rank in range(size):
+        self.starts += 1
+        store = f"{self.store}-{self.starts}"
+        for rank in range(self.size):
             here, there = context.Pipe()
             process = context.Process(
-                target=_serve, args=(there, rank, size, str(store), backends), daemon=True
+                target=_serve, args=(there, rank, self.size, store, self.backends), daemon=True
             )
             process.start()
             there.close()
@@ -43,6 +57,15 @@ class Ranks:
         Raises:
             AssertionError: a rank has raised, ended, or not answered within TIMEOUT.
         """
+        if not self.processes:
+            self.start()
+        try:
+            return self._call(function, arguments)
+        except AssertionError:
+            self.end(patience=0)
+            raise
+
+    def _call(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> list[Any]:
         for connection in self.connections:
             connection.send((function, arguments))
         answers: dict[Connection, Any] = {}
@@ -69,6 +92,8 @@ class Ranks:
             process.join(patience)
             process.kill()
             process.join()
+        self.connections.clear()
+        self.processes.clear()
 
 
 def _serve(connection: Connection, rank: int, size: int, store: str, backends: str | None) -> None:

@@ -35,7 +35,7 @@ def test_lists_of_several_shapes(group: Ranks) -> None:
 
 @needs(torch.float32)
 def test_sums_of_what_is_multiplied_first(group: Ranks) -> None:
-    size = len(group.processes)
+    size = group.size
     total = size * (size + 1) / 2
     for rank, (first, second, row, rows) in enumerate(group.call(collectives.premultiplied)):
         assert first == [total / 2] * 3

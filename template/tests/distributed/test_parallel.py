@@ -8,7 +8,7 @@ import pytest
 import torch
 from distributed import checkpoints, parallel, training
 from distributed.ranks import Ranks, ranks
-from support import needs
+from support import needs, needs_kernel
 
 pytestmark = needs(torch.float32)
 
@@ -23,6 +23,7 @@ def test_tensors_are_divided(group: Ranks) -> None:
         assert close(losses, parallel.alone())
 
 
+@needs_kernel("aten::_scaled_dot_product_fused_attention_overrideable")
 def test_places_of_a_sequence_are_divided(group: Ranks) -> None:
     expected = parallel.attended_alone()
     for results in group.call(parallel.context_parallel):
@@ -39,7 +40,7 @@ def test_places_of_a_sequence_are_divided(group: Ranks) -> None:
     ],
 )
 def test_layers_are_a_pipeline(group: Ranks, schedule: str) -> None:
-    size = len(group.processes)
+    size = group.size
     layers = 2 * size if schedule == "ScheduleInterleaved1F1B" else size
     expected = parallel.alone(layers)
     for losses in group.call(parallel.pipelined, schedule):
@@ -54,7 +55,7 @@ def test_optimizer_states_are_divided(group: Ranks) -> None:
 
 
 def test_samplers_share_the_rows(group: Ranks) -> None:
-    size = len(group.processes)
+    size = group.size
     expected = parallel.read(parallel.network("cpu"), parallel.sampled(size, range(size)))
     for weights in group.call(parallel.own_rows):
         assert close(weights, expected)

@@ -12,8 +12,8 @@ import pytest
 import torch
 from backend import DEVICE, ENV_PREFIX
 from distributed import suite
-from distributed.ranks import Ranks
-from support import needs
+from distributed.ranks import Ranks, ranks
+from support import needs, needs_kernel
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -48,42 +48,15 @@ EACH_RUN = (
 """The tests of the default tier. Most of their time is the start of the processes."""
 
 
-class Processes:
-    """Ranks that run tests one after the other. New ones start after a failed test."""
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-        self.ranks: Ranks | None = None
-
-    def run(self, name: str, folder: Path) -> str:
-        """Return why a test was skipped, or an empty string."""
-        if self.ranks is None:
-            self.ranks = Ranks(self.size, folder / "first")
-        (folder / "files").mkdir()
-        try:
-            reasons = self.ranks.call(suite.run, name, folder / "files")
-        except AssertionError as error:
-            self.end()
-            wanted = re.search(rf"invalid device {DEVICE}:\d+: this machine has (\d+)", str(error))
-            if wanted and int(wanted[1]) < self.size:
-                return "it takes a device for each rank"
-            raise
-        return next(filter(None, reasons), "")
-
-    def end(self) -> None:
-        if self.ranks is not None:
-            self.ranks.end(patience=0)
-        self.ranks = None
-
-
 @pytest.fixture(scope="module", params=[2, pytest.param(4, marks=pytest.mark.full)])
-def processes(request: pytest.FixtureRequest) -> Iterator[Processes]:
+def processes(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Ranks]:
     with pytest.MonkeyPatch.context() as patch:
         # As many devices as ranks, if the simulator reads the number.
         patch.setenv(f"{ENV_PREFIX}_SIMULATOR_DEVICES", str(request.param))
-        started = Processes(request.param)
-        yield started
-        started.end()
+        with ranks(request.param, tmp_path_factory.mktemp("suite")) as started:
+            yield started
 
 
 def case(name: str) -> Any:
@@ -92,12 +65,21 @@ def case(name: str) -> Any:
     for kind, mark in (("failure", pytest.mark.xfail), ("not_run", pytest.mark.skip)):
         reasons = [entry["reason"] for entry in KNOWN.get(kind, []) if name in entry["tests"]]
         marks += [mark(reason=reason) for reason in reasons]
+    if "SyncBatchNorm" in name:
+        marks.append(needs_kernel("aten::batch_norm_stats"))
     return pytest.param(name, marks=marks)
 
 
 @pytest.mark.parametrize("name", [case(name) for name in suite.names()])
-def test_as_pytorch_tests_its_own_backends(processes: Processes, name: str, tmp_path: Path) -> None:
-    if reason := processes.run(name, tmp_path):
+def test_as_pytorch_tests_its_own_backends(processes: Ranks, name: str, tmp_path: Path) -> None:
+    try:
+        reasons = processes.call(suite.run, name, tmp_path)
+    except AssertionError as error:
+        wanted = re.search(rf"invalid device {DEVICE}:\d+: this machine has (\d+)", str(error))
+        if wanted and int(wanted[1]) < processes.size:
+            pytest.skip("it takes a device for each rank")
+        raise
+    if reason := next(filter(None, reasons), ""):
         pytest.skip(reason)
 
 
