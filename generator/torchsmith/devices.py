@@ -14,7 +14,7 @@ from torchsmith.project import Project
 STARTER = "starter"
 TEXTS = "device/shared/text"
 BUILD = """\
-# The kernels of device/shared/text, in the language that this file of dialects/ defines.
+# The kernels of device/shared/text. TEXT_DIALECT is a .kernel file of this folder or of dialects/.
 set(TEXT_DIALECT {dialect})
 include("${{CMAKE_CURRENT_SOURCE_DIR}}/shared/text/text.cmake")
 

@@ -32,7 +32,8 @@ def new_device(
         typer.Option(
             "--text",
             metavar="DIALECT",
-            help="Use kernels that the SDK compiles from this language: cuda, glsl or opencl.",
+            help="Use kernels that the SDK compiles from this language: cuda, glsl (for Vulkan) or "
+            "opencl. Needs the feature kernel_texts.",
             show_default=False,
         ),
     ] = "",
@@ -60,7 +61,7 @@ def new_device(
         f"device/{name}: wrote {', '.join(file.removeprefix(f'device/{name}/') for file in files)}"
     )
     if text:
-        print("Write compile() and run() of text.cpp, then replace the functions of runtime.cpp:")
+        print("Replace the functions of runtime.cpp, then write compile() and run() of text.cpp:")
     else:
         print("It works without changes. Test it, then replace its functions with your SDK's:")
     if (found.root / "device" / "tests" / "check.py").exists():

@@ -2,7 +2,7 @@
 // starter.
 
 // Each kernel is a library of its own. A GPU converts halves by instructions.
-void* compile(const Kernel& kernel) {
+void* compile(const Kernel& kernel, const Grid&) {
   std::string source = kernel.source;
   const auto replace = [&source](const std::string& old, const std::string& text) {
     source.replace(source.find(old), old.size(), text);
@@ -14,11 +14,11 @@ void* compile(const Kernel& kernel) {
 
   char folder[] = "/tmp/kernel-XXXXXX";
   const std::string file = std::string(mkdtemp(folder)) + "/kernel";
-  std::ofstream(file + ".cpp") << "#include \"cuda.h\"\n"
+  std::ofstream(file + ".cpp") << define_lines(kernel.options) << "#include \"cuda.h\"\n"
                                << source << "extern \"C\" void start(Size grid, Size block, void** arguments) { run("
                                << kernel.function << ", grid, block, " << has_barriers << ", arguments); }\n";
-  const std::string command = "c++ -std=c++20 -O1 -w -fPIC -shared -ffp-contract=off -I" HOST_CUDA + kernel.options +
-                              " -o " + file + ".so " + file + ".cpp";
+  const std::string command =
+      "c++ -std=c++20 -O1 -w -fPIC -shared -ffp-contract=off -I" HOST_CUDA " -o " + file + ".so " + file + ".cpp";
   if (std::system(command.c_str()) != 0) throw sdk::error(ErrorCode::kUnsupported, command);
   void* start = dlsym(dlopen((file + ".so").c_str(), RTLD_NOW | RTLD_LOCAL), "start");
   std::filesystem::remove_all(folder);

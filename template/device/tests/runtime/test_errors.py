@@ -195,8 +195,15 @@ def test_a_launch_that_fails_names_its_operation(
     api: ModuleType, faults: ModuleType, stream: Any, buffer: Any
 ) -> None:
     view = buffer.view(0, api.DType.float32, [16], [1])
-    if api.fill(stream, view, 1) is not None:
-        pytest.skip("the device has no kernel that fills")
+    try:
+        reason = api.fill(stream, view, 1)
+    except api.DeviceError as error:
+        # The kernels of device/shared/text, before compile() of text.cpp is written.
+        if error.code is not api.ErrorCode.UNSUPPORTED:
+            raise
+        reason = str(error)
+    if reason is not None:
+        pytest.skip(f"the device has no kernel that fills: {reason}")
     faults.inject("launch", later=True)
     api.fill(stream, view, 2)
     assert wait_for_failure(api, stream).operation == "the operation under test"

@@ -27,6 +27,8 @@ def test_streams_are_distinct(make: Make) -> None:
 
 
 def test_a_stream_has_a_native_handle(api: ModuleType, stream: Any) -> None:
+    if ("runtime", "native_handle", True) not in api.functions():
+        pytest.skip("this device has no native_handle")
     assert isinstance(api.native_handle(stream), int)
 
 
