@@ -95,7 +95,7 @@ def questions_table() -> str:
         "preset": "`standard`, or `custom` if `features` is given",
         "features": "none",
     }
-    listed = {"dtypes": "see below", "features": "see above"}
+    listed = {"dtypes": "see below", "features": "[features](features/index.md)"}
     for name in catalog.questions():
         question = asked[name]
         default = special.get(name, f"`{question['default']}`")
@@ -173,7 +173,7 @@ def own() -> str:
     first, *_, last = window["versions"]
     tools = f"torch=={window['tested']} scikit-build-core pybind11 cmake ninja"
     return shell(
-        f"{command} new {folder}    # asks for the name, the features, the element types",
+        f"{command} new {folder}    # asks for a name, a purpose and, on request, more",
         f"cd {folder}",
         f"pip install {tools}    # or another torch, {first} to {last}",
         "pip install --no-build-isolation '.[test]'",

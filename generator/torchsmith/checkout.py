@@ -29,7 +29,7 @@ class Checkout:
     version: str
 
 
-def check_out(source: str, ref: str, scratch: Path, hint: str) -> Checkout:
+def check_out(source: str, ref: str, scratch: Path, hint: str, fix: str) -> Checkout:
     """Return a version of a template.
 
     Args:
@@ -37,6 +37,7 @@ def check_out(source: str, ref: str, scratch: Path, hint: str) -> Checkout:
         ref: A tag, branch or commit; HEAD of a local folder includes uncommitted changes.
         scratch: The folder for files, and for clones that later calls use again.
         hint: What to do if the template cannot be reached.
+        fix: What to do if it has no release and no such version.
 
     Raises:
         InputError: The template cannot be reached, or has no such version.
@@ -75,7 +76,7 @@ def check_out(source: str, ref: str, scratch: Path, hint: str) -> Checkout:
             return Checkout(files, source, version)
     except git.GitError as error:
         raise unreachable(source, error.reason, hint) from error
-    raise no_version(source, ref, hint)
+    raise no_version(source, ref, hint, fix)
 
 
 def _has_exactly(folder: Path, ref: str) -> bool:

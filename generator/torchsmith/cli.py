@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import sys
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from torchsmith import __version__
 from torchsmith.commands import device, doctor, new, op, show, update
-from torchsmith.commands.common import INTERRUPTED, MISTAKE, Command, say
-from torchsmith.errors import InputError, refusal, undecodable
+from torchsmith.commands.common import INTERRUPTED, MISTAKE, Command, Commands, say
+from torchsmith.errors import InputError, did_you_mean, refusal, undecodable
 
 OF_A_REPOSITORY = (
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
@@ -29,23 +30,13 @@ OF_A_REPOSITORY = (
 """Variables that git sets for its hooks. They name one repository; a command works with several."""
 
 
-class Commands(TyperGroup):
-    """Lists the commands, each with its whole sentence."""
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the list."""
-        with formatter.section("Commands"):
-            formatter.write_dl(
-                [
-                    (name, self.commands[name].get_short_help_str(limit=200))
-                    for name in self.list_commands(ctx)
-                ]
-            )
-
-
 # Plain markup: rich would parse the brackets of features=[amp] as a style.
 app = typer.Typer(
-    cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None
+    cls=Commands,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 # The base class of Typer's errors for wrong command lines. Depending on its version it is from the
@@ -92,10 +83,15 @@ def main() -> int:
         os.environ.pop(variable, None)
     # Git must fail instead of waiting for a password.
     os.environ.setdefault("GIT_TERMINAL_PROMPT", "0")
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # closed by the shell, as with <&-
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        status: int = app(prog_name="torchsmith", standalone_mode=False) or 0
+        # By itself, the help is at least 50 columns wide, which a narrow terminal breaks in words.
+        width = min(shutil.get_terminal_size().columns, 80) - 2
+        status: int = app(prog_name="torchsmith", standalone_mode=False, terminal_width=width) or 0
     except InputError as error:
         return _end(str(error))
     except USAGE_ERRORS as error:
@@ -120,7 +116,8 @@ def _discard_unwritten() -> None:
 
 
 def _end(sentence: str, status: int = MISTAKE) -> int:
-    say(f"torchsmith: {sentence}")
+    with suppress(OSError):  # nobody reads it
+        say(f"torchsmith: {sentence}")
     return status
 
 
@@ -131,6 +128,8 @@ def _usage(error: Any) -> int:
     if context and text == context.get_help():
         say(text)
         return MISTAKE
+    if getattr(error, "possibilities", None):
+        text = f"{error.message}{did_you_mean(error.option_name, error.possibilities)}"
     path = context.command_path if context else "torchsmith"
     return _end(f"{text[0].lower()}{text[1:].rstrip('.')} (see {path} --help)")
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from torchsmith import catalog
 from torchsmith.errors import InputError, require_choice
 from torchsmith.files import write_texts
 from torchsmith.project import Project
@@ -43,6 +44,9 @@ def write_device(project: Project, device: str, dialect: str = "") -> list[str]:
     folder = f"device/{device}"
     if (project.root / folder).exists():
         raise InputError(f"'{folder}' already exists: choose another name, or remove it first")
+    places = (place for feature in catalog.features().values() for place in feature.places(""))
+    if any(place.parts[:2] == ("device", device) for place in places):
+        raise InputError(f"'{folder}' is a folder of the template's features: choose another name")
     starter = project.root / "device" / STARTER
     if not (starter / "runtime.cpp").is_file():
         raise InputError(f"'{starter}' is missing: restore it with git")

@@ -61,7 +61,7 @@ def drift(project: Project, ref: str, ignoring: list[str]) -> Drift:
     Raises:
         InputError: One of the two cannot be rendered.
     """
-    own = Job(project.answers, project.source, project.version)
+    own = Job(project.answers, project.source, project.version, recorded=True)
     newest = [] if ref == project.version else [Job(project.answers, project.source, ref)]
     with renders(own, *newest) as folders:
         then, now = folders[0], folders[-1]
@@ -131,7 +131,9 @@ def ignored(project: Project) -> list[str]:
     manifest = (project.root / MANIFEST).read_text("utf-8") if project.parts else ""
     names = (yaml.safe_load(manifest) or {}).get("ignore", [])
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise InputError(f"ignore in {MANIFEST} of '{project.root}' is a list of files: restore it")
+        raise InputError(
+            f"ignore in {MANIFEST} of '{project.root}' is a list of files: restore it with git"
+        )
     return names
 
 
@@ -180,7 +182,8 @@ def no_file(name: str, known: Sequence[str]) -> InputError:
 @contextmanager
 def _pristine(project: Project) -> Iterator[Path]:
     """Yield a render of the project by its version of the template."""
-    with renders(Job(project.answers, project.source, project.version)) as (folder,):
+    own = Job(project.answers, project.source, project.version, recorded=True)
+    with renders(own) as (folder,):
         yield folder
 
 

@@ -122,7 +122,7 @@ def root_of(folder: Path) -> Path | None:
         InputError: Git is missing, or refuses the repository.
     """
     try:
-        return Path(git(folder, "rev-parse", "--show-toplevel").strip())
+        return Path(git(folder, "rev-parse", "--show-toplevel").removesuffix("\n"))
     except GitError as error:
         for parent in (folder.absolute(), *folder.absolute().parents):
             if (parent / ".git").exists():
@@ -184,13 +184,15 @@ class ScratchRepository:
         self.folder = folder
         kind, objects = "sha1", ""
         if source:
-            kind, objects = git(
-                source, "rev-parse", "--path-format=absolute", "--show-object-format",
-                "--git-path", "objects",
-            ).splitlines()  # fmt: skip
+            kind = git(source, "rev-parse", "--show-object-format").strip()
+            objects = git(
+                source, "rev-parse", "--path-format=absolute", "--git-path", "objects"
+            ).removesuffix("\n")
         git(folder.parent, "init", "--quiet", "--bare", f"--object-format={kind}", str(folder))
         if objects:
-            (folder / "objects" / "info" / "alternates").write_text(f"{objects}\n", "utf-8")
+            quoted_for_git = re.sub(r'(["\\])', r"\\\1", objects).replace("\n", "\\n")
+            line = os.fsencode(f'"{quoted_for_git}"\n')
+            (folder / "objects" / "info" / "alternates").write_bytes(line)
 
     def run(self, *arguments: str, text: str = "", index: str = "index") -> str:
         """Run git in this repository and return what it prints."""

@@ -65,7 +65,9 @@ class Project:
                 for id, row in self._manifest["parts"].items()
             }
         except (KeyError, TypeError, AttributeError) as error:
-            raise InputError(f"{MANIFEST} in '{self.root}' was edited: restore it") from error
+            raise InputError(
+                f"{MANIFEST} in '{self.root}' was edited: restore it with git"
+            ) from error
 
     @cached_property
     def _manifest(self) -> dict[str, Any]:
@@ -78,7 +80,7 @@ class Project:
         """The files that the template has moved, in any of its versions, with their new paths."""
         moved = self._manifest.get("moved") or {}
         if not isinstance(moved, dict) or not all(isinstance(new, str) for new in moved.values()):
-            raise InputError(f"{MANIFEST} in '{self.root}' was edited: restore it")
+            raise InputError(f"{MANIFEST} in '{self.root}' was edited: restore it with git")
         return moved
 
     @property
@@ -197,13 +199,17 @@ class Project:
             return  # rendered by a version that did not record them
         for question in {**rendered, **self.answers}:
             was, is_now = rendered.get(question), self.answers.get(question)
-            if was != is_now:
-                wish = quoted(f"{question}={plain(was if is_now is None else is_now)}")
-                raise InputError(
-                    f"{ANSWERS} was edited by hand: {question} is {plain(is_now)} there, but the "
-                    f"project was rendered with {plain(was)}: restore it with git, then "
-                    f"{self.go_to}torchsmith update --to current -d {wish}"
-                )
+            if was == is_now:
+                continue
+            then = ""
+            if is_now is not None and (was is not None or question in catalog.questions()):
+                wish = quoted(f"{question}={plain(is_now)}")
+                then = f", then {self.go_to}torchsmith update --to current -d {wish}"
+            raise InputError(
+                f"{ANSWERS} was edited by hand: {question} is {plain(is_now)} there, but the "
+                f"project was rendered with{'out it' if was is None else f' {plain(was)}'}: "
+                f"restore it with git{then}"
+            )
 
     def require_repository(self) -> None:
         """Refuse a project that is not under git.

@@ -16,7 +16,7 @@ from torchsmith.errors import InputError
 from torchsmith.renderer import Ask, Renderer
 from torchsmith.scratch import scratch
 from torchsmith.template import TEMPLATE
-from torchsmith.versions import MOVED
+from torchsmith.versions import MOVED, RECORDED
 
 
 def read_answers(file: Path) -> dict[str, Any]:
@@ -42,6 +42,7 @@ class Job:
         ref: Its branch, tag or commit.
         last: A file with answers of another version, which replace defaults.
         defaults: Values that replace the template's defaults.
+        recorded: Whether a project records the template and its version.
     """
 
     answers: Mapping[str, Any]
@@ -49,11 +50,13 @@ class Job:
     ref: str = "HEAD"
     last: Path | None = None
     defaults: Mapping[str, Any] = field(default_factory=dict)
+    recorded: bool = False
 
     def check_out(self, temporary: Path) -> Checkout:
         """Return the template's version; its files may be in the ``temporary`` folder."""
-        hint = MOVED if self.last else "name another with --template"
-        return check_out(self.source, self.ref, temporary, hint)
+        hint = MOVED if self.last or self.recorded else "name another with --template"
+        fix = RECORDED if self.recorded else "name a branch or commit"
+        return check_out(self.source, self.ref, temporary, hint, fix)
 
     def values(
         self, renderer: Renderer, destination: Path, ask: Ask | None = None

@@ -142,7 +142,7 @@ def trying(
     version = project.version if ref == CURRENT else ref
     if ref != CURRENT:
         answers = project.keeping_features(answers)
-    before = Job(project.answers, project.source, project.version)
+    before = Job(project.answers, project.source, project.version, recorded=True)
     after = Job(answers, project.source, version, last=project.root / ANSWERS)
     with renders(before, after) as folders, scratch() as temporary:
         updated = find(folders[1])

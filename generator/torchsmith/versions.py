@@ -12,6 +12,9 @@ from torchsmith.errors import InputError, did_you_mean, unreachable
 MOVED = "if it moved: torchsmith update --template URL"
 """The fix if a project's template cannot be reached."""
 
+RECORDED = "correct _commit in .copier-answers.yml"
+"""The fix if the template lacks the version that a project records."""
+
 MOST_SHOWN = 5
 """How many versions a message lists at most, the newest ones."""
 
@@ -46,10 +49,10 @@ def releases(source: str, hint: str = MOVED) -> list[str]:
     return [tag for _, tag in sorted(found)]
 
 
-def no_version(source: str, version: str, hint: str) -> VersionError:
-    """Return the error that a template has no such version; it lists the existing ones."""
+def no_version(source: str, version: str, hint: str, fix: str) -> VersionError:
+    """Return the error that a template has no such version: its releases, or a fix."""
     known = releases(source, hint)
     shown = ["...", *known[-MOST_SHOWN:]] if len(known) > MOST_SHOWN else known
-    offer = f"its releases are {', '.join(shown)}" if known else "it has no release"
+    offer = f"its releases are {', '.join(shown)}" if known else f"it has no release: {fix}"
     close = did_you_mean(version, known)
     return VersionError(f"the template '{source}' has no version '{version}': {offer}{close}")

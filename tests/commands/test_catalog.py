@@ -106,8 +106,27 @@ def test_usage_lines_say_what_is_given(
     assert torchsmith(*command, "--help").out.startswith(f"Usage: torchsmith {usage}\n")
 
 
-def test_help_is_not_cut_short(torchsmith: Torchsmith) -> None:
-    assert "..." not in torchsmith("--help").out.partition("Commands:")[2]
+@pytest.mark.parametrize("command", [(), ("op",), ("device",)], ids=" ".join)
+def test_help_is_not_cut_short(command: tuple[str, ...], torchsmith: Torchsmith) -> None:
+    assert "..." not in torchsmith(*command, "--help").out.partition("Commands:")[2]
+
+
+@pytest.mark.parametrize("command", [(), *COMMANDS], ids=" ".join)
+def test_help_fits_a_narrow_terminal(command: tuple[str, ...], torchsmith: Torchsmith) -> None:
+    shown = torchsmith(*command, "-h", columns=40).passed().out
+    assert max(map(len, shown.splitlines())) <= 40
+    words = re.sub(r"-\s+", "-", shown).split()  # lines may end after a hyphen
+    assert words == torchsmith(*command, "--help").out.split()
+
+
+def test_a_table_divides_no_word(torchsmith: Torchsmith) -> None:
+    shown = torchsmith("dtypes", columns=40).out
+    assert {*catalog.dtypes()} <= {*shown.split()}
+    assert max(map(len, shown.splitlines())) <= 40
+    name = "a" * 60
+    listed = torchsmith("names", name, "acme", columns=40).out
+    assert f"name: {name}\n  works: no\n  because: '{name}' is longer than 50" in listed
+    assert "name: acme\n  works: yes\n" in listed
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -13,6 +13,7 @@ import pytest
 
 from commanding import Torchsmith
 from rendering import Renderer, commit, contents, git
+from terminal import Terminal
 from torchsmith import catalog, doctor
 
 
@@ -105,6 +106,20 @@ def test_drift_tells_your_edits_from_the_templates(
     assert rows["under git"]["status"] == "warning"
     change(project, "_src_path", str(tmp_path / "gone"))
     assert torchsmith("doctor", "--drift", cwd=project).status == 1
+
+
+@pytest.mark.usefixtures("no_tools")
+def test_a_narrow_terminal_divides_no_word(torchsmith: Torchsmith, project: Path) -> None:
+    (project / "NEWS").write_text("ours\n")
+    terminal = Terminal("doctor", "--drift", cwd=project, columns=40)
+    lines = terminal.wait_for("newest version.")
+    assert terminal.end() == 0
+    assert lines[lines.index("All template files are those of the") + 1] == "newest version."
+    assert any("1 uncommitted" in line for line in lines)
+    path = "device/include/foo/device/virtual_memory.h"
+    append(project / path, "ours\n")
+    shown = torchsmith("doctor", "--drift", cwd=project, columns=40).out
+    assert f"file: {path}\n  part: core\n  you: edited\n" in shown
 
 
 def append(file: Path, text: str) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from commanding import Torchsmith
 from rendering import Renderer, commit, contents, git
+from terminal import Terminal
 from torchsmith.project import Project
 from torchsmith.template import REPOSITORY, TAG
 from torchsmith.update import newest
@@ -61,6 +62,8 @@ def test_with_an_older_git_it_is_one_sentence(small: Path, torchsmith: Torchsmit
          "torchsmith update --to current -d preset=full"),
         ("backend_name", '"bar"', "backend_name is bar", "-d backend_name=bar"),
         ("vendor", '"Other"', "vendor is Other", "-d vendor=Other"),
+        ("foo", '"bar"', "foo is bar there, but the project was rendered without it: restore it",
+         "restore it with git\n"),
         ("features", '["amp", "rng"]', "features is [amp, rng] there", "-d 'features=[amp, rng]'"),
     ],
 )  # fmt: skip
@@ -68,10 +71,10 @@ def test_answers_that_were_edited_by_hand_are_refused(
     key: str, value: str, says: str, command: str, project: Path, torchsmith: Torchsmith
 ) -> None:
     file = project / ANSWERS
-    lines = file.read_text("utf-8").splitlines(keepends=True)
-    file.write_text("".join(
-        f"{key}: {value}\n" if line.startswith(f"{key}:") else line for line in lines
-    ))  # fmt: skip
+    lines = [
+        line for line in file.read_text("utf-8").splitlines() if not line.startswith(f"{key}:")
+    ]
+    file.write_text("\n".join([*lines, f"{key}: {value}\n"]))
     commit(project, "answers")
     before = contents(project)
     for arguments in (["update", "--yes"], ["add", "storage", "--yes"], ["preview"]):
@@ -130,6 +133,16 @@ def test_diff_shows_what_the_user_changed(project: Path, torchsmith: Torchsmith)
     done = torchsmith("diff", "README.md", cwd=project / "csrc")
     assert done.out.count("\n+ours\n") == 1
     torchsmith("diff", "NOTICE", cwd=project).refused("the template has no file 'NOTICE'")
+
+
+def test_diff_is_shown_without_the_pager_that_is_named(project: Path) -> None:
+    edited = project / "README.md"
+    edited.write_text("ours\n")
+    variables = {"PAGER": "no-such-pager", "LESS": "FRX"}
+    terminal = Terminal("diff", "README.md", cwd=project, lines=400, variables=variables)
+    terminal.wait_for("+ours")
+    terminal.type("q")
+    assert terminal.end() == 0
 
 
 @pytest.mark.parametrize(

@@ -102,14 +102,21 @@ def test_nothing_is_cut_at_any_width(columns: int, tmp_path: Path, render: Rende
             columns=columns,
         )
         shown = [
-            terminal.answer("acme", ENTER),
+            terminal.answer("acme", f"{ALL}Acme2{ENTER}"),
+            terminal.answer("'acme'", f"{ALL}acme{ENTER}"),
             terminal.answer("Description", DOWN),
             terminal.answer("starter", UP * 2 + ENTER),
             terminal.answer("Operators", DOWN * 6),
             terminal.answer("sampling", " " + ENTER),
             terminal.answer("More options", "y"),
             terminal.answer("in prose", ENTER),
-            terminal.answer("Maker", "\x03"),
+            terminal.answer("Maker", ENTER),
+            terminal.answer("Description of", ENTER),
+            terminal.answer("Apache", ENTER),
+            terminal.answer("bool: truth", f" {ENTER}"),
+            terminal.answer("dtypes lacks bool", f" {UP * 3}"),
+            terminal.answer("exponent", ENTER),
+            terminal.answer("Default device", "\x03"),
         ]
         terminal.end()
         return shown

@@ -51,7 +51,8 @@ MISTAKES = {
     # The command line itself
     "udpate": "no such command 'udpate'. Did you mean 'update'?",
     "--vers": "no such option: --vers",
-    "new out --biuld": "no such option: --biuld",
+    "new out --biuld": "no such option: --biuld; did you mean '--build'? (see torchsmith new --",
+    "new out --json=1": "option '--json' does not take a value (see torchsmith new --help)",
     "op ad": "no such command 'ad'",
     "new": "no folder is named: torchsmith new torch-NAME",
     "names": "missing argument 'NAME' (see torchsmith names --help)",
@@ -155,12 +156,17 @@ MISTAKES = {
     "doctor --project option-as-address": "which git would take for an option: restore it",
     "doctor --drift --project no-version": "names no version of the template",
     "features --project no-manifest": ".torchsmith.yml is missing in",
-    "features --project edited-manifest": "was edited: restore it",
+    "features --project edited-manifest": f"was edited: {RESTORE}",
     "features --project latin-manifest": f"is not UTF-8: {RESTORE}",
     "update --project good": "good && git init && git add -A && git commit",
     "preview --project good --add rng": "good && git init && git add -A && git commit",
     "preview --project good --add amp --remove rng":
         "preview takes --add or --remove, not both: run it twice",
+    "preview --project good --add ','": "no feature is named: `torchsmith features` lists all",
+    "diff --project good": "does not exist; if it moved: torchsmith update --template URL",
+    "doctor --project good --restore ''": "the template has no file '' in this project",
+    "device new simulator --project good":
+        "'device/simulator' is a folder of the template's features: choose another name",
     "preview --project good -d vendor": "'vendor' is not an answer",
     "op add 'a b' --project good": "'a b' is not an operator's name, for instance aten::gelu",
     **{
@@ -237,6 +243,14 @@ def test_a_full_disk_is_one_sentence() -> None:
         "torchsmith: the system refuses (No space left on device): "
         "free some space, then try again\n"
     )
+
+
+@pytest.mark.parametrize("streams", ["<&-", "<&- >&- 2>&-", "2>/dev/full"])
+def test_a_mistake_ends_the_same_with_a_stream_that_is_closed_or_full(streams: str) -> None:
+    command = f"{sys.executable} -m torchsmith new {streams}"
+    done = run("sh", "-c", command, PYTHONPATH=str(ROOT / "generator"))
+    assert (done.status, done.out) == (2, "")
+    assert done.err in ("", "torchsmith: no folder is named: torchsmith new torch-NAME\n")
 
 
 @pytest.mark.parametrize("module", ["signal", "torchsmith.cli", "typer", "torchsmith.commands.op"])

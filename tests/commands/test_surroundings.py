@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -119,6 +120,16 @@ def test_edits_that_git_overlooks_stop_an_update(
     assert done.status == 2
     assert "git overlooks changes of 'kept.txt', which could be lost: git update-index" in done.err
     assert (small / "kept.txt").read_text() == "mine\n"
+
+
+@pytest.mark.parametrize("name", ["two\nlines", os.fsdecode(b"\xff"), "a b ", 'a"b\\c', "\u00fc"])
+def test_a_project_may_be_in_a_folder_of_any_name(
+    name: str, small: Path, torchsmith: Torchsmith
+) -> None:
+    folder = small.rename(small.with_name(name))
+    assert torchsmith("doctor", "--drift", cwd=folder).status == 4
+    torchsmith("update", "--yes", cwd=folder).passed()
+    assert (folder / "there" / "it-is.txt").read_text() == SECOND["there/it-is.txt"]
 
 
 def test_what_git_tells_its_hooks_is_not_for_the_command(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from torchsmith.commands.checks import understood
 from torchsmith.errors import InputError
@@ -53,8 +54,31 @@ Data = Annotated[
 ]
 
 
+class Commands(TyperGroup):
+    """Lists the commands, each with its whole sentence."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the list."""
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [
+                    (name, self.commands[name].get_short_help_str(limit=200))
+                    for name in self.list_commands(ctx)
+                ]
+            )
+
+
 class Command(TyperCommand):
     """A command whose usage line names its arguments in words: NAME..., [FOLDER]."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the command line; all errors name the command."""
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            if getattr(error, "ctx", ctx) is None:  # click leaves it out of some
+                error.ctx = ctx  # type: ignore[attr-defined]
+            raise
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return the words of the usage line."""
@@ -80,17 +104,67 @@ def print_json(data: Any) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a report for people."""
+    """Print a report for people: a table or, where it would break words, a list."""
     from rich import box
     from rich.table import Table
 
+    out, lines = console(), [columns, *rows]
+    cells = [*zip(*lines, strict=True)]
+    least = [max((len(word) for cell in column for word in cell.split()), default=0)
+             for column in cells]  # fmt: skip
+    spare = out.width - sum(least) - (3 * len(columns) + 1)
+    if spare < 0:
+        for row in lines[1:]:
+            _print_row(columns, row)
+        return
+    wishes = [max(map(len, column)) - width for column, width in zip(cells, least, strict=True)]
+    for done, place in enumerate(sorted(range(len(columns)), key=wishes.__getitem__)):
+        more = min(wishes[place], spare // (len(columns) - done))
+        least[place] += more
+        spare -= more
     table = Table(box=box.SIMPLE_HEAD)
-    for column in columns:
-        # Long text wraps to the next line, so that no text is lost in a narrow terminal.
-        table.add_column(column, overflow="fold")
-    for row in rows:
+    for column, width in zip(columns, least, strict=True):
+        table.add_column(column, overflow="fold", width=width)
+    for row in lines[1:]:
         table.add_row(*row)
-    console().print(table)
+    out.print(table)
+
+
+def _print_row(columns: Sequence[str], row: Sequence[str]) -> None:
+    """Print a row of a table as a list; a column without a name is a mark of the row."""
+    start = "".join(f"{cell} " for column, cell in zip(columns, row, strict=True) if not column)
+    for column, cell in zip(columns, row, strict=True):
+        if column and cell:
+            tell(f"{start}{column}: {cell}")
+            start = "  "
+    tell("")
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: 1 file, 2 files."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def tell(text: str, style: str = "", *, stderr: bool = False) -> None:
+    """Print prose, which wraps on a terminal, but never within a word."""
+    out = console(stderr=stderr)
+    for line in text.split("\n"):
+        if out.is_terminal:
+            out.print(_wrapped(line, out.width), style=style or None, soft_wrap=True)
+        else:
+            print(line, file=sys.stderr if stderr else sys.stdout)
+
+
+def _wrapped(line: str, width: int) -> str:
+    """Return a line in lines that fit; a word that is longer, such as a path, stays whole."""
+    indent = " " * (len(line) - len(line.lstrip(" ")))
+    return textwrap.fill(
+        line,
+        max(width, len(indent) + 8),
+        subsequent_indent=f"{indent}  " if indent else "",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def say(text: str) -> None:
@@ -98,12 +172,11 @@ def say(text: str) -> None:
 
     On a terminal, prose wraps at words. Indented lines are commands and do not wrap.
     """
-    out = console(stderr=True)
     for line in text.split("\n"):
-        if out.is_terminal and not line.startswith("  "):
-            out.print(line)
-        else:
+        if line.startswith("  "):
             print(line, file=sys.stderr)
+        else:
+            tell(line, stderr=True)
 
 
 @contextmanager

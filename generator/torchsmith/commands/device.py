@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from torchsmith.commands.common import Command, Json, ProjectFolder, print_json
+from torchsmith.commands.common import Command, Commands, Json, ProjectFolder, print_json, tell
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(cls=Commands, no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.callback()
@@ -57,17 +57,17 @@ def new_device(
         print_json({"device": name, "files": files})
         return
     prefix = str(found.answers["backend_name"]).upper()
-    print(
+    tell(
         f"device/{name}: wrote {', '.join(file.removeprefix(f'device/{name}/') for file in files)}"
     )
     if text:
-        print("Replace the functions of runtime.cpp, then write compile() and run() of text.cpp:")
+        tell("Replace the functions of runtime.cpp, then write compile() and run() of text.cpp:")
     else:
-        print("It works without changes. Test it, then replace its functions with your SDK's:")
+        tell("It works without changes. Test it, then replace its functions with your SDK's:")
     if (found.root / "device" / "tests" / "check.py").exists():
         print("  pip install -r device/tests/requirements.txt")
         print(f"  {prefix}_DEVICE={name} pytest device/tests/runtime")
         print(f"  python device/tests/check.py {name}")
     else:
         print(f"  pip install --no-build-isolation -C cmake.define.{prefix}_DEVICE={name} .")
-    print("docs/bring-up.md has the order.")
+    tell("docs/bring-up.md has the order.")

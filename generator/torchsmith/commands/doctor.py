@@ -16,8 +16,10 @@ from torchsmith.commands.common import (
     BuildPython,
     Json,
     ProjectFolder,
+    counted,
     print_json,
     print_table,
+    tell,
     working,
 )
 from torchsmith.errors import InputError
@@ -99,9 +101,9 @@ def _change(project: Project, back: list[str], unheard: list[str], *, as_json: b
         print_json(done)
         return
     if back:
-        print(f"As {project.version} renders them: {', '.join(back)}")
+        tell(f"As {project.version} renders them: {', '.join(back)}")
     if unheard:
-        print(f"Ignored from now on: {', '.join(unheard)}")
+        tell(f"Ignored from now on: {', '.join(unheard)}")
 
 
 def _require_ever_there(project: Project, name: str) -> None:
@@ -114,7 +116,8 @@ def _require_ever_there(project: Project, name: str) -> None:
     from torchsmith.drift import no_file
 
     under_git = shutil.which("git") and git.root_of(project.root)
-    inside = not Path(name).is_absolute() and ".." not in Path(name).parts
+    parts = Path(name).parts
+    inside = bool(parts) and not Path(name).is_absolute() and ".." not in parts
     if inside and ((project.root / name).exists() or not under_git):
         return
     if not inside or not git.git(project.root, "log", "-1", "--format=%h", "--all", "--", name):
@@ -166,7 +169,7 @@ def _look_at(project: Project) -> tuple[list[Finding], Drift | None]:
         fix = f"{project.go_to}git init && git add -A && git commit -m 'Start'"
         findings.append(Finding("under git", "problem", "no, and updates need it", fix))
     elif dirty := git.changes(project.root):
-        found = f"{len(dirty)} uncommitted changes"
+        found = counted(len(dirty), "uncommitted change")
         findings.append(Finding("under git", "warning", found, "commit before an update"))
     else:
         findings.append(Finding("under git", "ok", "nothing uncommitted"))
@@ -191,7 +194,7 @@ def _compare(project: Project) -> tuple[Finding, Drift | None]:
             found = f"is not at '{project.source}'"
             fix = f"correct _src_path or _commit in {file}"
         else:
-            found = f"cannot be reached: {error}"
+            found = str(error)
             fix = f"git ls-remote {quoted(git.address(project.source))}"
         return Finding("template", "problem", found, fix), None
     try:
@@ -222,9 +225,9 @@ def _show_findings(findings: list[Finding], drifted: Drift | None) -> None:
     if drifted is None:
         return
     if not drifted.differences:
-        print("All template files are those of the newest version.")
+        tell("All template files are those of the newest version.")
         return
-    print(f"Differences from {drifted.after}:")
+    tell(f"Differences from {drifted.after}:")
     print_table(
         ("file", "part", "you", "the template"),
         [(each.path, each.part, each.yours, each.templates) for each in drifted.differences],

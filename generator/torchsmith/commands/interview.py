@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
-import textwrap
 from typing import Any
 
 import questionary
-from prompt_toolkit.application import get_app
 
 from torchsmith import catalog
-from torchsmith.commands.prompts import ask, fitted, validated
+from torchsmith.commands.prompts import ask, below, columns, fitted, text, validated
 from torchsmith.question import Question
 
 NAMED = 21
@@ -52,8 +49,7 @@ class Interview:
 def folder(name: str) -> str:
     """Ask for the folder of the backend ``name``."""
     offered = f"torch-{name.replace('_', '-')}"
-    asked = questionary.text("Folder:", default=offered, validate=lambda typed: bool(typed.strip()))
-    return str(asked.unsafe_ask()).strip()
+    return text("Folder:", offered, lambda typed: bool(typed.strip()) or "name a folder").strip()
 
 
 def name(offered: str) -> str:
@@ -74,23 +70,15 @@ def _name(question: Question, answer: Any) -> Any:
 def _named(message: str, offered: str, problem: Any) -> str:
     """Ask for a name, and show the device, package and variables that it gives."""
 
-    def shown() -> str:
-        typed = get_app().current_buffer.text
-        if catalog.name_problem(typed):
-            return ""
-        return fitted(
-            f'torch.device("{typed}"), package torch_{typed}, variables {typed.upper()}_...'
-        )
+    def shown(typed: str) -> str:
+        return f'torch.device("{typed}"), package torch_{typed}, variables {typed.upper()}_...'
 
-    asked = questionary.text(
-        fitted(message), default=offered, validate=problem, bottom_toolbar=shown
-    )
-    return str(asked.unsafe_ask())
+    return text(message, offered, problem, shown)
 
 
 def _purpose(question: Question, answer: Any) -> Any:
     """Ask for a preset. Its size is beside it, or below on a narrow terminal."""
-    wide = _columns() >= 64
+    wide = columns() >= 64
     choices = []
     for choice in question.choices:
         words, _, size = choice.title.partition(" (")
@@ -101,7 +89,7 @@ def _purpose(question: Question, answer: Any) -> Any:
                 f"{short:<13}  {size}" if wide and size else short,
                 choice.value,
                 disabled=choice.reason or None,
-                description=_below(more if wide else f"{more}; {size}".strip("; ")),
+                description=below(more if wide else f"{more}; {size}".strip("; ")),
             )
         )
     default = next((each for each in choices if each.value == answer), None)
@@ -127,7 +115,7 @@ def _pick(question: Question, answer: Any) -> Any:
         needed = f" (needed by {', '.join(users)})" if users else ""
         choices.append(
             questionary.Choice(
-                title, id, checked=id in answer, description=_below(f"{row.help}{needed}")
+                title, id, checked=id in answer, description=below(f"{row.help}{needed}")
             )
         )
     asked = questionary.checkbox(
@@ -143,15 +131,5 @@ def _pick(question: Question, answer: Any) -> Any:
 
 def _row(id: str, title: str, lines: str) -> str:
     """Return a line of the list that fits the terminal."""
-    wide = _columns() >= NAMED + 30 + 8
+    wide = columns() >= NAMED + 30 + 8
     return f"{id:<{NAMED}}{title:<30}{lines:>8}" if wide else f"{id} {lines}"
-
-
-def _below(text: str) -> str:
-    """Return the description of a choice in lines that fit the terminal."""
-    return textwrap.fill(text, _columns() - 12, subsequent_indent="  ")
-
-
-def _columns() -> int:
-    """Return how wide a choice may be, beside its pointer and mark."""
-    return shutil.get_terminal_size().columns - 6

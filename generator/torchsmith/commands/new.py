@@ -353,7 +353,7 @@ def _say_what_is_next(destination: Path, project: Project, report: dict[str, Any
 
     # The path may contain a missing folder, followed by `..`.
     there = destination if destination.exists() else Path(os.path.normpath(destination))
-    steps = [f"cd {quoted_path(there)}"]
+    steps = [] if there.resolve() == Path.cwd() else [f"cd {quoted_path(there)}"]
     if not report["committed"]:
         begun = shutil.which("git") and git.root_of(project.root)
         words = (

@@ -7,16 +7,16 @@ from typing import Annotated
 
 import typer
 
-from torchsmith.commands.common import Command, Json, ProjectFolder, print_json
+from torchsmith.commands.common import Command, Commands, Json, ProjectFolder, print_json, tell
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(cls=Commands, no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.callback()
 def op() -> None:
     """Write the files of a PyTorch operator in a project.
 
-    Example: torchsmith op add aten::gelu
+    Example: torchsmith op add aten::special_airy_ai
     """
 
 
@@ -48,9 +48,9 @@ def add_operator(
     if as_json:
         print_json(asdict(added))
         return
-    print(f"{added.operator}: wrote {added.kernel}, {added.test} and a row of {added.docs}")
+    tell(f"{added.operator}: wrote {added.kernel}, {added.test} and a row of {added.docs}")
     if added.line:
-        print(f"Write the body at {added.kernel}:{added.line}, then rebuild and run:")
+        tell(f"Write the body at {added.kernel}:{added.line}, then rebuild and run:")
     else:
-        print("A kernel family computes it. Rebuild and run:")
+        tell("A kernel family computes it. Rebuild and run:")
     print(f"  pytest {added.test}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -55,6 +56,10 @@ def show(diff: str) -> None:
         return
     styles = {"+": "green", "-": "red", "@": "cyan"}
     os.environ.setdefault("LESS", "FRX")  # as git sets it
+    for pager in ("MANPAGER", "PAGER"):  # in this order, Python uses them
+        program = re.match(r"[\w./-]+(?!\S)", os.environ.get(pager, ""))
+        if program and shutil.which(program[0]) is None:  # the shell would print an error alone
+            del os.environ[pager]
     with out.pager(styles=True):
         for line in diff.splitlines():
             out.print(line, style=styles.get(line[:1]), soft_wrap=True)

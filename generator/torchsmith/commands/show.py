@@ -15,6 +15,7 @@ from torchsmith.commands.common import (
     console,
     print_json,
     print_table,
+    tell,
 )
 from torchsmith.errors import InputError, did_you_mean
 
@@ -85,7 +86,7 @@ def _print_features(rows: Sequence[Feature], on: Mapping[str, str] | None) -> No
         line = f"{mark if is_on else ' '} {row.id:<21}{title}{parts[row.id]['lines']:>7,}"
         out.print(line, soft_wrap=True)
     if on is not None:
-        out.print(f"\n{mark} is on in this project. torchsmith features NAME says why.")
+        tell(f"\n{mark} is on in this project. torchsmith features NAME says why.")
 
 
 def _print_presets() -> None:
@@ -116,11 +117,10 @@ def _print_feature(row: Feature, on: Mapping[str, str] | None) -> None:
     }
     if on is not None:
         facts["in this project"] = f"yes, {on[row.id]}" if row.id in on else "no"
-    out = console()
-    out.print(f"{row.id}: {row.title}\n{row.help}\n", soft_wrap=False)
+    tell(f"{row.id}: {row.title}\n{row.help}\n")
     for name, fact in facts.items():
         if fact:
-            out.print(f"{name}: {fact}" if "\n" not in fact else f"{name}:\n{fact}")
+            tell(f"{name}: {fact}" if "\n" not in fact else f"{name}:\n{fact}")
 
 
 def dtypes(as_json: Json = False) -> None:
@@ -144,7 +144,7 @@ def dtypes(as_json: Json = False) -> None:
         return
     chosen = {(True, True): "always", (True, False): "by default", (False, False): "on request"}
     print_table(
-        ("dtype", "what it is", "calculated with"),
+        ("dtype", "what it is", "kernels"),
         [(row["name"], row["title"], chosen[row["default"], row["required"]]) for row in rows],
     )
 

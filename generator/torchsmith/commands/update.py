@@ -20,10 +20,11 @@ from torchsmith.commands.common import (
     Data,
     Json,
     ProjectFolder,
-    console,
+    counted,
     parse,
     print_json,
     say,
+    tell,
     working,
 )
 from torchsmith.commands.patch import of_changed_files, renames, show
@@ -233,6 +234,8 @@ def _named(words: Sequence[str]) -> list[str]:
             found += [id for id in catalog.features() if id in sets[name]]
         elif word:
             found.append(word)
+    if not found:
+        raise InputError("no feature is named: `torchsmith features` lists all")
     return found
 
 
@@ -323,21 +326,16 @@ def _folded(paths: Sequence[str], left_out: set[str], named: set[str]) -> list[s
             single.append(path)
         else:
             folders["/".join(parts[:2])] += 1
-    return single + [f"{folder}/  {many} files" for folder, many in folders.items()]
+    return single + [f"{folder}/  {counted(many, 'file')}" for folder, many in folders.items()]
 
 
 def _show_plan(project: Project, plan: Plan) -> None:
-    out = console()
-
-    def line(text: str, style: str) -> None:
-        out.print(text, style=style, soft_wrap=True)
-
     if plan.empty:
-        out.print(f"Nothing to do: {project.root.name} has all of {plan.after} with these answers.")
+        tell(f"Nothing to do: {project.root.name} has all of {plan.after} with these answers.")
         return
     if plan.after != plan.before:
-        out.print(f"{plan.before} → {plan.after}")
-    out.print("Features: " + (", ".join(plan.features) or "none, the core alone"))
+        tell(f"{plan.before} → {plan.after}")
+    tell("Features: " + (", ".join(plan.features) or "none, the core alone"))
     went = renames(plan.diff)
     named = {*plan.lost, *plan.conflicts}
     for mark, style, paths in (
@@ -348,33 +346,33 @@ def _show_plan(project: Project, plan: Plan) -> None:
         for path in paths:
             note = "  with your edits in it" if path in plan.lost else ""
             note = "  conflicts with your edits" if path in plan.conflicts else note
-            line(f"  {mark} {path}{note}", style)
+            tell(f"  {mark} {path}{note}", style)
     if went:
         for old, new in list(went.items())[:RENAMES]:
-            line(f"  → {old} is {new}", "cyan")
+            tell(f"  → {old} is {new}", "cyan")
         if len(went) > RENAMES:
-            line(f"  → and {len(went) - RENAMES:,} more files are renamed", "cyan")
+            tell(f"  → and {len(went) - RENAMES:,} more files are renamed", "cyan")
     files, inserted, gone = plan.totals
-    out.print(f"{files:,} files, +{inserted:,} -{gone:,} lines")
+    tell(f"{counted(files, 'file')}, +{inserted:,} -{gone:,} lines")
     for old, new in plan.moved.items():
-        line(f"  your edits of {old} follow it to {new}", "green")
+        tell(f"  your edits of {old} follow it to {new}", "green")
     for old, new in plan.renamed.items():
-        line(f"  you renamed {old}; {new} takes what the template changed in it", "green")
+        tell(f"  you renamed {old}; {new} takes what the template changed in it", "green")
     for path in plan.deleted:
-        line(f"  ! you deleted {path}, which the template changed: it stays deleted", "yellow")
+        tell(f"  ! you deleted {path}, which the template changed: it stays deleted", "yellow")
     for path, reason in plan.own.items():
-        line(f"  ! {path} {reason}", "yellow")
+        tell(f"  ! {path} {reason}", "yellow")
     kept = [path for path in plan.lost if path in plan.conflicts]
     for path in kept:
-        line(f"  ! {path}  is removed; your edits stay as a conflict", "red")
+        tell(f"  ! {path}  is removed; your edits stay as a conflict", "red")
     if kept:
-        line(
+        tell(
             "Merge what you need of these into other files, then git rm them; --discard-edits "
             "removes them at once.",
             "bold red",
         )
     elif plan.lost:
-        line(
+        tell(
             f"{len(plan.lost)} of the removed files have your edits. Git keeps them: "
             f"git show {quoted(f'HEAD:./{plan.lost[0]}')}",
             "bold red",
