@@ -99,7 +99,6 @@ def main() -> int:
     except UnicodeDecodeError as error:
         return _end(undecodable(error))
     except OSError as error:
-        _discard_unwritten()
         return _end(refusal(error))
     except (KeyboardInterrupt, typer.Abort):
         status = INTERRUPTED
@@ -108,16 +107,18 @@ def main() -> int:
 
 def _discard_unwritten() -> None:
     """Discard output that cannot be written; Python would fail on it again at exit."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        if sys.__stdout__ and sys.stdout is sys.__stdout__:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno())
+    for stream, first in ((sys.stdout, sys.__stdout__), (sys.stderr, sys.__stderr__)):
+        try:
+            stream.flush()
+        except OSError:
+            if first and stream is first:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), first.fileno())
 
 
 def _end(sentence: str, status: int = MISTAKE) -> int:
     with suppress(OSError):  # nobody reads it
         say(f"torchsmith: {sentence}")
+    _discard_unwritten()
     return status
 
 

@@ -54,9 +54,9 @@ def made(destination: Path) -> Iterator[Path]:
     """
     target = destination.resolve()  # a link to an empty folder stays
     missing = [folder for folder in target.parents if not folder.exists()]
-    target.parent.mkdir(parents=True, exist_ok=True)
     kept = False
     try:
+        target.parent.mkdir(parents=True, exist_ok=True)
         with scratch(target.parent, ".torchsmith-new-") as folder:
             stage = folder / target.name
             yield stage
@@ -68,8 +68,8 @@ def made(destination: Path) -> Iterator[Path]:
                 raise InputError(f"'{destination}' is not empty: name a new folder") from error
         kept = True
     finally:
-        with suppress(OSError):  # another process may have written there
-            for folder in () if kept else missing:
+        for folder in () if kept else missing:
+            with suppress(OSError):  # another process may have written there
                 folder.rmdir()
 
 
