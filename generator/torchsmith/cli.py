@@ -93,16 +93,16 @@ def main() -> int:
         width = min(shutil.get_terminal_size().columns, 80) - 2
         status: int = app(prog_name="torchsmith", standalone_mode=False, terminal_width=width) or 0
     except InputError as error:
-        return _end(str(error))
+        return _mistake(str(error))
     except USAGE_ERRORS as error:
         return _usage(error)
     except UnicodeDecodeError as error:
-        return _end(undecodable(error))
+        return _mistake(undecodable(error))
     except OSError as error:
-        return _end(refusal(error))
+        return _mistake(refusal(error))
     except (KeyboardInterrupt, typer.Abort):
         status = INTERRUPTED
-    return _end("interrupted", INTERRUPTED) if status == INTERRUPTED else status
+    return _mistake("interrupted", INTERRUPTED) if status == INTERRUPTED else status
 
 
 def _discard_unwritten() -> None:
@@ -115,11 +115,15 @@ def _discard_unwritten() -> None:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), first.fileno())
 
 
-def _end(sentence: str, status: int = MISTAKE) -> int:
+def _end(text: str, status: int = MISTAKE) -> int:
     with suppress(OSError):  # nobody reads it
-        say(f"torchsmith: {sentence}")
+        say(text)
     _discard_unwritten()
     return status
+
+
+def _mistake(sentence: str, status: int = MISTAKE) -> int:
+    return _end(f"torchsmith: {sentence}", status)
 
 
 def _usage(error: Any) -> int:
@@ -127,12 +131,11 @@ def _usage(error: Any) -> int:
     text = error.format_message()
     context = getattr(error, "ctx", None)
     if context and text == context.get_help():
-        say(text)
-        return MISTAKE
+        return _end(text)
     if getattr(error, "possibilities", None):
         text = f"{error.message}{did_you_mean(error.option_name, error.possibilities)}"
     path = context.command_path if context else "torchsmith"
-    return _end(f"{text[0].lower()}{text[1:].rstrip('.')} (see {path} --help)")
+    return _mistake(f"{text[0].lower()}{text[1:].rstrip('.')} (see {path} --help)")
 
 
 if __name__ == "__main__":

@@ -248,9 +248,16 @@ def test_a_full_disk_is_one_sentence() -> None:
 @pytest.mark.parametrize("streams", ["<&-", "<&- >&- 2>&-", "2>/dev/full"])
 def test_a_mistake_ends_the_same_with_a_stream_that_is_closed_or_full(streams: str) -> None:
     command = f"{sys.executable} -m torchsmith new {streams}"
-    done = run("sh", "-c", command, PYTHONPATH=str(ROOT / "generator"))
+    done = run("sh", "-c", command, PYTHONPATH=str(ROOT / "generator"), PYTHONUNBUFFERED="")
     assert (done.status, done.out) == (2, "")
     assert done.err in ("", "torchsmith: no folder is named: torchsmith new torch-NAME\n")
+
+
+@pytest.mark.parametrize("command", ["", "device"])
+def test_a_help_that_cannot_be_printed_has_the_status_of_a_mistake(command: str) -> None:
+    command = f"{sys.executable} -m torchsmith {command} 2>/dev/full"
+    done = run("sh", "-c", command, PYTHONPATH=str(ROOT / "generator"), PYTHONUNBUFFERED="")
+    assert (done.status, done.out, done.err) == (2, "", "")
 
 
 @pytest.mark.parametrize("module", ["signal", "torchsmith.cli", "typer", "torchsmith.commands.op"])

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 import torch
 from backend import DEVICE, ENV_PREFIX, backend
-from support import has_function, needs, run_python
+from support import has_function, keep_busy, needs, run_python
 
 pytestmark = needs(torch.float32)
 
@@ -96,11 +96,9 @@ def test_wrong_lists_are_refused_as_on_the_cpu() -> None:
 
 
 def test_pinned_sources_are_not_waited_for_and_not_reused_too_early() -> None:
-    work = torch.ones(700, 700, device=DEVICE)
     sources = [torch.full((50, 60), float(i)).pin_memory() for i in range(4)]
     target = [torch.zeros(50, 60, device=DEVICE) for _ in sources]
-    for _ in range(10):
-        work = work @ work * 0.001
+    keep_busy(times=20, size=1024)
     is_busy = not backend.current_stream().query()
     torch._foreach_copy_(target, sources, True)
     assert not (is_busy and backend.current_stream().query())
