@@ -157,8 +157,8 @@ def fallback_report(
     waiting = sum(record.waiting for record in stats.values())
     if waiting > 0:
         print(
-            f"These calls waited {waiting * 1e3:.2f} ms for what the device had to do first, which "
-            "these kernels would not shorten: torch.profiler names what it works on.",
+            f"These calls also waited {waiting * 1e3:.2f} ms for earlier work of the device. Their "
+            "kernels would not shorten this time: torch.profiler shows the work.",
             file=out,
         )
 
