@@ -32,12 +32,12 @@ WRONG: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize(
     "given",
     [
-        {},
-        HOSTILE,
+        {"features": ["editors"]},
+        HOSTILE | {"features": ["editors", "amp"]},
         {"preset": "full", "ci_provider": "gitlab"},
-        {"features": ["opencl", "amp"], "device": "opencl"},
+        {"features": ["opencl", "amp", "editors"], "device": "opencl"},
     ],
-    ids=["defaults", "hostile", "full", "custom"],
+    ids=["alone", "hostile", "full", "custom"],
 )
 def test_a_project_names_the_schema_that_its_answers_fit(
     given: dict[str, Any], render: Renderer

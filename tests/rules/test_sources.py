@@ -126,13 +126,6 @@ def test_no_header_that_pulls_in_every_operator(template: Path) -> None:
     )
 
 
-def test_functions_with_clones_belong_to_one_file(template: Path) -> None:
-    """g++ 13 and 14 crash on ``target_clones`` of a function that several files may have."""
-    headers = [path for path in sources(template, ".h") if path.name != "vectorized.h"]
-    assert offenders(template, headers, r"\bVECTORIZED (static )?void") != []
-    assert offenders(template, headers, r"\bVECTORIZED (?!static )") == []
-
-
 def test_nothing_below_the_seam_includes_pytorch(template: Path) -> None:
     below = [path for path in sources(template, *CXX) if path.parts[0] == "device"]
     assert not offenders(template, below, r"#\s*include\s*[<\"](torch|ATen|c10|caffe2)/")
