@@ -6,10 +6,12 @@ import functools
 import importlib
 import importlib.util
 import io
+import math
 import os
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -84,11 +86,28 @@ def take(size: int, device: str = DEVICE) -> torch.Tensor:
     return torch.empty(size // dtype.itemsize, dtype=dtype, device=device)
 
 
-def keep_busy(stream: torch.Stream | None = None, times: int = 6, size: int = 512) -> None:
-    """Enqueue products of matrices, by default on the current stream."""
+@functools.cache
+def _long_product() -> tuple[int, float]:
+    """Return the size of square matrices whose product takes milliseconds, and its seconds."""
+    size, seconds = 64, 0.0
+    while seconds < 0.004 and size < 2048:
+        size *= 2
+        ones = torch.ones(size, size, device=DEVICE)
+        ones @ ones
+        backend.synchronize()
+        begin = time.perf_counter()
+        ones @ ones
+        backend.synchronize()
+        seconds = time.perf_counter() - begin
+    return size, seconds
+
+
+def keep_busy(stream: torch.Stream | None = None, seconds: float = 0.05) -> None:
+    """Enqueue products of matrices for about this time, by default on the current stream."""
+    size, each = _long_product()
     with backend.stream(stream):
         ones = torch.ones(size, size, device=DEVICE)
-        for _ in range(times):
+        for _ in range(math.ceil(seconds / each)):
             ones @ ones
 
 
@@ -298,12 +317,17 @@ def leave_out(config: pytest.Config, items: list[pytest.Item], marker: str) -> N
 def run_python(
     code: str, environment: dict[str, str] | None = None, *, check: bool = True
 ) -> subprocess.CompletedProcess[str]:
-    """Run ``code`` in a new interpreter, with ``environment`` added, and return its output.
-    With ``check`` a failing child fails the test and shows what the child wrote.
+    """Run ``code`` in a new interpreter, with ``environment`` added, and return its output. It can
+    import this module. With ``check`` a failing child fails the test and shows what it wrote.
     """
+    path = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
     result = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],
-        env={**os.environ, **(environment or {})},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(filter(None, path)),
+            **(environment or {}),
+        },
         capture_output=True,
         text=True,
         timeout=120,

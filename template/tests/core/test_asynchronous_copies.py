@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 import torch
 from backend import DEVICE, backend
-from support import needs, sample
+from support import keep_busy, needs, sample
 
 LARGE = (300, 400)
 
@@ -17,11 +17,7 @@ pytestmark = needs(torch.float32, torch.float16)
 @pytest.fixture
 def busy() -> None:
     """Enqueue long work on the current stream."""
-    ones = torch.ones(1024, 1024, device=DEVICE)
-    ones @ ones
-    backend.synchronize()
-    for _ in range(20):
-        ones @ ones
+    keep_busy(seconds=0.5)
 
 
 def is_busy() -> bool:

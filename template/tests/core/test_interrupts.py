@@ -88,11 +88,12 @@ def test_the_process_that_was_interrupted_ends_as_python_does() -> None:
 def test_other_threads_run_while_one_waits() -> None:
     counting = """
 import torch, threading, time
+from support import keep_busy
 backend = torch.DEVICE
 free = torch.empty(1 << 24, device="DEVICE")
-x = torch.eye(1024, device="DEVICE")
-for _ in range(20):
-    x = x @ x
+x = torch.ones(1, device="DEVICE")
+keep_busy(seconds=0.5)
+x += 1
 del free  # a segment that is released once the work is done
 ticks, done = 0, False
 
@@ -117,12 +118,13 @@ def test_a_handler_that_returns_lets_the_wait_go_on() -> None:
     run_python(
         f"""
         import signal, torch
+        from support import keep_busy
         calls = []
         signal.signal(signal.SIGALRM, lambda *_: calls.append(1))
-        x = torch.eye(1024, device="{DEVICE}")
+        x = torch.ones(1024, device="{DEVICE}")
+        keep_busy(seconds=0.01)
         signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
-        for _ in range(30):
-            x = x @ x
+        keep_busy(seconds=0.5)
         total = x.sum().item()
         signal.setitimer(signal.ITIMER_REAL, 0)
         assert calls and total == 1024, (calls, total)
@@ -166,15 +168,12 @@ def test_nothing_is_interrupted_by_a_deleter() -> None:
     ended = run_python(
         f"""
         import os, signal, threading, torch
+        from support import keep_busy
         backend = torch.{DEVICE}
         stream = backend.Stream()
-        x = torch.eye(2048, device="{DEVICE}")
         small = torch.ones(1, device="{DEVICE}")
         shared = torch.ones(1 << 20, device="{DEVICE}")
-        backend.synchronize()
-        with backend.stream(stream):
-            for _ in range(10):
-                x = x @ x
+        keep_busy(stream, 3)
         shared.record_stream(stream)
         threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
         try:
@@ -198,14 +197,11 @@ def test_an_interrupt_while_a_pool_is_dropped_is_raised_afterwards() -> None:
     ended = run_python(
         f"""
         import os, signal, threading, time, torch
+        from support import keep_busy
         backend = torch.{DEVICE}
-        x = torch.eye(1024, device="{DEVICE}")
         pool = backend.MemPool()
         with backend.use_mem_pool(pool):
-            y = x
-            for _ in range(40):
-                y = y @ x
-        del y
+            keep_busy(seconds=1.5)
         threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
         try:
             del pool

@@ -13,7 +13,7 @@ def test_a_stream_that_has_nothing_to_do_with_the_memory_goes_on(partner: Partne
     tensor, received = torch.ones(3, device=DEVICE), partner.call(remote.make_and_keep, 1, 2)
     backend.synchronize()
     other = backend.Stream()
-    keep_busy(other, 40, 1024)
+    keep_busy(other, 1.5)
     assert partner.call(remote.values, tensor) == [1, 1, 1]
     del received
     assert not other.query()
@@ -27,7 +27,7 @@ def test_what_the_current_stream_and_recorded_ones_wrote_arrives(partner: Partne
         if recorded:
             tensor.record_stream(stream)
         for round in range(1, 4):
-            keep_busy(stream, 3, 1024)
+            keep_busy(stream, 0.1)
             with backend.stream(stream):
                 tensor += 1
             assert partner.call(remote.values, tensor[1:]) == [round] * 2
@@ -38,7 +38,7 @@ def test_received_memory_stays_open_for_the_streams_that_use_it(partner: Partner
         received = partner.call(remote.make_and_keep, *[0.0] * 50_000)
         stream = backend.Stream()
         stream.wait_stream(backend.current_stream())
-        keep_busy(stream, 3, 1024)
+        keep_busy(stream, 0.1)
         with backend.stream(stream):
             received += 1
         received.record_stream(stream)

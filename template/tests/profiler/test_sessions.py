@@ -70,12 +70,12 @@ def test_an_interrupt_while_the_profile_ends_is_raised_afterwards() -> None:
     ended = run_python(
         f"""
         import os, signal, threading, time, torch
+        from support import keep_busy
         from torch.profiler import ProfilerActivity, profile
-        x = torch.eye(1024, device="{DEVICE}")
+        keep_busy(seconds=0.01)
         profiled = profile(activities=[ProfilerActivity.CPU, ProfilerActivity.PrivateUse1])
         profiled.start()
-        for _ in range(40):
-            x = x @ x
+        keep_busy(seconds=1.5)
         threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
         try:
             profiled.stop()

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 from backend import DEVICE, backend
-from support import has_function
+from support import has_function, keep_busy
 
 Random = random.Random
 SIZE = 1 << 12
@@ -234,11 +234,9 @@ def interruptions(draw: Random) -> None:
     lender = context.Process(target=_lend, args=(other,))
     lender.start()
     before = signal.signal(signal.SIGALRM, handle)
-    ones = torch.ones(1024, 1024, device=DEVICE)
     try:
         borrowed = connection.recv()
-        for _ in range(10):
-            ones = torch.mm(ones, ones)
+        keep_busy(seconds=0.3)
         total = borrowed.sum()
         signal.setitimer(signal.ITIMER_REAL, draw.uniform(0.001, 0.02))
         try:
