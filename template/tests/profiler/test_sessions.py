@@ -68,7 +68,7 @@ def test_work_that_is_under_way_when_the_profile_ends_is_in_it() -> None:
 
 def test_an_interrupt_while_the_profile_ends_is_raised_afterwards() -> None:
     ended = run_python(
-        f"""
+        """
         import os, signal, threading, time, torch
         from support import keep_busy
         from torch.profiler import ProfilerActivity, profile
