@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 import unittest
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from backend import PACKAGE
 from support import supported_dtypes
 from torch.testing._internal.opinfo.core import DecorateInfo
 
@@ -20,6 +22,11 @@ else:
 from conformance.aspects import ASPECTS
 
 KNOWN = tomllib.loads(Path(__file__).with_name("known.toml").read_text("utf-8"))
+
+FEATURES = importlib.import_module(f"{PACKAGE}._features").FEATURES
+HAS_ALL_OPERATORS = all(
+    FEATURES[id].enabled for id in ("linalg", "low_precision", "more_operators", "networks", "rng")
+)
 
 OPTIONS = ("values", "any_dtype", "input_only", "picks", "expanded", "infinity", "spared")
 """The options of a declared comparison, besides tolerances."""
@@ -68,10 +75,11 @@ def comparison(operator: str, aspect: str, dtype: torch.dtype) -> dict[str, Any]
 def on_cpu(operator: str, aspect: str) -> bool | None:
     """Return whether samples, or their gradients, must fall back.
 
-    None if this is not known: with another PyTorch, and for gradients of operators that fall back.
+    None if this is not known: with another PyTorch, in a project without all operators, and for
+    gradients of operators that fall back.
     """
     table = KNOWN["on_cpu"]
-    if not torch.__version__.startswith(f"{table['torch']}."):
+    if not torch.__version__.startswith(f"{table['torch']}.") or not HAS_ALL_OPERATORS:
         return None
     if aspect == "backward":
         return None if operator in table["operators"] else operator in table["gradients"]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE, backend
+from serving_samples import BLOCKS, HEADS, KEYS, QUERIES, SIZE, SLOTS, cached, table, tokens
 from support import FLOATING, needs, needs_two_devices, reports_errors, sample, supported
 
 serving: Any = importlib.import_module(f"{backend.__name__}.serving")
@@ -16,7 +17,6 @@ pytestmark = [needs(torch.float32, torch.int32, torch.int64)]
 native = pytest.mark.usefixtures("everything_is_native")
 
 TOLERANCE = {torch.float16: 4e-3, torch.bfloat16: 3e-2, torch.float32: 1e-5, torch.float64: 1e-12}
-BLOCKS, SIZE, HEADS = 12, 4, 2
 
 
 def assert_close(actual: torch.Tensor, expected: torch.Tensor) -> None:
@@ -42,16 +42,6 @@ def on_device(*tensors: torch.Tensor | None) -> list[torch.Tensor | None]:
 
 
 # --- reshape_and_cache ---
-
-
-def tokens(dtype: torch.dtype, count: int = 6) -> tuple[torch.Tensor, ...]:
-    """Return keys and values, views of a projection, and two caches."""
-    projected = sample(count, 4, HEADS, 8, dtype=dtype, low=-2, high=2)
-    caches = [sample(BLOCKS, SIZE, HEADS, 8, dtype=dtype, seed=seed) for seed in (1, 2)]
-    return projected[:, 1], projected[:, 3], *caches
-
-
-SLOTS = torch.tensor([5, -1, 40, 0, 47])
 
 
 @native
@@ -101,11 +91,6 @@ def test_a_slot_that_there_is_not() -> None:
 
 
 # --- rotary_embedding ---
-
-
-def table(dtype: torch.dtype, width: int) -> torch.Tensor:
-    angles = torch.outer(torch.arange(50), 10.0 ** -torch.linspace(0, 3, width // 2))
-    return torch.cat([angles.cos(), angles.sin()], 1).to(dtype)
 
 
 @native
@@ -197,23 +182,6 @@ def test_a_gate_of_another_size() -> None:
 
 
 # --- attention_with_cache ---
-
-QUERIES, KEYS = [1, 3, 0, 5], [9, 5, 2, 8]
-
-
-def cached(dtype: torch.dtype, cache: torch.dtype | None = None) -> dict[str, torch.Tensor]:
-    """Return the arguments of a call: blocks in random order, some of them unused."""
-    blocks = sample(BLOCKS, 2, SIZE, HEADS, 8, dtype=dtype, low=-2, high=2).to(cache or dtype)
-    most = 3
-    names = torch.randperm(BLOCKS, generator=torch.Generator().manual_seed(1), dtype=torch.int32)
-    return {
-        "query": sample(sum(QUERIES), 4, 8, dtype=dtype, low=-2, high=2, seed=1),
-        "key_cache": blocks[:, 0],
-        "value_cache": blocks[:, 1],
-        "cu_seqlens_q": torch.tensor([0, *QUERIES]).cumsum(0).int(),
-        "seqused_k": torch.tensor(KEYS, dtype=torch.int32),
-        "block_table": names[: most * len(KEYS)].reshape(len(KEYS), most).contiguous(),
-    }
 
 
 def attend(given: dict[str, Any], device: str, **options: Any) -> tuple[torch.Tensor, torch.Tensor]:

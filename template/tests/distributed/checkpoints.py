@@ -6,12 +6,11 @@ from typing import Any
 
 import torch
 import torch.distributed.checkpoint as dcp
-from backend import DEVICE
+from distributed.mesh import make_mesh
 from distributed.parallel import adam, network
 from distributed.training import STEPS, train
 from torch import nn
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
-from torch.distributed.device_mesh import init_device_mesh
 
 HALF = STEPS // 2
 
@@ -23,7 +22,7 @@ def divided(size: int) -> nn.Module:
     if size == 1:
         return network("cpu")
     module = network()
-    mesh = init_device_mesh(DEVICE, (size,))
+    mesh = make_mesh(size)
     for part in (*module[1].children(), module):
         fully_shard(part, mesh=mesh)
     return module

@@ -102,6 +102,11 @@ def table(dtype: torch.dtype) -> torch.Tensor:
     return values.abs().to(dtype) if dtype is torch.uint8 else values.to(dtype)
 
 
+def bits(tensor: torch.Tensor) -> torch.Tensor:
+    """Return the bytes of a tensor, because the CPU cannot compare all dtypes."""
+    return tensor.contiguous().view(torch.uint8)
+
+
 def moved(rank: int, size: int, name: str, dtype: torch.dtype) -> list[str]:
     """Move values of ``dtype``, and by Gloo their indices; return the differences."""
     values = table(dtype)
@@ -115,7 +120,7 @@ def moved(rank: int, size: int, name: str, dtype: torch.dtype) -> list[str]:
             on_device = on_device.repeat_interleave(2, 1)[:, ::2]
         actual = MOVES[name](on_device, rank, size)
         same = len(actual) == len(expected) and all(
-            mine.device.type == DEVICE and torch.equal(mine.cpu(), values[theirs])
+            mine.device.type == DEVICE and torch.equal(bits(mine.cpu()), bits(values[theirs]))
             for mine, theirs in zip(actual, expected, strict=True)
         )
         if not same:

@@ -7,9 +7,10 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from backend import DEVICE
+from distributed.mesh import make_mesh
 from distributed.training import ROWS, STEPS, batches, train
 from torch import nn
-from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
+from torch.distributed.device_mesh import DeviceMesh
 from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
 PLACES, WIDTH = 12, 12  # divisible by 2, 3 and 4
@@ -73,7 +74,7 @@ def divide_layers(module: nn.Sequential, mesh: DeviceMesh) -> None:
 
 def tensor_parallel(rank: int, size: int) -> list[float]:
     module = network()
-    divide_layers(module, init_device_mesh(DEVICE, (size,)))
+    divide_layers(module, make_mesh(size))
     return train(module, 0, 1)
 
 
@@ -81,7 +82,7 @@ def sharded_and_tensor_parallel(rank: int, size: int) -> list[float]:
     """Pairs of processes divide the layers, and the pairs shard the results."""
     from torch.distributed.fsdp import fully_shard
 
-    mesh = init_device_mesh(DEVICE, (size // 2, 2), mesh_dim_names=("shards", "tensors"))
+    mesh = make_mesh(size // 2, 2, names=("shards", "tensors"))
     module = network()
     divide_layers(module, mesh["tensors"])
     for part in (*module[1].children(), module):
@@ -114,7 +115,7 @@ def context_parallel(rank: int, size: int) -> list[list[float]]:
     from torch.distributed.tensor.experimental._attention import context_parallel_unshard
 
     buffers = [tensor.to(DEVICE) for tensor in sequences()]
-    mesh = init_device_mesh(DEVICE, (size,))
+    mesh = make_mesh(size)
     with context_parallel(mesh, buffers=buffers, buffer_seq_dims=[2] * len(buffers)):
         # Copies, because the buffers are resized at the end.
         *inputs, gradient = (tensor.clone() for tensor in buffers)

@@ -8,8 +8,8 @@ from itertools import islice
 import torch
 import torch.distributed as dist
 from backend import DEVICE
+from distributed.mesh import make_mesh
 from torch import nn
-from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import Shard, distribute_tensor
 
 STEPS, ROWS = 6, 12
@@ -74,7 +74,7 @@ def fully_sharded(rank: int, size: int) -> list[float]:
     from torch.distributed.fsdp import fully_shard
 
     module = model()
-    mesh = init_device_mesh(DEVICE, (size,))
+    mesh = make_mesh(size)
     for layer in module.children():
         if isinstance(layer, nn.Linear):
             fully_shard(layer, mesh=mesh)
@@ -84,7 +84,7 @@ def fully_sharded(rank: int, size: int) -> list[float]:
 
 def products(rank: int, size: int) -> bool:
     """Multiply a row-sharded matrix by a replicated one."""
-    mesh = init_device_mesh(DEVICE, (size,))
+    mesh = make_mesh(size)
     torch.manual_seed(3)
     left, right = torch.randn(8, 6, device=DEVICE), torch.randn(6, 4, device=DEVICE)
     product = distribute_tensor(left, mesh, [Shard(0)]) @ distribute_tensor(right, mesh)

@@ -7,10 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import torch
+from backend import computed_by_the_cpu
 from fuzz.program import NAMES
 from fuzz.session import Session
+from support import supported_dtypes
 
 T = TypeVar("T")
+DTYPES = tuple(filter(computed_by_the_cpu, supported_dtypes()))
 
 
 class Nothing(Exception):

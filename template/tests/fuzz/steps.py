@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import torch
 from fuzz.choice import (
+    DTYPES,
     Choice,
     Nothing,
     has_dims,
@@ -19,7 +20,7 @@ from fuzz.choice import (
     is_writable,
 )
 from fuzz.program import Statement
-from support import names, supported_dtypes
+from support import names
 
 SHAPES = ((), (1,), (5,), (17,), (0,), (3, 4), (4, 3), (1, 6), (4, 4), (2, 3, 4), (3, 1, 5), (2, 0, 3),
           (2, 3, 2, 2), (1, 2, 3, 1, 2), (40, 33))  # fmt: skip
@@ -55,7 +56,7 @@ DIFFERENTIABLE = ("x * x", "x.tanh()", "x.relu()", "x.sigmoid()", "x.transpose(0
 
 def create(c: Choice) -> Statement:
     """Create a tensor of exact values with ties, zeros and negatives, on either device."""
-    dtype = c.random.choice(supported_dtypes())
+    dtype = c.random.choice(DTYPES)
     shape = c.random.choice(SHAPES)
     count = torch.Size(shape).numel()
     span = c.one(3, 7, 13)
@@ -326,7 +327,7 @@ def into(c: Choice) -> Statement:
 def copies(c: Choice) -> Statement:
     """Copy to another dtype, to another device, through the host, between tensors on two devices."""
     name = c.any()
-    dtype = c.random.choice(supported_dtypes())
+    dtype = c.random.choice(DTYPES)
     other = c.any(lambda t: t.shape == c.of(name).shape)
     apart = c.of(other).untyped_storage()._cdata != c.of(name).untyped_storage()._cdata
     call = c.one(

@@ -11,7 +11,7 @@ import torch
 from backend import DEVICE, backend
 from ipc import remote
 from ipc.partner import Partner, RemoteError
-from support import needs, supported
+from support import assert_same, needs, supported
 from torch import nn
 
 
@@ -40,8 +40,7 @@ def test_what_the_other_process_made_is_written_here(partner: Partner) -> None:
 def test_every_dtype(partner: Partner, dtype: torch.dtype) -> None:
     values = torch.tensor([0, 1, 1, 0]).to(dtype)
     shared = partner.call(remote.give_back, values.to(DEVICE))[0]
-    assert shared.dtype is dtype
-    assert torch.equal(shared.cpu(), values)
+    assert_same(shared, values)
 
 
 def test_views_of_one_storage_stay_views_of_one(partner: Partner) -> None:

@@ -37,12 +37,12 @@ def test_dtensor_draws_from_the_generator_of_the_device() -> None:
     run_python(f"""
         import torch
         import torch.distributed as dist
-        from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.device_mesh import DeviceMesh
         from torch.distributed.tensor import Shard, rand
         from torch.testing._internal.distributed.fake_pg import FakeStore
 
         dist.init_process_group("cpu:fake,{DEVICE}:fake", rank=0, world_size=2, store=FakeStore())
-        mesh = init_device_mesh("{DEVICE}", (2,))
+        mesh = DeviceMesh("{DEVICE}", [0, 1])
         torch.manual_seed(3)
         first = rand(8, 4, device_mesh=mesh, placements=[Shard(0)]).to_local()
         second = rand(8, 4, device_mesh=mesh, placements=[Shard(0)]).to_local()
