@@ -24,8 +24,7 @@ from support import names
 
 SHAPES = ((), (1,), (5,), (17,), (0,), (3, 4), (4, 3), (1, 6), (4, 4), (2, 3, 4), (3, 1, 5), (2, 0, 3),
           (2, 3, 2, 2), (1, 2, 3, 1, 2), (40, 33))  # fmt: skip
-LARGEST = 20_000
-"""The most elements of a variable."""
+LARGEST = 20_000  # elements of a variable
 
 EXACT = names(
     """
