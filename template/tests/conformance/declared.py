@@ -33,7 +33,12 @@ OPTIONS = ("values", "any_dtype", "input_only", "picks", "expanded", "infinity",
 
 
 def generated_without(entry: dict[str, Any]) -> bool:
-    """Whether the backend lacks one of an entry's ``without``; True if it has none."""
+    """Whether the backend lacks an entry's feature ``lacks``, and one of its dtypes ``without``.
+
+    An entry without these keys applies to each backend.
+    """
+    if "lacks" in entry and FEATURES[entry["lacks"]].enabled:
+        return False
     wanted = [getattr(torch, name) for name in entry.get("without", [])]
     return not wanted or any(dtype not in supported_dtypes() for dtype in wanted)
 
@@ -57,7 +62,7 @@ def failure(operator: str, aspect: str, dtype: torch.dtype) -> dict[str, Any] | 
 
 
 def crash(operator: str, aspect: str) -> str:
-    """Return why a test must not run, if the CPU itself would crash."""
+    """Return why a test must not run, or an empty string."""
     entry = next(entries("crash", operator, aspect, torch.float32), None)
     return str(entry["reason"]) if entry else ""
 
