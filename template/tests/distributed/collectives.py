@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import torch
 import torch.distributed as dist
-from backend import DEVICE
+from backend import DEVICE, bits
 
 Move = Callable[[torch.Tensor, int, int], list[torch.Tensor]]
 """Takes this rank's rows, the rank and the size; returns the rank's results."""
@@ -100,11 +100,6 @@ def table(dtype: torch.dtype) -> torch.Tensor:
     if dtype is torch.bool:
         return values > 0
     return values.abs().to(dtype) if dtype is torch.uint8 else values.to(dtype)
-
-
-def bits(tensor: torch.Tensor) -> torch.Tensor:
-    """Return the bytes of a tensor, because the CPU cannot compare all dtypes."""
-    return tensor.contiguous().view(torch.uint8)
 
 
 def moved(rank: int, size: int, name: str, dtype: torch.dtype) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from backend import DEVICE, backend, computed_by_the_cpu
+from backend import DEVICE, backend, bits, computed_by_the_cpu
 from smoke.helpers import (
     assert_same,
     compare,
@@ -56,10 +56,6 @@ def test_more_factories(make: Callable[[str], torch.Tensor]) -> None:
     made, expected = make(DEVICE), make("cpu")
     assert made.stride() == expected.stride()
     assert_same(made, expected)
-
-
-def bits(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.contiguous().view(torch.uint8)
 
 
 @pytest.mark.parametrize("dtype", [*DTYPES, *STORAGE_ONLY], ids=str)

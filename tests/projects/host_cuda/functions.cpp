@@ -15,7 +15,8 @@ void* compile(const Kernel& kernel, const Grid&) {
   char folder[] = "/tmp/kernel-XXXXXX";
   const std::string file = std::string(mkdtemp(folder)) + "/kernel";
   std::ofstream(file + ".cpp") << "#include \"cuda.h\"\n"
-                               << define_lines(kernel.options) << source << "extern \"C\" void start(Size grid, Size block, void** arguments) { run("
+                               << define_lines(kernel.options) << source
+                               << "extern \"C\" void start(Size grid, Size block, void** arguments) { run("
                                << kernel.function << ", grid, block, " << has_barriers << ", arguments); }\n";
   const std::string command =
       "c++ -std=c++20 -O1 -w -fPIC -shared -ffp-contract=off -I" HOST_CUDA " -o " + file + ".so " + file + ".cpp";
