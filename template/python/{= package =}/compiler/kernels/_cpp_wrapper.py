@@ -137,6 +137,11 @@ class CppWrapper(CppWrapperCpu):
                 strides = ", ".join(map(cexpr, result.get_stride()))
                 self.writeline(f"{NAMESPACE}::as_traced({result.get_name()}, {{{strides}}});")
 
+    def generate_return(self, output_refs: list[str]) -> None:
+        super().generate_return(output_refs)
+        if V.graph.is_const_graph:  # any stream may read the constants that it computed
+            self.wrapper_call.writeline(f"AOTI_TORCH_ERROR_CODE_CHECK({_SHIM}wait());")
+
     @staticmethod
     def _compatible_with_stableivalue(op: torch._ops.OpOverload) -> bool:
         """Return False, as the other calls support device arguments and sizes among the results."""
