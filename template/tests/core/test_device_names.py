@@ -8,10 +8,9 @@ import re
 import pytest
 import torch
 from backend import DEVICE, PACKAGE, backend
-from support import computed_dtypes, names, needs, sample, supported
+from support import computed_dtypes, names
 
 ABSENT = importlib.import_module(f"{PACKAGE}._absent")
-LEGACY = importlib.import_module(f"{PACKAGE}.legacy")
 
 IN_BOTH = names(
     """
@@ -77,39 +76,3 @@ def test_typed_storages_are_sent_to_untyped_ones() -> None:
     with pytest.raises(AttributeError, match=r"use torch\.UntypedStorage"):
         _ = backend.FloatStorage
     assert torch.UntypedStorage(8, device=DEVICE).nbytes() == 8
-
-
-# --- Legacy tensor types ---
-
-TYPES = list(LEGACY.DTYPES)
-
-
-@pytest.mark.parametrize("name", TYPES)
-def test_legacy_type_makes_tensors_as_the_cpus_does(name: str) -> None:
-    dtype = LEGACY.DTYPES[name]
-    here, there = getattr(backend, name), getattr(torch, name)
-    for arguments in ((), (2, 3), (torch.Size([4]),), ([1, 0, 1],), ([[1], [0]],)):
-        made = here(*arguments)
-        assert (made.device.type, made.dtype) == (DEVICE, dtype)
-        assert made.shape == there(*arguments).shape
-    assert here([1, 0, 1]).tolist() == there([1, 0, 1]).tolist()
-
-
-@pytest.mark.parametrize("name", TYPES)
-def test_legacy_type_knows_its_tensors(name: str) -> None:
-    kind, dtype = getattr(backend, name), LEGACY.DTYPES[name]
-    values = sample(3, dtype=dtype)
-    for other in supported():
-        assert isinstance(torch.empty(1, dtype=other, device=DEVICE), kind) is (other is dtype)
-    assert not isinstance(values, kind)
-    assert not isinstance(3, kind)
-    moved = values.type(kind)
-    assert (moved.device.type, moved.dtype) == (DEVICE, dtype)
-    assert moved.type() == f"torch.{DEVICE}.{name}"
-    assert repr(kind) == f"<class 'torch.{DEVICE}.{name}'>"
-    assert moved.cpu().tolist() == values.tolist()
-
-
-@needs(torch.float32)
-def test_module_moves_by_legacy_type() -> None:
-    assert torch.nn.Linear(2, 2).type(backend.FloatTensor).weight.device.type == DEVICE

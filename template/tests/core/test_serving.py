@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import importlib
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from backend import DEVICE, backend
+from changed_device import changed_device
 from serving_samples import BLOCKS, HEADS, KEYS, QUERIES, SIZE, SLOTS, cached, table, tokens
-from support import FLOATING, needs, needs_two_devices, reports_errors, sample, supported
+from support import (
+    FLOATING,
+    needs,
+    needs_two_devices,
+    reports_errors,
+    run_python,
+    sample,
+    supported,
+)
 
 serving: Any = importlib.import_module(f"{backend.__name__}.serving")
 
@@ -318,3 +328,32 @@ def test_a_block_that_there_is_not() -> None:
     with pytest.raises(RuntimeError, match="of a block table, where there are 12 blocks"):
         backend.synchronize()
     backend.acknowledge_failure()
+
+
+# --- Scratch memory ---
+
+CONVERTED = f"""
+import importlib, torch
+serving = importlib.import_module("{serving.__name__}")
+there = "{DEVICE}"
+
+def column(value, dtype):
+    return torch.full((300,), value, dtype=dtype, device=there)
+
+# Drawn from the three largest probabilities, with dtypes that the family does not accept.
+logits = torch.tensor([0.05, 0.4, 0.05, 0.2, 0.15, 0.05]).log().repeat(300, 1).to(there)
+drawn = serving.top_k_top_p_sample(logits, column(3, torch.int64), temperature=column(2, torch.float64))
+assert set(drawn.tolist()) == {{1, 3, 4}}, set(drawn.tolist())
+
+key = torch.ones(4, 2, 8, device=there)
+caches = [torch.zeros(2, 4, 2, 8, device=there).to(torch.float8_e4m3fn) for _ in range(2)]
+scale = torch.full((2,), 0.5, dtype=torch.float64, device=there)
+serving.reshape_and_cache(key, key, *caches, torch.arange(4, device=there), scale, scale)
+assert caches[0][0].float().eq(2).all() and caches[1][0].float().eq(2).all()
+"""
+
+
+def test_what_is_made_for_a_call_outlives_it(tmp_path: Path) -> None:
+    """A kernel may allocate scratch memory before it reads its arguments."""
+    source = Path(__file__).with_name("poisoned_device.cpp")
+    run_python(CONVERTED, changed_device(source, tmp_path))

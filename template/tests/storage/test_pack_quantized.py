@@ -20,6 +20,7 @@ def laid_out(weight: torch.Tensor) -> torch.Tensor:
     return result
 
 
+@needs(torch.int8)
 def test_products_by_quantized_weights_make_no_plain_copy() -> None:
     weight, scales = torch.randint(-127, 127, (65, 70), dtype=torch.int8), sample(65)
     x, tiled = sample(3, 70), laid_out(weight)

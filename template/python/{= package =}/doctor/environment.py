@@ -44,6 +44,8 @@ def _storage_only_names(backend: Any) -> list[str]:
 
 
 def _kernel_format(backend: Any, index: int) -> str:
+    if not FEATURES["compile"].enabled:
+        return "none"
     try:
         return str(backend.kernel_format(index))
     except NotImplementedError:
