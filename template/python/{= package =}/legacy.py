@@ -12,18 +12,18 @@ import torch
 
 from ._build import NAME
 
-DTYPES = {
-    "BFloat16Tensor": torch.bfloat16,
-    "BoolTensor": torch.bool,
-    "ByteTensor": torch.uint8,
-    "CharTensor": torch.int8,
-    "DoubleTensor": torch.float64,
-    "FloatTensor": torch.float32,
-    "HalfTensor": torch.float16,
-    "IntTensor": torch.int32,
-    "LongTensor": torch.int64,
-    "ShortTensor": torch.int16,
-}
+__all__ = [
+    "BFloat16Tensor",
+    "BoolTensor",
+    "ByteTensor",
+    "CharTensor",
+    "DoubleTensor",
+    "FloatTensor",
+    "HalfTensor",
+    "IntTensor",
+    "LongTensor",
+    "ShortTensor",
+]
 
 
 class LegacyTensorType(type):
@@ -52,7 +52,13 @@ def _make(name: str, dtype: torch.dtype) -> LegacyTensorType:
     return LegacyTensorType(f"torch.{NAME}.{name}", (), body)
 
 
-_TYPES = {name: _make(name, dtype) for name, dtype in DTYPES.items()}
-globals().update(_TYPES)
-
-__all__ = [*_TYPES]
+BFloat16Tensor = _make("BFloat16Tensor", torch.bfloat16)
+BoolTensor = _make("BoolTensor", torch.bool)
+ByteTensor = _make("ByteTensor", torch.uint8)
+CharTensor = _make("CharTensor", torch.int8)
+DoubleTensor = _make("DoubleTensor", torch.float64)
+FloatTensor = _make("FloatTensor", torch.float32)
+HalfTensor = _make("HalfTensor", torch.float16)
+IntTensor = _make("IntTensor", torch.int32)
+LongTensor = _make("LongTensor", torch.int64)
+ShortTensor = _make("ShortTensor", torch.int16)

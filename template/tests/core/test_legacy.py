@@ -10,23 +10,22 @@ from backend import DEVICE, PACKAGE, backend
 from support import needs, sample, supported
 
 LEGACY = importlib.import_module(f"{PACKAGE}.legacy")
-TYPES = list(LEGACY.DTYPES)
+TYPES = LEGACY.__all__
 
 
 @pytest.mark.parametrize("name", TYPES)
 def test_legacy_type_makes_tensors_as_the_cpus_does(name: str) -> None:
-    dtype = LEGACY.DTYPES[name]
     here, there = getattr(backend, name), getattr(torch, name)
     for arguments in ((), (2, 3), (torch.Size([4]),), ([1, 0, 1],), ([[1], [0]],)):
         made = here(*arguments)
-        assert (made.device.type, made.dtype) == (DEVICE, dtype)
+        assert (made.device.type, made.dtype) == (DEVICE, there.dtype)
         assert made.shape == there(*arguments).shape
     assert here([1, 0, 1]).tolist() == there([1, 0, 1]).tolist()
 
 
 @pytest.mark.parametrize("name", TYPES)
 def test_legacy_type_knows_its_tensors(name: str) -> None:
-    kind, dtype = getattr(backend, name), LEGACY.DTYPES[name]
+    kind, dtype = getattr(backend, name), getattr(torch, name).dtype
     values = sample(3, dtype=dtype)
     for other in supported():
         assert isinstance(torch.empty(1, dtype=other, device=DEVICE), kind) is (other is dtype)

@@ -43,7 +43,7 @@ def packed_sequences_move() -> None:
     is_three(moved.data)
 
 
-@surface("module", "FloatTensor and the like")
+@surface("module", "FloatTensor and the like", feature="integrations")
 def old_types_are_known() -> None:
     expect(backend.FloatTensor([1]).dtype, torch.float32)
 
