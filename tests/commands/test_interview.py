@@ -75,14 +75,16 @@ def test_a_name_that_is_given_is_not_asked_for(tmp_path: Path, render: Renderer)
     assert terminal.end() == 130
 
 
-@pytest.mark.parametrize("end", ["\x03", ENTER])
-def test_nothing_is_written_without_consent(end: str, tmp_path: Path, render: Renderer) -> None:
+@pytest.mark.parametrize(("end", "status"), [("\x03", 130), ("n", 0)])
+def test_nothing_is_written_without_consent(
+    end: str, status: int, tmp_path: Path, render: Renderer
+) -> None:
     terminal = Terminal("new", "torch-acme", "--template", str(render.template), cwd=tmp_path)
     terminal.answer("Device name", ENTER)
     terminal.answer("Purpose", ENTER)
     terminal.answer("More options", ENTER)
-    terminal.answer("Write it?", end if end == "\x03" else "n")
-    assert terminal.end() == 130
+    terminal.answer("Write it?", end)
+    assert terminal.end() == status
     assert not list(tmp_path.iterdir())
 
 

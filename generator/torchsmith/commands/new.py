@@ -309,7 +309,7 @@ def _begin(
     """Show a summary, ask for confirmation, and start the bar.
 
     Raises:
-        typer.Abort: The user declines.
+        typer.Exit: The user declines.
     """
     from torchsmith.commands.summary import size, summary
 
@@ -318,7 +318,8 @@ def _begin(
 
         say("\n".join(["", *summary(destination, values, {**given, **interview.answers}), ""]))
         if not questionary.confirm("Write it?").unsafe_ask():
-            raise typer.Abort
+            say("Nothing was written.")
+            raise typer.Exit
     bar.update(bar.task_ids[0], total=size(values)["files"])
     bar.start()
 

@@ -301,6 +301,8 @@ def _merge(project: Project, change: Change, *, yes: bool, as_json: bool) -> Non
             apply(project, plan)
     if as_json:
         print_json({**_report(plan), "applied": go_on})
+    elif not go_on and not plan.empty:
+        say("Nothing was changed.")
     elif go_on and not plan.conflicts:
         say("Done, and staged. Read `git diff --cached`, rebuild, run pytest, commit.")
     if go_on and plan.conflicts:
