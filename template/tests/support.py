@@ -150,23 +150,10 @@ needs_two_devices = pytest.mark.skipif(
 )
 
 
-def needs_kernel(operator: str, key: str = "PrivateUse1") -> pytest.MarkDecorator:
-    """Skip a test in projects without the feature that has this operator's kernel."""
-    return pytest.mark.skipif(
-        not torch._C._dispatch_has_kernel_for_dispatch_key(operator, key),
-        reason=f"this project has no kernel of {operator}",
-    )
-
-
 def has_function(group: str, function: str) -> bool:
     """Return whether the device library has a function of one of its optional groups."""
     return (group, function, True) in backend._C.device_functions()
 
-
-tells_of_the_hosts_failures = pytest.mark.skipif(
-    not has_function("failures", "fail_stream"),
-    reason="the device's streams cannot report failures that the host finds",
-)
 
 reports_errors = pytest.mark.skipif(
     not backend.get_device_properties(0).reports_errors
@@ -340,22 +327,3 @@ def run_python(
     if check and result.returncode != 0:
         pytest.fail(f"the child ended with {result.returncode}\n{result.stdout}{result.stderr}")
     return result
-
-
-MEMORY_PRELUDE = f"""
-import gc, torch
-backend = torch.{DEVICE}
-MIB = 2**20
-
-def take(size):
-    return torch.empty(size // 4, device="{DEVICE}")
-
-def figure(name):
-    return backend.memory_stats()[name]
-"""
-"""First lines of programs about the allocator. They define ``take`` and ``figure``."""
-
-
-def run_with_settings(settings: str, code: str) -> None:
-    """Run ``code`` after the prelude with PYTORCH_ALLOC_CONF."""
-    run_python(MEMORY_PRELUDE + code, {"PYTORCH_ALLOC_CONF": settings})

@@ -1,14 +1,15 @@
-"""Fixtures for asynchronous failures, the memory history, and operators without a kernel."""
+"""Fixtures for asynchronous failures, the allocator, and operators without a kernel."""
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 
 import pytest
 import torch
 from backend import backend
 from core.failures import FAILURES, Failure
-from support import has_function
+from support import MIB, has_function, natively, take
 
 
 @pytest.fixture(params=FAILURES.values(), ids=FAILURES)
@@ -27,6 +28,59 @@ def failure(request: pytest.FixtureRequest) -> Iterator[Failure]:
     if failure.layers:
         backend._C.faults.clear()
         backend.set_device_layers(before)
+
+
+@pytest.fixture
+def everything_is_native() -> Iterator[None]:
+    """Fail a test in which an operator fell back, unless fallbacks are allowed."""
+    with natively():
+        yield
+
+
+def smallest_block() -> int:
+    """Return the size in bytes of the block of a tiny tensor, including the device's padding."""
+    before = backend.memory_allocated()
+    tensor = take(8)
+    size = int(backend.memory_allocated() - before)
+    del tensor
+    return size
+
+
+def free_blocks(smallest: int) -> Iterator[tuple[torch.Stream, int]]:
+    """Yield the stream and the size of the largest possible allocation of each free block of at
+    least ``smallest`` bytes.
+    """
+    for segment in backend.memory_snapshot():
+        default = backend.default_stream(segment["device"])
+        stream = backend.Stream(
+            stream_id=segment["stream"],
+            device_index=default.device_index,
+            device_type=default.device_type,
+        )
+        largest = MIB if segment["segment_type"] == "small" else segment["total_size"]
+        for block in segment["blocks"]:
+            free = block["state"] == "inactive" and segment["segment_pool_id"] == (0, 0)
+            if free and block["size"] >= smallest:
+                yield stream, min(block["size"], largest)
+
+
+@pytest.fixture
+def full_segments() -> Iterator[None]:
+    """Give a test an allocator without free memory. Free blocks in segments that earlier tests
+    keep alive are allocated during the test.
+    """
+    gc.collect()
+    smallest = smallest_block()
+    backend.synchronize()
+    backend.empty_cache()
+    kept = []
+    while blocks := list(free_blocks(smallest)):
+        for stream, size in blocks:
+            with backend.stream(stream):
+                # With the padding of the device it fills the block.
+                kept.append(take(size - smallest + 8))
+    yield
+    kept.clear()
 
 
 @pytest.fixture

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from support import has_function, needs, run_with_settings
+from core.allocator import run_with_settings
+from support import has_function, needs
 
 SEGMENTS = """
 def segments():

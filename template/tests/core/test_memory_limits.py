@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE, backend
+from core.allocator import MEMORY_PRELUDE, run_with_settings
 from support import (
-    MEMORY_PRELUDE,
     MIB,
     needs,
     needs_two_devices,
     run_python,
-    run_with_settings,
     take,
 )
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from distributed import behaviour
+from distributed.marks import needs_kernel, tells_of_the_hosts_failures
 from distributed.ranks import Ranks
-from support import needs_kernel, tells_of_the_hosts_failures
 
 pytestmark = tells_of_the_hosts_failures
 

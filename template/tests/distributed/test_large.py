@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 import torch
 from distributed import large
+from distributed.marks import tells_of_the_hosts_failures
 from distributed.ranks import Ranks, ranks
-from support import needs, tells_of_the_hosts_failures
+from support import needs
 
 pytestmark = needs(torch.float32)
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 import torch
 from distributed import checkpoints, parallel, training
+from distributed.marks import needs_kernel
 from distributed.ranks import Ranks, ranks
-from support import needs, needs_kernel
+from support import needs
 
 pytestmark = needs(torch.float32)
 

@@ -12,8 +12,9 @@ import pytest
 import torch
 from backend import DEVICE, ENV_PREFIX
 from distributed import suite
+from distributed.marks import needs_kernel
 from distributed.ranks import Ranks, ranks
-from support import needs, needs_kernel
+from support import needs
 
 if sys.version_info >= (3, 11):
     import tomllib

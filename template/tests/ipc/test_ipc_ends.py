@@ -45,8 +45,9 @@ def test_what_a_killed_process_used_comes_back(start: Callable[[], Partner]) -> 
 
 
 def test_the_allocator_asks_for_it_before_it_asks_the_device(
-    start: Callable[[], Partner], full_segments: None
+    start: Callable[[], Partner],
 ) -> None:
+    backend.empty_cache()
     partner = start()
     partner.call(remote.keep, large())
     partner.kill()
