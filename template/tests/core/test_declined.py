@@ -85,10 +85,13 @@ def test_a_copy_writes_nothing_between_the_elements(tmp_path: Path) -> None:
     "case", ["products", *(pytest.param(name, marks=pytest.mark.full) for name in list(CASES)[1:])]
 )
 def test_values_are_the_same(case: str, tmp_path: Path) -> None:
-    families, files = CASES[case]
+    families, names = CASES[case]
+    files = [path for name in names if (path := HERE / f"test_{name}.py").exists()]
+    if not files:
+        pytest.skip("this project has none of the features with these operators")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short"]
     done = subprocess.run(
-        [*command, *(HERE / f"test_{name}.py" for name in files)],
+        [*command, *files],
         capture_output=True,
         text=True,
         cwd=HERE.parents[1],
