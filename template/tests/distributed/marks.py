@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import pytest
 import torch
+from backend import backend
 from support import has_function
 
 tells_of_the_hosts_failures = pytest.mark.skipif(
     not has_function("failures", "fail_stream"),
     reason="the device's streams cannot report failures that the host finds",
+)
+
+queues_messages = pytest.mark.skipif(
+    not backend.get_device_properties(0).host_functions,
+    reason="without host functions, the caller waits for each message",
 )
 
 

@@ -5,11 +5,17 @@ from __future__ import annotations
 import pytest
 import torch
 from distributed import collectives
+from distributed.marks import queues_messages
 from distributed.ranks import Ranks
 from support import needs, supported
 
+MOVES = [
+    pytest.param(name, marks=queues_messages if name == "send and recv" else ())
+    for name in collectives.MOVES
+]
 
-@pytest.mark.parametrize("name", collectives.MOVES)
+
+@pytest.mark.parametrize("name", MOVES)
 def test_values_arrive_as_by_gloo(group: Ranks, name: str) -> None:
     for dtype in supported():
         assert not any(group.call(collectives.moved, name, dtype)), dtype

@@ -8,6 +8,7 @@ import pytest
 from backend import DEVICE, ENV_PREFIX, PACKAGE
 from distributed import behaviour, messages
 from distributed.conftest import started
+from distributed.marks import queues_messages
 from distributed.ranks import Ranks
 from support import is_simulator, needs_two_devices, run_python, since
 
@@ -16,6 +17,7 @@ def test_pytorch_chooses_the_backend(pair: Ranks) -> None:
     assert pair.call(behaviour.chosen) == [[f"{DEVICE}ccl", "gloo", f"{DEVICE}ccl"]] * 2
 
 
+@queues_messages
 def test_wait_returns_before_the_other_rank_has_begun(pair: Ranks) -> None:
     assert pair.call(behaviour.wait_without_partner) == [[6.0], [6.0]]
 
@@ -34,6 +36,7 @@ def test_futures_go_on_in_stream_order(pair: Ranks) -> None:
     assert pair.call(behaviour.future) == [[1.5, 1.5, 1.5, 3.0, 3.0, 3.0]] * 2
 
 
+@queues_messages
 def test_messages_by_tag_from_any_rank_and_in_a_batch(pair: Ranks) -> None:
     zero, one = pair.call(messages.in_several_orders)
     assert zero == [[0.0] * 2, [0.0] * 5, [7.0] * 3, [1.0] * 4, 1]
@@ -56,6 +59,7 @@ def test_tags_on_a_device_of_few_streams(tmp_path: Path, monkeypatch: pytest.Mon
     assert answers == [[10.0 * (1 - rank) + tag for tag in range(6)] for rank in range(2)]
 
 
+@queues_messages
 def test_messages_of_a_rank_to_itself(pair: Ranks) -> None:
     assert pair.call(messages.to_itself) == [
         [[0.0] * 2, [0.25] * 2, [0.5] * 2],

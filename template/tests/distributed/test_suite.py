@@ -12,7 +12,7 @@ import pytest
 import torch
 from backend import DEVICE, ENV_PREFIX
 from distributed import suite
-from distributed.marks import needs_kernel
+from distributed.marks import needs_kernel, queues_messages
 from distributed.ranks import Ranks, ranks
 from support import needs
 
@@ -66,6 +66,8 @@ def case(name: str) -> Any:
     for kind, mark in (("failure", pytest.mark.xfail), ("not_run", pytest.mark.skip)):
         reasons = [entry["reason"] for entry in KNOWN.get(kind, []) if name in entry["tests"]]
         marks += [mark(reason=reason) for reason in reasons]
+    if "isend" in name:
+        marks.append(queues_messages)
     if "SyncBatchNorm" in name:
         marks.append(needs_kernel("aten::batch_norm_stats"))
     return pytest.param(name, marks=marks)
