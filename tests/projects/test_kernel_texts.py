@@ -31,6 +31,12 @@ using Size = std::array<unsigned, 3>;
 """
 
 
+DECLINED = """[declined]
+"matmul dtype=complex128|complex64" = "complex numbers"
+"ternary op=dirichlet_grad" = "operation"
+"""
+
+
 def write_functions(text: str) -> str:
     """Return text.cpp with its two functions written, and with teams of few threads."""
     functions = [(HOST_CUDA / "functions.cpp").read_text("utf-8"), ""]
@@ -64,6 +70,7 @@ def test_they_keep_the_contract(family: str, install: Callable[..., Installed]) 
         succeed(*command, cwd=project, PYTHONPATH=str(ROOT / "generator"))
         text = project / "device" / "acme" / "text.cpp"
         text.write_text(write_functions(text.read_text("utf-8")), "utf-8")
+        (project / "device" / "acme" / "support.toml").write_text(DECLINED)
 
     project = install("texts", add_device, features=["kernel_texts", "device_tests"])
     tests = f"device/tests/kernels/test_{family}.py"
