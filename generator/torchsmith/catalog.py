@@ -135,8 +135,8 @@ def places(package: str) -> dict[str, tuple[PurePosixPath, ...]]:
 
 def owner(path: PurePosixPath, parts: Mapping[str, Iterable[PurePosixPath]]) -> str | None:
     """Return the part whose place covers ``path`` most closely, or None."""
-    found = {place: id for id, places in parts.items() for place in places if covers(place, path)}
-    return found[max(found, key=lambda place: len(place.parts))] if found else None
+    owners = {place: id for id, places in parts.items() for place in places}
+    return next((owners[place] for place in (path, *path.parents) if place in owners), None)
 
 
 def groups() -> dict[str, list[str]]:

@@ -77,14 +77,10 @@ def drift(project: Project, ref: str, ignoring: list[str]) -> Drift:
         }
         found = []
         for path in sorted(paths):
-            difference = Difference(
-                path=path,
-                part=after.owner(PurePosixPath(path)),
-                yours=yours.get(path, ""),
-                templates=_templates(then / path, now / path),
-            )
-            if difference.yours or difference.templates:
-                found.append(difference)
+            edit, change = yours.get(path), _templates(then / path, now / path)
+            if edit or change:
+                part = after.owner(PurePosixPath(path))
+                found.append(Difference(path, part, edit or "", change))
         return Drift(project.version, after.version, found)
 
 

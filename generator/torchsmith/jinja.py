@@ -5,15 +5,37 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import jinja2
+from jinja2.bccache import Bucket
 from jinja2.sandbox import SandboxedEnvironment
 from jinja2_ansible_filters import AnsibleCoreFiltersExtension
 
 from torchsmith.configuration import documents
 from torchsmith.errors import InputError, did_you_mean
 from torchsmith.template import CATALOG, TEMPLATE
+
+
+class _Codes(jinja2.BytecodeCache):
+    """Keeps compiled templates in memory: versions of a template have most files in common."""
+
+    def __init__(self) -> None:
+        self._codes: dict[tuple[str, str], CodeType] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        bucket.code = self._codes.get((bucket.key, bucket.checksum))
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        assert bucket.code
+        self._codes[bucket.key, bucket.checksum] = bucket.code
+
+
+@cache
+def _codes(options: str) -> _Codes:
+    """Return the compiled templates of environments with the same options."""
+    return _Codes()
 
 
 def environment(loader: jinja2.BaseLoader, options: Mapping[str, Any]) -> SandboxedEnvironment:
@@ -32,6 +54,7 @@ def environment(loader: jinja2.BaseLoader, options: Mapping[str, Any]) -> Sandbo
             extensions=[AnsibleCoreFiltersExtension],
             undefined=getattr(jinja2, undefined),
             cache_size=-1,
+            bytecode_cache=_codes(repr(sorted(options.items()))),
             **options,
         )
     except TypeError as error:  # an option is no argument of the class
