@@ -229,5 +229,6 @@ def diagnose(*, file: TextIO | None = None) -> None:
     rows.append(("policy", policy))
     if not launches:
         rows.append(("advice", _HOME))
+    width = max(len(head) for head, _ in rows)
     for head, text in rows:
-        print(f"{head:<12}{text}", file=file or sys.stdout)
+        print(f"{head:<{width}}  {text}", file=file or sys.stdout)

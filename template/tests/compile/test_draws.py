@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE, backend
-from support import has_function
+from support import has_function, supported
 from torch import Tensor
 from torch._inductor.utils import run_and_get_code
 from torch.nn import functional
@@ -82,7 +82,7 @@ def test_as_eager(function: Function, mode: str | None) -> None:
             assert state() == end
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("dtype", supported(torch.float16, torch.bfloat16))
 def test_small_types(dtype: torch.dtype) -> None:
     torch._dynamo.reset()
     x = torch.randn(19, 21, device=DEVICE, dtype=dtype)

@@ -140,6 +140,7 @@ def explore(
             outcome.compared += 1
     outcome.extra = run.extra
     outcome.fallbacks = sorted(run.fallbacks)
+    outcome.avoidable = sorted(run.avoidable)
     if run.recorder is None:
         outcome.route = UNSUPPORTED if outcome.compared else ""
     else:

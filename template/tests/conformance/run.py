@@ -13,7 +13,7 @@ from backend import DEVICE, backend
 from conformance import compare
 from conformance.routes import Recorder
 from conformance.samples import Arguments, tensors_of
-from support import FLOATING, INTEGERS, forget_failures, supported_dtypes
+from support import FLOATING, INTEGERS, avoidable, forget_failures, supported_dtypes
 
 NARROW = (torch.float16, torch.bfloat16)
 
@@ -54,6 +54,8 @@ class Outcome:
     route: str = ""
     extra: float | None = None
     fallbacks: list[str] = field(default_factory=list)
+    avoidable: list[str] = field(default_factory=list)
+    """The fallbacks that are not for dtypes that the project was generated without."""
 
     @property
     def kind(self) -> str:
@@ -71,6 +73,7 @@ class Run:
         self.dtype = dtype
         self.compared = compared
         self.fallbacks: set[str] = set()
+        self.avoidable: set[str] = set()
         self.references: list[Function] = []
         self.recorder: Recorder | None = None
         self.again: Function | None = None
@@ -97,6 +100,7 @@ class Run:
         with backend.count_fallbacks() as fallbacks:
             result = call()
         self.fallbacks.update(fallbacks)
+        self.avoidable.update(avoidable(fallbacks))
         if self.recorder is None:
             self.again = call
         return result

@@ -143,6 +143,7 @@ def test_errors_are_the_cpus(name: str) -> None:
         assert str(errors[0]) == str(errors[1])
 
 
+@pytest.mark.native
 @pytest.mark.parametrize("of", [linalg.svd, linalg.svdvals, linalg.pinv, linalg.cond])
 def test_infinity_has_no_singular_values(of: Function) -> None:
     """The CPU's library raises an error or gives NaN, depending on sizes."""
@@ -152,6 +153,7 @@ def test_infinity_has_no_singular_values(of: Function) -> None:
         of(values)
 
 
+@pytest.mark.native
 def test_what_is_not_finite_has_eigenvalues_that_are_no_numbers() -> None:
     values = hermitian(2, 4, 4)
     values[1, 2, 2] = torch.nan

@@ -19,7 +19,7 @@ DTYPES = {
     **{"float64": "f64", "complex64": "c64", "complex128": "c128"},
 }
 # Types that are mostly storage-only, in their own table.
-HELD = {
+STORAGE_ONLY = {
     **{"uint16": "u16", "uint32": "u32", "uint64": "u64", "complex32": "c32"},
     **{"float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2", "float8_e4m3fnuz": "e4m3z"},
     **{"float8_e5m2fnuz": "e5m2z", "float8_e8m0fnu": "e8m0", "float4_e2m1fn_x2": "f4x2"},
@@ -33,8 +33,8 @@ def matrix(outcomes: Iterable[Outcome]) -> list[str]:
     for outcome in outcomes:
         cells[outcome.case.family][outcome.case.dtype].append(outcome)
     lines = _table(cells, DTYPES, 5)
-    held = {family: row for family, row in cells.items() if any(dtype in HELD for dtype in row)}
-    return lines + (["", *_table(held, HELD, 6)] if held else [])
+    rare = {family: row for family, row in cells.items() if row.keys() & STORAGE_ONLY}
+    return lines + (["", *_table(rare, STORAGE_ONLY, 6)] if rare else [])
 
 
 def _table(

@@ -171,7 +171,7 @@ UNARY = [
     operation("logit", _logit, domain=(0.0, 1.0), specials=False, scale=_one, params={"a": -1.0}),
     operation("logit", _logit, specials=False, scale=_one, params={"a": 0.125}),
     operation("hardsigmoid", lambda x: np.clip(x + 3, 0, 6) / 6),
-    operation("hardswish", lambda x: x * np.clip(x + 3, 0, 6) / 6),
+    operation("hardswish", lambda x: x * (np.clip(x + 3, 0, 6) / 6)),
     operation("hardshrink", lambda x, a: np.where(np.abs(x) <= a, 0.0, x), params={"a": 0.5}),
     operation("softshrink", _softshrink, params={"a": 0.5}, signed_zeros=False),
     operation(

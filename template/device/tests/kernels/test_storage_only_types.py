@@ -12,8 +12,8 @@ from kernels.harness import Array, Device, rng
 from kernels.support import Case
 from numpy.typing import NDArray
 
-HELD = [name for name in STORED if name not in DTYPES]
-FLOAT8 = [name for name in HELD if name.startswith("float8")]
+STORAGE_ONLY = [name for name in STORED if name not in DTYPES]
+FLOAT8 = [name for name in STORAGE_ONLY if name.startswith("float8")]
 PACKED = ("float4_e2m1fn_x2", "int4x2")
 UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
@@ -45,7 +45,7 @@ LAYOUTS = [layout for layout in layouts.ELEMENTWISE if not layout.in_place]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
-@pytest.mark.parametrize("dtype", HELD)
+@pytest.mark.parametrize("dtype", STORAGE_ONLY)
 def test_copy_within_a_type(device: Device, dtype: str, layout: layouts.Layout) -> None:
     case = Case("copy", dtype, dtype, layout.name)
     given = array(device, dtype, layout.shape, layout.inputs[0])
@@ -54,7 +54,7 @@ def test_copy_within_a_type(device: Device, dtype: str, layout: layouts.Layout) 
     assert_bits(device, out, given.values)
 
 
-@pytest.mark.parametrize("dtype", HELD)
+@pytest.mark.parametrize("dtype", STORAGE_ONLY)
 def test_gather_and_scatter(device: Device, dtype: str) -> None:
     table = array(device, dtype, (7, 5), layouts.transposed)
     indices = device.array("int64", (4,), values=np.asarray([6, 0, 3, 1]))
@@ -71,7 +71,7 @@ def test_gather_and_scatter(device: Device, dtype: str) -> None:
     assert_bits(device, table, expected)
 
 
-@pytest.mark.parametrize("dtype", HELD)
+@pytest.mark.parametrize("dtype", STORAGE_ONLY)
 def test_masked_select_and_where(device: Device, dtype: str) -> None:
     source = array(device, dtype, (9, 4))
     other = array(device, dtype, (9, 4), layouts.stepped)
@@ -88,7 +88,7 @@ def test_masked_select_and_where(device: Device, dtype: str) -> None:
     assert_bits(device, out, np.where(chosen, bits(source.values), bits(other.values)))
 
 
-@pytest.mark.parametrize("dtype", HELD)
+@pytest.mark.parametrize("dtype", STORAGE_ONLY)
 def test_triangular(device: Device, dtype: str) -> None:
     source = array(device, dtype, (5, 6))
     out = device.array(dtype, (5, 6))
