@@ -10,10 +10,10 @@ from backend import DEVICE, PACKAGE
 from ecosystem.processes import has_collectives
 from support import run_python
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "features"
 
 
-def recipe(heading: str, page: str = "ecosystem") -> str:
+def recipe(heading: str, page: str = "integrations") -> str:
     section = (DOCS / f"{page}.md").read_text("utf-8").split(f"\n## {heading}\n", 1)[1]
     found = re.search(r"^```python\n(.*?)^```$", section, re.M | re.S)
     assert found is not None
