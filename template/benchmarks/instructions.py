@@ -27,8 +27,6 @@ STATEMENTS = {
     "view": "x.view(1, 1)",
     "sum": "x.sum()",
 }
-LIMITS = {"null": 1.0, DEVICE: 1.3}
-"""Multiples of the CPU device's instructions."""
 
 CALLS = 200
 

@@ -18,8 +18,6 @@ PACKED = torch.float4_e2m1fn_x2
 FLOAT8 = tuple(dtype for dtype in STORAGE_ONLY if "float8" in str(dtype))
 BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64, 16: torch.int64}
 
-SATURATES = not torch.tensor([1e9]).to(torch.float8_e4m3fn).isnan().item()
-"""Whether this PyTorch converts larger numbers to the largest one of float8_e4m3fn."""
 
 Function = Callable[[torch.Tensor], Any]
 

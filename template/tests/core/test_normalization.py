@@ -83,3 +83,20 @@ def test_every_variant_of_batch_norm() -> None:
         results.append([*outputs, mean, variance])
     for here, there in zip(results[1], results[0], strict=True):
         assert_same(here, there, rtol=1e-4, atol=1e-5)
+
+
+@needs(torch.float32)
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: functional.layer_norm(x, x.shape),
+        lambda x: x.softmax(0),
+        lambda x: x.logsumexp(0),
+        lambda x: torch.stack([x.norm(), x.std(), x[::2].sum(), (x[None] @ x[:, None])[0, 0]]),
+    ],
+    ids=["layer_norm", "softmax", "logsumexp", "sums"],
+)
+def test_one_row_of_a_million(function: Callable[..., torch.Tensor]) -> None:
+    """A device may limit how long a work item runs."""
+    x = sample(1_000_000, low=0, high=4)
+    assert_same(function(x.to(DEVICE)), function(x.double()).float(), rtol=1e-3, atol=1e-6)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -96,10 +95,6 @@ def allocated() -> int:
     return int(backend.memory_allocated(DEVICE))
 
 
-def is_done(event: torch.Event) -> bool:
-    return event.query()
-
-
 def wait_and_read(event: torch.Event, tensor: torch.Tensor) -> Any:
     stream = backend.Stream()
     event.wait(stream)
@@ -116,7 +111,3 @@ def record() -> torch.Event:
     event.record()
     keep(event)
     return event
-
-
-def process_id() -> int:
-    return os.getpid()

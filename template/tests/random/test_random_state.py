@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from backend import DEVICE, PACKAGE, backend
+from backend import DEVICE, backend
 from support import needs, needs_two_devices, run_python
 
 pytestmark = needs(torch.float32)
@@ -225,9 +225,3 @@ def test_fork_rng_is_for_this_backend_and_all_its_devices_by_default(
     with torch.random.fork_rng():
         pass
     assert asked == list(range(COUNT))
-
-
-def test_package_exports_the_functions() -> None:
-    module = __import__(PACKAGE).random
-    for name in module.__all__:
-        assert getattr(backend, name) is getattr(module, name)

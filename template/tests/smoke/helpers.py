@@ -1,4 +1,4 @@
-"""Helpers of the smoke tests: values, a comparison with the CPU, another process."""
+"""Helpers of the smoke tests: layouts, a comparison with the CPU, another process."""
 
 from __future__ import annotations
 
@@ -9,17 +9,9 @@ import textwrap
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 import torch
-from backend import DEVICE, ENV_PREFIX, backend
-
-needs_two_devices = pytest.mark.skipif(backend.device_count() < 2, reason="there is one device")
-
-
-def sample(*shape: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> torch.Tensor:
-    """Return a CPU tensor of the same values each time, between -5 and 5."""
-    generator = torch.Generator().manual_seed(seed)
-    return (torch.rand(shape, generator=generator, dtype=torch.float64) * 10 - 5).to(dtype)
+from backend import ENV_PREFIX
+from support import assert_same, moved, sample
 
 
 def layouts(*shape: int, dtype: torch.dtype = torch.float32) -> dict[str, torch.Tensor]:
@@ -34,26 +26,9 @@ def layouts(*shape: int, dtype: torch.dtype = torch.float32) -> dict[str, torch.
     }
 
 
-def to_device(value: Any) -> Any:
-    """Return a value on the device. A tensor keeps its strides and its offset."""
-    if isinstance(value, torch.Tensor):
-        storage = value.untyped_storage()
-        whole = torch.empty(0, dtype=value.dtype).set_(storage).to(DEVICE)
-        return whole.as_strided(value.size(), value.stride(), value.storage_offset())
-    if isinstance(value, (list, tuple)):
-        return type(value)(to_device(item) for item in value)
-    return value
-
-
-def assert_same(actual: torch.Tensor, expected: torch.Tensor, **tolerances: Any) -> None:
-    """Compare a tensor of the device with one of the CPU: device, dtype, shape and values."""
-    assert actual.device.type == DEVICE
-    torch.testing.assert_close(actual.cpu(), expected, equal_nan=True, **tolerances)
-
-
 def compare(function: Callable[..., Any], *arguments: Any, **tolerances: Any) -> None:
     """Compare the result of a function for arguments on the device with that on the CPU."""
-    there = to_device(list(arguments))  # before a function that works in place changes them
+    there = moved(list(arguments))  # before a function that works in place changes them
     expected, actual = function(*arguments), function(*there)
     if isinstance(expected, torch.Tensor):
         actual, expected = (actual,), (expected,)

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE, backend
-from smoke.helpers import assert_same, layouts, needs_two_devices, sample, to_device
+from smoke.helpers import layouts
+from support import assert_same, moved, needs_two_devices, sample
 
 
 @pytest.mark.parametrize("target", ["contiguous", "transposed", "strided", "offset"])
@@ -20,11 +21,11 @@ from smoke.helpers import assert_same, layouts, needs_two_devices, sample, to_de
 def test_copies_between_all_layouts(source: str, target: str, dtype: torch.dtype) -> None:
     values = layouts(5, 4)[source]
     expected = layouts(5, 4, dtype=dtype)[target].clone().copy_(values)
-    for origin in (values, to_device(values)):
-        there = to_device(layouts(5, 4, dtype=dtype)[target])
+    for origin in (values, moved(values)):
+        there = moved(layouts(5, 4, dtype=dtype)[target])
         assert_same(there.copy_(origin), expected)
     back = layouts(5, 4, dtype=dtype)[target].clone()
-    assert torch.equal(back.copy_(to_device(values)), expected)
+    assert torch.equal(back.copy_(moved(values)), expected)
 
 
 @pytest.mark.parametrize("size", [1, 1000, 1 << 20])

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE, ENV_PREFIX, PACKAGE, backend
-from smoke.helpers import assert_same, run_python, sample
+from smoke.helpers import run_python
+from support import assert_same, sample
 
 bessel = torch.special.bessel_j0
 """An operator that no kernel family has."""

@@ -7,7 +7,7 @@ import gc
 import pytest
 import torch
 from backend import DEVICE, backend
-from smoke.helpers import assert_same
+from support import assert_same
 
 MIB = 1 << 20
 

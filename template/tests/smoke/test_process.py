@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE, PACKAGE, backend
-from smoke.helpers import needs_two_devices, run_python
+from smoke.helpers import run_python
+from support import needs_two_devices
 
 LAST = backend.device_count() - 1
 ONES = f"torch.ones(2, device='{DEVICE}')"

@@ -7,7 +7,7 @@ import threading
 import pytest
 import torch
 from backend import DEVICE, backend
-from smoke.helpers import needs_two_devices, sample
+from support import needs_two_devices, sample
 
 
 def long_work() -> torch.Tensor:

@@ -8,14 +8,8 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE, backend, bits, computed_by_the_cpu
-from smoke.helpers import (
-    assert_same,
-    compare,
-    layouts,
-    needs_two_devices,
-    sample,
-    to_device,
-)
+from smoke.helpers import compare, layouts
+from support import assert_same, moved, needs_two_devices, sample
 
 DTYPES = backend.supported_dtypes()
 STORAGE_ONLY = [
@@ -64,7 +58,7 @@ def test_values_survive_the_way_to_the_device_and_back(dtype: torch.dtype, layou
     values = layouts(3, 4)[layout].to(dtype)
     there = values.to(DEVICE)
     assert there.dtype is dtype
-    for tensor in (there, there.clone(), to_device(values).contiguous()):
+    for tensor in (there, there.clone(), moved(values).contiguous()):
         assert torch.equal(bits(tensor.cpu()), bits(values))
 
 

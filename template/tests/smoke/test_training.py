@@ -8,7 +8,8 @@ from collections.abc import Callable
 import pytest
 import torch
 from backend import DEVICE, backend
-from smoke.helpers import assert_same, layouts, sample
+from smoke.helpers import layouts
+from support import assert_same, sample
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 

@@ -246,8 +246,14 @@ def test_promises_to_a_conversion(
         return lambda: api.convert_layout(stream, out, out_layout, source, in_layout)
 
     assert convert(view, layout, strided, STRIDED)() is None
-    refuses(api, convert(view, STRIDED, strided, STRIDED), "not exactly one of the two arrays is strided")
-    refuses(api, convert(view, layout, strided, layout), "not exactly one of the two arrays is strided")
+    refuses(
+        api,
+        convert(view, STRIDED, strided, STRIDED),
+        "not exactly one of the two arrays is strided",
+    )
+    refuses(
+        api, convert(view, layout, strided, layout), "not exactly one of the two arrays is strided"
+    )
     refuses(api, convert(view, [2**40], strided, STRIDED), "a layout that the device does not have")
     refuses(api, convert(view, layout, view, STRIDED), "in float32 .* overlaps out|in .* overlaps")
     short, room = arrays.new("float32", 65, 70)

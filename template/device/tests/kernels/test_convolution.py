@@ -88,7 +88,6 @@ LARGE = [
     Shape(2, 1, (40, 8), (90, 80), (1, 1), (1, 1), (0, 0), (1, 1)),
     Shape(3, 1, (3, 4), (70_000,), (5,), (2,), (3,), (1,)),
 ]
-BASIC = SHAPES[2]
 
 
 def taps(shape: Shape) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:

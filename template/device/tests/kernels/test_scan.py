@@ -12,7 +12,6 @@ from kernels.harness import DTYPES, Array, Device, rng
 from kernels.support import Case
 from numpy.typing import NDArray
 
-EXTREMES: dict[str, Any] = {"max": np.maximum, "min": np.minimum}
 OPERATIONS: dict[str, Callable[..., Any]] = {
     "sum": np.cumsum,
     "prod": np.cumprod,

@@ -149,8 +149,3 @@ def spacing(magnitude: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
     magnitude = np.clip(np.abs(magnitude), smallest_normal(dtype), largest(dtype))
     _, exponent = np.frexp(magnitude)
     return np.asarray(np.ldexp(1.0, exponent - 1 - int(_info(dtype).nmant)))
-
-
-# Integers up to this are exact in the type, and so are their sums.
-EXACT_SUMS = {"float16": 2**11, "bfloat16": 2**8, "float32": 2**24, "float64": 2**53}
-EXACT_SUMS |= {"complex64": 2**24, "complex128": 2**53}

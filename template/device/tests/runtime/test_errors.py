@@ -61,17 +61,6 @@ def test_a_failed_copy_is_reported(
         api.synchronize(stream)
 
 
-def test_the_first_of_two_errors_is_the_one_reported(
-    api: ModuleType, faults: ModuleType, stream: Any, buffer: Any
-) -> None:
-    fail(api, faults, stream, buffer, code="unsupported")
-    fail(api, faults, stream, buffer, code="internal")
-    failed = wait_for_failure(api, stream)
-    assert failed.code is api.ErrorCode.UNSUPPORTED
-    api.acknowledge_stream(stream)
-    api.synchronize(stream)
-
-
 def test_asking_neither_throws_nor_forgets(
     api: ModuleType, faults: ModuleType, make: Make, stream: Any, buffer: Any
 ) -> None:

@@ -39,17 +39,6 @@ def test_an_event_that_was_never_recorded_is_complete(
     api.synchronize(stream)
 
 
-def test_an_event_is_complete_when_the_work_before_it_has_run(
-    api: ModuleType, stream: Any, any_gate: Any, event: Any
-) -> None:
-    any_gate.hold(stream)
-    api.record(event, stream)
-    assert not api.is_complete(event)
-    any_gate.open()
-    api.synchronize(event)
-    assert api.is_complete(event)
-
-
 def test_an_event_does_not_cover_work_after_it(
     api: ModuleType, stream: Any, any_gate: Any, event: Any, make: Make
 ) -> None:
@@ -172,6 +161,7 @@ def test_rerecorded_event_reports_the_newer_work(
     assert not api.is_complete(event)
     any_gate.open()
     api.synchronize(event)
+    assert api.is_complete(event)
 
 
 def test_an_event_can_move_to_another_stream(
