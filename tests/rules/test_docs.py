@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -13,7 +14,7 @@ from benchmarks.figures import STORE, Report, Row
 from commanding import succeed
 from maintenance import pages, recording
 from rendering import HOSTILE, ROOT, Renderer, files
-from torchsmith import __version__
+from torchsmith import __version__, catalog
 from torchsmith.template import REPOSITORY
 
 TEST_ID = re.compile(r"`((?:device/)?tests/[\w/]+\.py)::(\w+)`")
@@ -94,14 +95,24 @@ def drawn(picture: str) -> list[str]:
     return [(text.text or "").replace("\xa0", " ") for text in texts]
 
 
-def test_links_lead_somewhere(project: Path) -> None:
-    broken = [
+def broken_links(pages: Iterable[Path]) -> list[str]:
+    return [
         f"{page.name}: {target}"
-        for page in markdown(project)
+        for page in pages
         for target in LINK.findall(CODE.sub("", page.read_text("utf-8")))
         if not (page.parent / target).exists()
     ]
-    assert not broken
+
+
+def test_links_lead_somewhere(project: Path) -> None:
+    assert not broken_links(markdown(project))
+
+
+@pytest.mark.parametrize("feature", catalog.features())
+def test_links_of_a_feature_lead_somewhere_without_the_others(
+    feature: str, render: Renderer
+) -> None:
+    assert not broken_links(render(features=[feature]).rglob("*.md"))
 
 
 def test_the_site_builds_without_a_warning(project: Path, tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def current() -> Compiler:
         RuntimeError: the compiler in the variable is not usable.
     """
     wanted = os.environ.get(VARIABLE)
-    if wanted is None:
+    if not wanted:
         return next(known for known in _compilers if known.usable())
     chosen = find_compiler(wanted)
     if not chosen.usable():
