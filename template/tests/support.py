@@ -205,6 +205,8 @@ def assert_same(actual: torch.Tensor, expected: torch.Tensor, **tolerances: Any)
     if expected.dtype is torch.complex32:  # which the CPU cannot compare
         actual, expected = actual.to(torch.complex64), expected.to(torch.complex64)
         tolerances = {"rtol": 1e-3, "atol": 1e-5} | tolerances  # assert_close's of float16
+    elif expected.dtype.is_floating_point and expected.itemsize == 1 and tolerances:
+        actual, expected = actual.cpu().float(), expected.float()  # float8 is compared bitwise
     torch.testing.assert_close(actual.cpu(), expected.cpu(), equal_nan=True, **tolerances)
 
 
