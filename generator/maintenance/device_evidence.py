@@ -28,7 +28,8 @@ from torchsmith.template import TEMPLATE
 STORE = TEMPLATE / "benchmarks" / "devices.json"
 FAMILIES = ("copy", "unary", "binary", "reduce", "softmax", "matmul", "gather")
 TESTS = ("device/tests/runtime", *(f"device/tests/kernels/test_{it}.py" for it in FAMILIES))
-NIGHTLY = ("simulator", "opencl on PoCL", "vulkan on llvmpipe")
+NIGHTLY = ("simulator", "opencl on pthread", "opencl on cpu", "vulkan on llvmpipe")
+"""The starts of their names; pthread and cpu are PoCL's."""
 
 STEP = """
 import statistics, sys, time, torch, gpt
