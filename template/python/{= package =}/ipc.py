@@ -51,9 +51,9 @@ def ipc_collect(*, take_back: bool = False) -> None:
     if take_back:
         _C.ipc_take_back()
     _C.ipc_collect()
-    in_use = _C.ipc_things()
-    for thing in [thing for thing in _events if thing not in in_use]:
-        del _events[thing]
+    in_use = _C.ipc_exports()
+    for number in [number for number in _events if number not in in_use]:
+        del _events[number]
 
 
 def setup() -> None:
