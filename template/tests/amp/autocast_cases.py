@@ -57,8 +57,8 @@ def operator(name: str) -> Any:
     return getattr(getattr(torch.ops.aten, packet), overload or "default")
 
 
-def _convolution(x: Maker, *, transposed: bool = False) -> tuple[Any, ...]:
-    sizes = ([1, 1], [0, 0], [1, 1], transposed, [0, 0], 1)
+def _convolution(x: Maker) -> tuple[Any, ...]:
+    sizes = ([1, 1], [0, 0], [1, 1], False, [0, 0], 1)
     return x(1, 2, 5, 5), x(3, 2, 3, 3), x(3), *sizes
 
 

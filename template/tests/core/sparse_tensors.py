@@ -15,10 +15,10 @@ ROWS, COLUMNS = 4, 5
 PLACES = torch.tensor([[0, 2, 2, 0, 3], [1, 0, 3, 1, 4]])
 
 
-def thin(dtype: torch.dtype = torch.float32, seed: int = 0) -> torch.Tensor:
+def thin(dtype: torch.dtype = torch.float32) -> torch.Tensor:
     """Return a dense matrix with many zeros."""
-    values = sample(ROWS, COLUMNS, dtype=dtype, seed=seed)
-    return values.masked_fill(sample(ROWS, COLUMNS, seed=seed + 1) < 1, 0)
+    values = sample(ROWS, COLUMNS, dtype=dtype, seed=0)
+    return values.masked_fill(sample(ROWS, COLUMNS, seed=1) < 1, 0)
 
 
 def duplicated(*dense: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:

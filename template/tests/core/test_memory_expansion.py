@@ -17,9 +17,9 @@ maps_memory = pytest.mark.skipif(
 )
 
 
-def run_expandable(code: str, settings: str = "expandable_segments:True") -> None:
+def run_expandable(code: str) -> None:
     """Run ``code`` after the prelude."""
-    run_with_settings(settings, SEGMENTS + code)
+    run_with_settings("expandable_segments:True", SEGMENTS + code)
 
 
 @maps_memory

@@ -17,8 +17,8 @@ PLAIN = backend.StorageLayout()
 TILED = backend.StorageLayout(format=29, numbers=(16, -1, 1 << 40))
 
 
-def tiled(*shape: int, device: str = DEVICE) -> torch.Tensor:
-    tensor = sample(*(shape or (4, 4))).to(device)
+def tiled(*shape: int) -> torch.Tensor:
+    tensor = sample(*(shape or (4, 4))).to(DEVICE)
     backend.set_storage_layout(tensor, TILED)
     return tensor
 

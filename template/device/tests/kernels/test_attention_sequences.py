@@ -59,7 +59,7 @@ def check_out(
     device.assert_within(case, logsumexp.read(), logarithms, 300 * unit * (finite + 4))
 
 
-def check_ragged(device: Device, problem: Problem, op: str, backward: bool = True) -> None:
+def check_ragged(device: Device, problem: Problem, op: str) -> None:
     run = Ragged(device, problem)
     case = Case("attention", op, problem.dtype)
     params = run.params()
@@ -70,8 +70,7 @@ def check_ragged(device: Device, problem: Problem, op: str, backward: bool = Tru
     right = joined([one.out for one in attended])
     logarithms = np.concatenate([one.logarithms for one in attended], 1)[None]
     check_out(device, case, run.out, run.logsumexp, right, logarithms, joined(sizes))
-    if backward:
-        check_gradients(device, run, attended, op)
+    check_gradients(device, run, attended, op)
 
 
 def check_gradients(device: Device, run: Ragged, attended: list[Attended], op: str) -> None:

@@ -15,10 +15,10 @@ from making import Make
 THREADS = 4
 
 
-def in_threads(work: Callable[[int], None], count: int = THREADS) -> None:
-    """Runs work(0), work(1), ... in parallel, and raises the first exception."""
-    with ThreadPoolExecutor(count) as pool:
-        list(pool.map(work, range(count)))
+def in_threads(work: Callable[[int], None]) -> None:
+    """Runs work(0), ..., work(THREADS - 1) in parallel, and raises the first exception."""
+    with ThreadPoolExecutor(THREADS) as pool:
+        list(pool.map(work, range(THREADS)))
 
 
 def test_threads_may_share_a_stream(api: ModuleType, make: Make, stream: Any) -> None:
