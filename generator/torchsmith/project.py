@@ -211,6 +211,19 @@ class Project:
                 f"restore it with git{then}"
             )
 
+    def require_committed_answers(self) -> None:
+        """Refuse a project whose last update is not committed: HEAD has the files before it.
+
+        Raises:
+            InputError: The answers or the manifest differ from HEAD.
+        """
+        for line in git.changes(self.root):
+            if line[3:] in (ANSWERS, MANIFEST) and not line.startswith("??"):
+                raise InputError(
+                    f"'{self.root}' has an update that is not committed ({line[3:]}): commit it, "
+                    f"or undo it with {self.go_to}git reset --hard"
+                )
+
     def require_repository(self) -> None:
         """Refuse a project that is not under git.
 

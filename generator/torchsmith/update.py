@@ -139,6 +139,7 @@ def trying(
     git.require_merges()
     project.require_repository()
     project.require_answers_as_rendered()
+    project.require_committed_answers()
     version = project.version if ref == CURRENT else ref
     if ref != CURRENT:
         answers = project.keeping_features(answers)
@@ -261,12 +262,14 @@ def _places_kept(lost: git.Files, after: git.Files) -> dict[str, str]:
 def _stranded(before: Project, after: Project, own: set[str]) -> dict[str, str]:
     """Return the user's own files in removed features, and how they are still used."""
     uses = {"csrc": "compiled", "device": "compiled", "python": "installed", "tests": "run"}
+    uses |= {"device/tests": "run"}
     gone = {id: before.parts[id] for id in before.features if id not in after.features}
     found = {}
     for path in sorted(own):
         for id, part in gone.items():
             if part.owns(PurePosixPath(path)):
-                use = uses.get(path.split("/")[0])
+                folder, _, rest = path.partition("/")
+                use = uses.get(f"{folder}/{rest.partition('/')[0]}", uses.get(folder))
                 still = f", and is still {use}" if use else ""
                 found[path] = f"is yours, stays where {id} was{still}"
     return found

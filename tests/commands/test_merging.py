@@ -47,6 +47,14 @@ def test_features_may_have_commas_between_them(project: Path, torchsmith: Torchs
         done.refused("there is no feature 'rgn': ", "; did you mean 'rng'?")
 
 
+def test_preview_refuses_an_update_that_is_not_committed(
+    project: Path, torchsmith: Torchsmith
+) -> None:
+    torchsmith("add", "rng", "--yes", cwd=project).passed()
+    done = torchsmith("preview", "--add", "storage", cwd=project)
+    done.refused("has an update that is not committed (.copier-answers.yml): commit it")
+
+
 def test_remove_keeps_edits_as_conflicts(
     project: Path, torchsmith: Torchsmith, monkeypatch: pytest.MonkeyPatch, render: Renderer
 ) -> None:
@@ -64,7 +72,9 @@ def test_remove_keeps_edits_as_conflicts(
     monkeypatch.setattr("typer.confirm", lambda _: True)
     done = torchsmith("remove", "amp", cwd=project)
     assert done.status == 1
-    assert done.err.endswith("Resolve the conflicts in csrc/amp/autocast.cpp, then git add them.\n")
+    assert done.err.endswith(
+        "Move your edits of csrc/amp/autocast.cpp to other files, then git rm them.\n"
+    )
     expected = contents(render(features=[]))
     kept = "csrc/amp/autocast.cpp"
     assert contents(project) == {**expected, kept: before[kept]}

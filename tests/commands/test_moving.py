@@ -88,7 +88,9 @@ def test_what_a_user_did_to_a_file_is_followed_kept_or_named(
     done = torchsmith("update", "--yes", cwd=small)
     assert done.status == bool(conflicting), done.err
     assert says in done.out
-    if conflicting:
+    if removed := [path for path, state in conflicting.items() if state == "UD"]:
+        assert done.err == f"Move your edits of {removed[0]} to other files, then git rm them.\n"
+    elif conflicting:
         assert (
             done.err == f"Resolve the conflicts in {', '.join(conflicting)}, then git add them.\n"
         )

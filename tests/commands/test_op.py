@@ -76,6 +76,12 @@ def test_elsewhere_it_says_where_the_body_goes(project: Path, torchsmith: Torchs
     assert 'OPERATOR = "aten::special_airy_ai"' in test
     row = "| `aten::special_airy_ai` | `csrc/operators/special_airy_ai.cpp` |"
     assert row in (project / report["docs"]).read_text("utf-8")
+    assert report["feature"] == ""
+
+
+def test_it_names_a_feature_that_has_the_operator(project: Path, torchsmith: Torchsmith) -> None:
+    done = torchsmith("op", "add", "aten::cumsum", cwd=project).passed()
+    assert "more_operators has this operator too (torchsmith add more_operators)" in done.out
 
 
 def test_variants_follow_from_the_function_that_is_to_be_written(
@@ -155,7 +161,7 @@ def test_mistakes_are_one_sentence(project: Path, torchsmith: Torchsmith) -> Non
     assert sentence("aten::gelu").startswith(
         "'aten::gelu' is there already: csrc/aten/activations.cpp:"
     )
-    assert sentence("gelux") == "PyTorch has no operator 'aten::gelux'; did you mean 'gelu'?"
+    assert sentence("gelux") == "PyTorch has no operator 'aten::gelux'; did you mean 'aten::gelu'?"
     assert sentence("aten::batch_norm").startswith("'aten::batch_norm' needs no kernel")
     assert sentence("aten::view").startswith("'aten::view' needs no kernel: it is a view")
     assert sentence("pow") == (

@@ -54,3 +54,8 @@ def add_operator(
     else:
         tell("A kernel family computes it. Rebuild and run:")
     print(f"  pytest {added.test}")
+    if added.feature:
+        tell(
+            f"The feature {added.feature} has this operator too (torchsmith add {added.feature}). "
+            "A project can have one of the two."
+        )

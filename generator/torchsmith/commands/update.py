@@ -84,9 +84,9 @@ def add(
     from torchsmith.update import CURRENT
 
     found = find(project)
+    answers = found.adding(_named(features))
     found.require_clean()
-    change = Change(found.adding(_named(features)), CURRENT)
-    _merge(found, change, yes=yes, as_json=as_json)
+    _merge(found, Change(answers, CURRENT), yes=yes, as_json=as_json)
 
 
 def remove(
@@ -111,9 +111,9 @@ def remove(
     from torchsmith.update import CURRENT
 
     found = find(project)
-    found.require_clean()
     named = _named(features)
     answers = found.removing(found.with_dependents(named) if with_dependents else named)
+    found.require_clean()
     change = Change(answers, CURRENT, discard_edits=discard_edits)
     _merge(found, change, yes=yes, as_json=as_json)
 
@@ -306,7 +306,12 @@ def _merge(project: Project, change: Change, *, yes: bool, as_json: bool) -> Non
     elif go_on and not plan.conflicts:
         say("Done, and staged. Read `git diff --cached`, rebuild, run pytest, commit.")
     if go_on and plan.conflicts:
-        say(f"Resolve the conflicts in {', '.join(plan.conflicts)}, then git add them.")
+        kept = [path for path in plan.conflicts if path in plan.lost]
+        merged = [path for path in plan.conflicts if path not in plan.lost]
+        if merged:
+            say(f"Resolve the conflicts in {', '.join(merged)}, then git add them.")
+        if kept:
+            say(f"Move your edits of {', '.join(kept)} to other files, then git rm them.")
         raise typer.Exit(FOUND)
 
 
@@ -369,8 +374,8 @@ def _show_plan(project: Project, plan: Plan) -> None:
         tell(f"  ! {path}  is removed; your edits stay as a conflict", "red")
     if kept:
         tell(
-            "Merge what you need of these into other files, then git rm them; --discard-edits "
-            "removes them at once.",
+            "Move your edits of these to other files, then git rm them; --discard-edits removes "
+            "them at once.",
             "bold red",
         )
     elif plan.lost:

@@ -102,7 +102,8 @@ def operator_named(text: str) -> Operator:
     if base.endswith("_") and base[:-1] in by_base:
         base = base[:-1]
     if base not in by_base:
-        raise InputError(f"PyTorch has no operator 'aten::{base}'" + did_you_mean(base, by_base))
+        similar = did_you_mean(base, by_base).replace("'", "'aten::", 1)
+        raise InputError(f"PyTorch has no operator 'aten::{base}'{similar}")
     forms = list(_forms(base, [*by_base[base], *by_base.get(base + "_", [])], torchgen))
     if not forms:
         raise InputError(

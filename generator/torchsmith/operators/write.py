@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -34,6 +35,7 @@ class Added:
         line: The line of the missing body, or 0.
         test: The test file.
         docs: The page with its row.
+        feature: A feature that the project lacks and that has the operator, or "".
     """
 
     operator: str
@@ -42,6 +44,7 @@ class Added:
     line: int
     test: str
     docs: str
+    feature: str
 
 
 def write_operator(project: Project, operator: Operator) -> Added:
@@ -79,6 +82,7 @@ def write_operator(project: Project, operator: Operator) -> Added:
         line=body,
         test=test_file,
         docs=DOCS_PAGE,
+        feature=_feature_with(project, operator),
     )
 
 
@@ -93,6 +97,15 @@ def _formatted(project: Project, path: str, text: str) -> str:
         command, cwd=project.root, input=text, capture_output=True, encoding="utf-8"
     )
     return done.stdout if done.returncode == 0 else text
+
+
+def _feature_with(project: Project, operator: Operator) -> str:
+    """Return a feature that the project lacks and that has the operator, or ""."""
+    package = f"torch_{project.answers['backend_name']}"
+    listed = project.root / "python" / package / "_operators.json"
+    features = json.loads(listed.read_text("utf-8")) if listed.exists() else {}
+    having = (id for id, names in features.items() if operator.base in names.split())
+    return next(having, "")
 
 
 def _registered(project: Project, operator: Operator) -> str:

@@ -172,7 +172,7 @@ def main() -> int:
     failed = {name: why for name, why in run.failed.items() if name not in declined}
     print(f"{len(run.passed)} cases work, {len(declined)} are unsupported, {len(failed)} fail")
     for name, why in {**declined, **failed}.items():
-        print(*wrapped(f"  {name}: {first_line(why).replace(', ' + DECLINED, '')}"), sep="\n")
+        print(*wrapped(f"  {name}: {first_line(why).partition(', ' + DECLINED)[0]}"), sep="\n")
     steps = [f"write {name} of runtime.h" for name in absent_from_runtime(functions)]
     steps += [f"fix the failure of {name}" for name in failed]
     for family, names in FAMILIES.items():

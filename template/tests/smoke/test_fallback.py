@@ -62,14 +62,16 @@ def test_a_refused_operator_is_an_error_that_names_it() -> None:
 def test_a_feature_that_has_a_kernel_is_named() -> None:
     hints = importlib.import_module(f"{PACKAGE}._absent").fallback_hints()
     text = "; feature linalg has one: torchsmith add linalg"
+    values = torch.ones(2, device=DEVICE)
+    backend.reset_fallback_stats()
     backend._C.set_fallback_hints({**hints, "aten::special_bessel_j0": text})
     try:
-        bessel(torch.ones(2, device=DEVICE))
+        bessel(values)
         (record,) = records(backend.fallback_stats())
         assert record.reason == f"no kernel{text}"
         backend.set_fallback_policy("error")
         with pytest.raises(NotImplementedError, match=f"has no kernel for it{text}"):
-            bessel(torch.ones(2, device=DEVICE))
+            bessel(values)
     finally:
         backend._C.set_fallback_hints(hints)
 

@@ -262,7 +262,10 @@ class Device:
             if line and answer is None:
                 pytest.fail(f"{one} works: remove {line!r} from support.toml, or `{UPDATE}`")
             if answer is not None and not line and not self.probes_only:
-                pytest.fail(f"{one} is unsupported ({answer}), but not declared in support.toml")
+                pytest.fail(
+                    f"{one} is unsupported ({answer}), but not declared in support.toml: "
+                    f"implement it, or `{UPDATE}`"
+                )
         if None not in cases.values():
             pytest.skip(next(iter(cases.values())) or "")
 

@@ -18,7 +18,10 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-UPDATE = "pytest device/tests/kernels --write-support"
+UPDATE = (
+    f"{device_library.ENV_PREFIX}_DEVICE={device_library.DEVICE} "
+    "pytest device/tests/kernels --write-support"
+)
 
 
 @dataclass(frozen=True)
