@@ -19,6 +19,8 @@ from torchsmith.template import REPOSITORY
 
 TEST_ID = re.compile(r"`((?:device/)?tests/[\w/]+\.py)::(\w+)`")
 CODE = re.compile(r"^```.*?^```$", re.M | re.S)
+# Not device/acme, the reader's own device.
+PATH = re.compile(r"`((?:benchmarks|csrc|device(?!/acme)|python|tests)/[\w./-]+)`")
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 
 
@@ -113,6 +115,23 @@ def test_links_of_a_feature_lead_somewhere_without_the_others(
     feature: str, render: Renderer
 ) -> None:
     assert not broken_links(render(features=[feature]).rglob("*.md"))
+
+
+@pytest.mark.parametrize("feature", catalog.features())
+def test_paths_on_a_features_page_exist_without_the_others_or_their_feature_is_named(
+    feature: str, render: Renderer
+) -> None:
+    project = render(features=[feature])
+    own = "tests/operators/pytorch.toml"  # written by the user
+    missing = [
+        f"{page.name}: {path}"
+        for page in (project / "docs" / "features").glob("*.md")
+        for paragraph in page.read_text("utf-8").split("\n\n")
+        for line in (paragraph.splitlines() if paragraph.startswith("|") else [paragraph])
+        for path in PATH.findall(line)
+        if not (project / path).exists() and "feature" not in line and path != own
+    ]
+    assert not missing
 
 
 def test_the_site_builds_without_a_warning(project: Path, tmp_path: Path) -> None:
