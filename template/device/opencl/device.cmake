@@ -15,3 +15,4 @@ target_compile_definitions(${DEVICE_TARGET} PRIVATE
 
 set(TEXT_DIALECT opencl)
 include("${CMAKE_CURRENT_SOURCE_DIR}/shared/text/text.cmake")
+include("${CMAKE_CURRENT_SOURCE_DIR}/shared/queues/queues.cmake")

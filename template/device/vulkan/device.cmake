@@ -44,3 +44,4 @@ target_compile_options(${DEVICE_TARGET} PRIVATE -Wno-missing-field-initializers)
 
 set(TEXT_DIALECT glsl)
 include("${CMAKE_CURRENT_SOURCE_DIR}/shared/text/text.cmake")
+include("${CMAKE_CURRENT_SOURCE_DIR}/shared/queues/queues.cmake")
