@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
 import threading
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -56,3 +58,36 @@ def test_launching_a_host_function_does_not_wait(api: ModuleType, stream: Any, g
     gate.wait_until_reached()
     api.launch_host(stream, lambda: None)
     assert not api.is_idle(stream)
+
+
+AFTER_A_FAILURE = """
+import _device as api
+
+stream, no, calls = api.create_stream(0, 0), api.Buffer(0, 1), []
+no.write(bytes(1))
+try:
+    if api.check(stream, no.view(0, api.DType.uint8, [1], [1]), "it is not so") is not None:
+        raise SystemExit(77)
+except api.DeviceError:
+    pass
+api.launch_host(stream, lambda: calls.append(1))
+try:
+    api.synchronize(stream)
+except api.DeviceError as failed:
+    assert "it is not so" in str(failed)
+else:
+    raise AssertionError("the stream has no failure")
+assert calls == [1]
+"""
+
+
+def test_launch_host_throws_no_failure_of_the_stream(
+    api: ModuleType, run_child: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    """A caller whose call throws frees the argument, as the function has done."""
+    if ("families", "check", True) not in api.functions() or not api.properties(0).reports_errors:
+        pytest.skip("the device reports no failures of kernels")
+    done = run_child(AFTER_A_FAILURE, **{f"{api.ENV_PREFIX}_LAUNCH_BLOCKING": "1"})
+    if done.returncode == 77:
+        pytest.skip("the device has no kernel that checks")
+    assert done.returncode == 0, done.stderr
