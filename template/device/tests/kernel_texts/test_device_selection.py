@@ -58,6 +58,9 @@ def test_a_value_that_cannot_be_read_is_refused(
     done = run_child("import _device; _device.properties(0)", **{variable: value})
     last = done.stderr.strip().splitlines()[-1]
     assert f"{variable}={value} is not {expected}" in last
+    counted = run_child(COUNT, **{variable: value})
+    assert counted.stdout.strip() == "0"
+    assert len(counted.stderr.strip().splitlines()) == 1
 
 
 def test_a_device_is_shown_as_several(api: ModuleType, run_child: Run) -> None:
