@@ -12,7 +12,7 @@ import pytest
 
 DEVICE = Path(device_library.DEVICE).name
 pytestmark = pytest.mark.skipif(
-    DEVICE not in ("opencl", "vulkan"), reason="only devices that compile text have the cache"
+    DEVICE not in ("opencl", "vulkan"), reason="a test of the devices opencl and vulkan"
 )
 
 Run = Callable[..., subprocess.CompletedProcess[str]]

@@ -26,7 +26,7 @@ def fail(
     fill(api, stream, buffer, value)
 
 
-def wait_for_failure(api: ModuleType, waited: Any, says: str = "") -> Any:
+def wait_for_failure(api: ModuleType, waited: Any, says: str = ".") -> Any:
     """Waits for a stream, an event or a device whose work has failed, and returns the failure."""
     with pytest.raises(api.DeviceError, match=says) as caught:
         api.synchronize(waited)
