@@ -34,7 +34,7 @@ def repair_rebuilding() -> None:
     reduce = tensor_class._reduce_ex_internal
 
     def _reduce_ex_internal(self: torch.Tensor, protocol: int) -> Any:
-        if self.device.type != NAME or self.requires_grad:
+        if self.device.type != NAME or self.requires_grad or self.is_nested:
             return reduce(self, protocol)
         size = self.size()
         parts: tuple[Any, ...] = ()

@@ -141,7 +141,13 @@ def test_large_copy_is_complete() -> None:
 def test_copying_a_tensor_onto_itself_changes_nothing() -> None:
     tensor = sample(10).to(DEVICE)
     assert tensor.copy_(tensor) is tensor
+    tensor[:].copy_(tensor)
+    tensor.data.copy_(tensor)
     assert tensor.cpu().equal(sample(10))
+    expanded = sample(2).to(DEVICE).expand(3, 2)
+    expanded[1:].copy_(expanded[:-1])
+    with pytest.raises(RuntimeError, match="more than one element"):
+        expanded.copy_(expanded[0].clone())
 
 
 @needs(torch.float32, torch.bool)

@@ -143,6 +143,14 @@ def test_errors_are_the_cpus(name: str) -> None:
         assert str(errors[0]) == str(errors[1])
 
 
+@pytest.mark.parametrize("solve", [linalg.solve, linalg.solve_ex, linalg.tensorsolve])
+def test_tensors_of_two_devices_are_refused(solve: Any) -> None:
+    matrix = torch.eye(2)
+    for one, other in ((matrix.to(DEVICE), matrix), (matrix, matrix.to(DEVICE))):
+        with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
+            solve(one, other)
+
+
 @pytest.mark.native
 @pytest.mark.parametrize("of", [linalg.svd, linalg.svdvals, linalg.pinv, linalg.cond])
 def test_infinity_has_no_singular_values(of: Function) -> None:

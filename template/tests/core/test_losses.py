@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from backend import DEVICE
+from backend import DEVICE, backend
 from support import assert_same, needs, reports_errors, sample
 from torch.nn import functional
 
@@ -41,6 +41,9 @@ def test_binary_cross_entropy_of_what_is_no_probability_is_told(value: float) ->
     values = torch.tensor([0.5, value], device=DEVICE)
     with pytest.raises(RuntimeError, match="all elements of input should be between 0 and 1"):
         functional.binary_cross_entropy(values, torch.ones_like(values)).item()
+    backend.acknowledge_failure()
+    with pytest.raises(RuntimeError, match="all elements of target should be between 0 and 1"):
+        functional.binary_cross_entropy(torch.ones_like(values), values).item()
 
 
 def test_binary_cross_entropy_of_certain_probabilities() -> None:

@@ -173,6 +173,16 @@ def test_free_segments_that_are_too_small_alone_become_one() -> None:
     assert segment["total_size"] == 26 * MIB
 
 
+def test_only_as_many_become_one_as_the_request_needs() -> None:
+    tensors = [take(30 * MIB) for _ in range(4)]
+    tensors.clear()
+    merged = take(50 * MIB)
+    sizes = [item["total_size"] for item in backend.memory_snapshot()]
+    assert sizes.count(60 * MIB) == 1
+    assert sizes.count(30 * MIB) == 2
+    assert merged.nbytes == 50 * MIB
+
+
 def test_free_segments_that_are_too_small_together_stay() -> None:
     reserved = backend.memory_reserved()
     tensors = [take(12 * MIB), take(12 * MIB)]

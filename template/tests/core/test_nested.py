@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 from collections.abc import Callable
 from typing import Any
@@ -169,8 +170,9 @@ def test_sizes_of_padded_tensors_may_lie_anywhere(device: str) -> None:
         torch._nested_from_padded(padded.to(DEVICE), sizes[:1])
 
 
-def test_files_of_strided_ones_are_loaded_onto_the_device() -> None:
-    saved = strided(parts("cpu")).detach()
+@pytest.mark.parametrize("device", ["cpu", DEVICE])
+def test_files_of_strided_ones_are_loaded_onto_the_device(device: str) -> None:
+    saved = strided(parts(device)).detach()
     file = io.BytesIO()
     torch.save(saved, file)
     file.seek(0)
@@ -178,7 +180,8 @@ def test_files_of_strided_ones_are_loaded_onto_the_device() -> None:
         loaded = torch.load(file, map_location=DEVICE)
     assert loaded.device.type == DEVICE
     for one, other in zip(loaded.unbind(), saved.unbind(), strict=True):
-        torch.testing.assert_close(one.cpu(), other)
+        torch.testing.assert_close(one.cpu(), other.cpu())
+    assert copy.copy(saved).is_nested
 
 
 def test_what_strided_ones_lack_says_so() -> None:

@@ -136,6 +136,15 @@ def test_a_rate_that_is_none(rate: float, native: None) -> None:
     backend.acknowledge_failure()
 
 
+@reports_errors
+@pytest.mark.parametrize("probability", [1.5, -0.5, math.nan])
+def test_a_probability_that_is_none(probability: float) -> None:
+    values = torch.tensor([0.5, probability], device=DEVICE)
+    with pytest.raises(RuntimeError, match="all elements of p to be between 0 and 1"):
+        torch.bernoulli(values).cpu()
+    backend.acknowledge_failure()
+
+
 # --- Gradients ---
 
 

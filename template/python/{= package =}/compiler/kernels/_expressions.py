@@ -90,10 +90,59 @@ class Indices(ExprPrinter):
     def _print_RoundToInt(self, expr: sympy.Expr) -> str:
         return f"(long)rint({self._print(expr.args[0])})"
 
+    def _print_RoundDecimal(self, expr: sympy.Expr) -> str:
+        value, digits = expr.args
+        scale = f"({_widest()})1e{abs(int(digits))}"
+        up, down = ("*", "/") if digits >= 0 else ("/", "*")
+        return f"(rint(({self._print(value)}) {up} {scale}) {down} {scale})"
+
+    def _print_TruncToFloat(self, expr: sympy.Expr) -> str:
+        return self._call("trunc", expr)
+
+    def _print_floor(self, expr: sympy.Expr) -> str:
+        return f"(long){self._call('floor', expr)}"
+
+    def _print_ceiling(self, expr: sympy.Expr) -> str:
+        return f"(long){self._call('ceil', expr)}"
+
+    def _print_Function(self, expr: sympy.Expr) -> str:
+        name = type(expr).__name__
+        if not name.startswith("OpaqueUnaryFn_"):
+            raise NotImplementedError(f"there are no kernels for the index {expr}")
+        return self._call(name.removeprefix("OpaqueUnaryFn_"), expr)
+
+    def _call(self, name: str, expr: sympy.Expr) -> str:
+        return f"{name}(({_widest()})({self._print(expr.args[0])}))"
+
+    def _print_Piecewise(self, expr: sympy.Expr) -> str:
+        *others, (last, _) = expr.args
+        text = self._print(last)
+        for value, condition in reversed(others):
+            text = f"(({self._print(condition)}) ? ({self._print(value)}) : ({text}))"
+        return str(text)
+
+    def _print_Infinity(self, expr: sympy.Expr) -> str:
+        return "INFINITY"
+
+    def _print_NegativeInfinity(self, expr: sympy.Expr) -> str:
+        return "(-INFINITY)"
+
+    def _print_NaN(self, expr: sympy.Expr) -> str:
+        return "NAN"
+
+    def _print_FloatPow(self, expr: sympy.Expr) -> str:
+        base, exponent = (f"({_widest()})({self._print(each)})" for each in expr.args)
+        return f"pow({base}, {exponent})"
+
+    def _print_Pow(self, expr: sympy.Expr) -> str:
+        if expr.exp.is_Integer and expr.exp >= 0:
+            return str(super()._print_Pow(expr))
+        return self._print_FloatPow(expr)
+
     def _print_PowByNatural(self, expr: sympy.Expr) -> str:
         base, exponent = expr.args
         if not exponent.is_Integer:
-            raise NotImplementedError(f"there are no kernels for the index {expr}")
+            return f"(long)rint({self._print_FloatPow(expr)})"  # exact below 2^53
         return "*".join([f"({self._print(base)})"] * int(exponent)) or "1"
 
 
