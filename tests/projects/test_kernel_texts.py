@@ -32,7 +32,9 @@ using Size = std::array<unsigned, 3>;
 
 
 DECLINED = """[declined]
+"convolution dtype=complex128|complex64" = "complex numbers"
 "matmul dtype=complex128|complex64" = "complex numbers"
+"random dtype=complex128|complex64" = "complex numbers"
 "ternary op=dirichlet_grad" = "operation"
 """
 
@@ -53,7 +55,23 @@ def write_functions(text: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "family", ["copy", "gather", "matmul", "normalize", "reduce", "softmax", "ternary"]
+    "family",
+    [
+        "compact",
+        "convolution",
+        "copy",
+        "gather",
+        "matmul",
+        "normalize",
+        "optimizer_step",
+        "pool",
+        "random",
+        "reduce",
+        "scan",
+        "softmax",
+        "sort",
+        "ternary",
+    ],
 )
 def test_they_keep_the_contract(family: str, install: Callable[..., Installed]) -> None:
     def add_device(project: Path) -> None:
