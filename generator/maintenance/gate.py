@@ -64,7 +64,7 @@ SETS = {
         needs_torch=True,
     ),
     "test-all": Set(
-        "every test, with builds of other projects: about 2 hours on 2 cores",
+        "every test, with builds of other projects: about 6 hours on 2 cores",
         ("tests",),
         BUILDING,
         needs_torch=True,

@@ -16,7 +16,7 @@ import pytest
 from maintenance.installing import Installed, make_environment
 from maintenance.release.wheels import read_recipe, repair
 
-pytestmark = pytest.mark.xdist_group("wheel")
+pytestmark = [pytest.mark.nightly, pytest.mark.xdist_group("wheel")]
 
 
 def run(command: list[str], cwd: Path, variables: dict[str, str]) -> str:
