@@ -145,8 +145,8 @@ def test_errors_are_the_cpus(name: str) -> None:
 
 @pytest.mark.parametrize("solve", [linalg.solve, linalg.solve_ex, linalg.tensorsolve])
 def test_tensors_of_two_devices_are_refused(solve: Any) -> None:
-    matrix = torch.eye(2)
-    for one, other in ((matrix.to(DEVICE), matrix), (matrix, matrix.to(DEVICE))):
+    matrix, vector = torch.eye(2), torch.ones(2)
+    for one, other in ((matrix.to(DEVICE), vector), (matrix, vector.to(DEVICE))):
         with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
             solve(one, other)
 
