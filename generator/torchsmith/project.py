@@ -217,12 +217,12 @@ class Project:
         Raises:
             InputError: The answers or the manifest differ from HEAD.
         """
-        for line in git.changes(self.root):
-            if line[3:] in (ANSWERS, MANIFEST) and not line.startswith("??"):
-                raise InputError(
-                    f"'{self.root}' has an update that is not committed ({line[3:]}): commit it, "
-                    f"or undo it with {self.go_to}git reset --hard"
-                )
+        changed = git.git(self.root, "status", "--porcelain", "--", ANSWERS, MANIFEST).splitlines()
+        if any(not line.startswith("??") for line in changed):
+            raise InputError(
+                f"'{self.root}' has an update that is not committed ({ANSWERS}): commit it, or "
+                f"undo it with {self.go_to}git reset --hard"
+            )
 
     def require_repository(self) -> None:
         """Refuse a project that is not under git.

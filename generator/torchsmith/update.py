@@ -261,15 +261,16 @@ def _places_kept(lost: git.Files, after: git.Files) -> dict[str, str]:
 
 def _stranded(before: Project, after: Project, own: set[str]) -> dict[str, str]:
     """Return the user's own files in removed features, and how they are still used."""
-    uses = {"csrc": "compiled", "device": "compiled", "python": "installed", "tests": "run"}
-    uses |= {"device/tests": "run"}
+    uses = {
+        "csrc": "compiled", "device/tests": "run", "device": "compiled", "python": "installed",
+        "tests": "run",
+    }  # fmt: skip
     gone = {id: before.parts[id] for id in before.features if id not in after.features}
     found = {}
     for path in sorted(own):
         for id, part in gone.items():
             if part.owns(PurePosixPath(path)):
-                folder, _, rest = path.partition("/")
-                use = uses.get(f"{folder}/{rest.partition('/')[0]}", uses.get(folder))
+                use = next((uses[at] for at in uses if path.startswith(f"{at}/")), "")
                 still = f", and is still {use}" if use else ""
                 found[path] = f"is yours, stays where {id} was{still}"
     return found
