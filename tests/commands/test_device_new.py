@@ -110,3 +110,16 @@ def test_what_is_there_is_left_alone(project: Path, torchsmith: Torchsmith) -> N
     (project / "device" / "starter" / "runtime.cpp").unlink()
     torchsmith("device", "new", "acme", cwd=project).refused("is missing: restore it with git")
     assert not (project / "device" / "acme").exists()
+
+
+def test_check_runs_the_projects_script(
+    project: Path, render: Renderer, torchsmith: Torchsmith, tmp_path: Path
+) -> None:
+    torchsmith("device", "check", "acme", cwd=project).refused("torchsmith add device_tests")
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\necho "$@" > {tmp_path / "given"}\nexit 1\n')
+    python.chmod(0o755)
+    project = render(features=["device_tests"])
+    ended = torchsmith("device", "check", "acme", "--python", python, cwd=project / "docs")
+    assert ended.status == 1
+    assert (tmp_path / "given").read_text() == f"{project}/device/tests/check.py acme\n"

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import subprocess
 from typing import Annotated
 
 import typer
 
-from torchsmith.commands.common import Command, Commands, Json, ProjectFolder, print_json, tell
+from torchsmith.commands.common import (
+    BuildPython,
+    Command,
+    Commands,
+    Json,
+    ProjectFolder,
+    print_json,
+    tell,
+)
+from torchsmith.errors import InputError
 
 app = typer.Typer(cls=Commands, no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.callback()
 def device() -> None:
-    """Start your own device in a project.
+    """Start and check your own device in a project.
 
     Example: torchsmith device new acme
     """
@@ -67,7 +77,37 @@ def new_device(
     if (found.root / "device" / "tests" / "check.py").exists():
         print("  pip install -r device/tests/requirements.txt")
         print(f"  {prefix}_DEVICE={name} pytest device/tests/runtime")
-        print(f"  python device/tests/check.py {name}")
+        print(f"  torchsmith device check {name}")
     else:
         print(f"  pip install --no-build-isolation -C cmake.define.{prefix}_DEVICE={name} .")
     tell("docs/bring-up.md has the order.")
+
+
+@app.command("check", cls=Command)
+def check_device(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="Name of the device's folder in device/, or a path.",
+            show_default=False,
+        ),
+    ],
+    python: BuildPython = None,
+    project: ProjectFolder = None,
+) -> None:
+    """List what a device has, run a case of each kernel family, and name what to write next.
+
+    Example: torchsmith device check acme
+
+    It builds the device and runs about thirty of its tests, with device/tests/check.py of the
+    project. The status is 1 if one fails. Needs the feature device_tests.
+    """
+    from torchsmith.doctor import default_python
+    from torchsmith.project import find
+
+    root = find(project, updatable=False).root
+    script = root / "device" / "tests" / "check.py"
+    if not script.exists():
+        raise InputError(f"'{script}' is missing: torchsmith add device_tests")
+    raise typer.Exit(subprocess.run([python or default_python(), script, name]).returncode)

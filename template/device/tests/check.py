@@ -15,7 +15,10 @@ import textwrap
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pytest
+try:
+    import pytest
+except ImportError:
+    sys.exit("pytest is not installed here: pip install -r device/tests/requirements.txt")
 
 HERE = Path(__file__).parent
 

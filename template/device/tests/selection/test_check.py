@@ -46,6 +46,14 @@ def test_a_library_that_does_not_load_is_one_sentence(tmp_path: Path) -> None:
     assert done.stderr == ""
 
 
+def test_a_device_that_does_not_exist_is_one_sentence() -> None:
+    done = run("nope")
+    assert done.returncode == 1
+    assert len(done.stdout.splitlines()) == 1
+    assert done.stdout.startswith(f"there is no device in {device_library.DEVICE_ROOT / 'nope'}")
+    assert done.stderr == ""
+
+
 NAMES = [
     *(("runtime", name) for name in check.RUNTIME),
     *(("kernels", name) for names in check.FAMILIES.values() for name in names),

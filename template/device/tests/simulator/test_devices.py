@@ -54,6 +54,9 @@ if child == 0:
         lambda: _device.synchronize(stream),
         lambda: _device.fill_bytes(stream, address, 0, 64),
         lambda: _device.create_stream(0, 0),
+        lambda: _device.acknowledge_stream(stream),
+        lambda: _device.acknowledge_device(0),
+        lambda: _device.fail_stream(stream, _device.ErrorCode.INTERNAL, ""),
     ):
         try:
             call()
@@ -61,7 +64,7 @@ if child == 0:
             refused += "forked" in str(error)
     _device.deallocate(0, address)
     os._exit(refused)
-assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 4
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 """
     done = run_child(code)
     assert done.returncode == 0, done.stderr
