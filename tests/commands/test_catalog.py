@@ -27,7 +27,8 @@ def commands() -> Iterator[tuple[str, ...]]:
 COMMANDS = list(commands())
 # Commands that work on a project.
 PROJECTS = {
-    "features", "add", "remove", "update", "preview", "diff", "doctor", "device new", "op add",
+    "features", "add", "remove", "update", "preview", "diff", "doctor",
+    "device new", "device check", "op add",
 }  # fmt: skip
 
 

@@ -120,6 +120,8 @@ def test_check_runs_the_projects_script(
     python.write_text(f'#!/bin/sh\necho "$@" > {tmp_path / "given"}\nexit 1\n')
     python.chmod(0o755)
     project = render(features=["device_tests"])
-    ended = torchsmith("device", "check", "acme", "--python", python, cwd=project / "docs")
+    ended = torchsmith(
+        "device", "check", "acme", "--json", "--python", python, cwd=project / "docs"
+    )
     assert ended.status == 1
-    assert (tmp_path / "given").read_text() == f"{project}/device/tests/check.py acme\n"
+    assert (tmp_path / "given").read_text() == f"{project}/device/tests/check.py acme --json\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,18 @@ def test_preview_refuses_an_update_that_is_not_committed(
     torchsmith("add", "rng", "--yes", cwd=project).passed()
     done = torchsmith("preview", "--add", "storage", cwd=project)
     done.refused("has an update that is not committed (.copier-answers.yml): commit it")
+
+
+def test_preview_refuses_such_an_update_in_a_folder_of_a_repository(
+    project: Path, torchsmith: Torchsmith, tmp_path: Path
+) -> None:
+    inner = tmp_path / "repository" / "backend"
+    shutil.copytree(project, inner, ignore=shutil.ignore_patterns(".git"))
+    commit(inner.parent, "rendered")
+    torchsmith("preview", "--add", "storage", cwd=inner).passed()
+    torchsmith("add", "rng", "--yes", cwd=inner).passed()
+    done = torchsmith("preview", "--add", "storage", cwd=inner)
+    done.refused("has an update that is not committed", ".copier-answers.yml")
 
 
 def test_remove_keeps_edits_as_conflicts(

@@ -95,6 +95,7 @@ def check_device(
     ],
     python: BuildPython = None,
     project: ProjectFolder = None,
+    as_json: Json = False,
 ) -> None:
     """List what a device has, run a case of each kernel family, and name what to write next.
 
@@ -110,4 +111,5 @@ def check_device(
     script = root / "device" / "tests" / "check.py"
     if not script.exists():
         raise InputError(f"'{script}' is missing: torchsmith add device_tests")
-    raise typer.Exit(subprocess.run([python or default_python(), script, name]).returncode)
+    command = [python or default_python(), str(script), name, *(["--json"] if as_json else [])]
+    raise typer.Exit(subprocess.run(command).returncode)

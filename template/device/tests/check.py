@@ -9,9 +9,11 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
+import json
 import os
 import sys
 import textwrap
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -145,37 +147,11 @@ def absent_from_runtime(functions: list[tuple[str, str, bool]]) -> list[str]:
     ]
 
 
-def main() -> int:
-    """Checks the device and prints the results; returns 1 if a test fails."""
-    parser = argparse.ArgumentParser(prog="python device/tests/check.py", description=__doc__)
-    parser.add_argument("device", nargs="?", help="a folder of device/, or a path")
-    chosen = parser.parse_args().device
-    if chosen:
-        prefix = (HERE / "device_library.py").read_text().partition('ENV_PREFIX = "')[2]
-        os.environ[f"{prefix.partition(chr(34))[0]}_DEVICE"] = chosen
-
-    import device_library
-    from kernels import support
-
-    try:
-        api = device_library.load()
-    except (device_library.BuildError, ImportError) as error:
-        print(error)
-        return 1
-    support.Support.load = staticmethod(support.Support)  # type: ignore[method-assign, assignment]
-    functions = api.functions()
-    print(*missing(functions), sep="\n")
+def next_steps(
+    functions: list[tuple[str, str, bool]], declined: Collection[str], failed: Collection[str]
+) -> list[str]:
+    """What to write or fix, the most useful first."""
     there = {function for _, function, present in functions if present}
-    tests = {name: find("runtime", name) for name in RUNTIME}
-    for family, names in FAMILIES.items():
-        tests |= {name: find("kernels", name) for name in names if family in there}
-    run = Run()
-    run.run([test for found in tests.values() for test in found])
-    declined = {name: why for name, why in run.failed.items() if DECLINED in why}
-    failed = {name: why for name, why in run.failed.items() if name not in declined}
-    print(f"{len(run.passed)} cases work, {len(declined)} are unsupported, {len(failed)} fail")
-    for name, why in {**declined, **failed}.items():
-        print(*wrapped(f"  {name}: {first_line(why).partition(', ' + DECLINED)[0]}"), sep="\n")
     steps = [f"write {name} of runtime.h" for name in absent_from_runtime(functions)]
     steps += [f"fix the failure of {name}" for name in failed]
     for family, names in FAMILIES.items():
@@ -183,7 +159,50 @@ def main() -> int:
             steps.append(f"write the family {family}, which kernels.h describes")
         elif any(name in declined for name in names):
             steps.append(f"extend the family {family} to its unsupported case")
-    for number, step in enumerate(steps[:3], 1):
+    return steps[:3]
+
+
+def main() -> int:
+    """Checks the device and prints the results; returns 1 if a test fails."""
+    parser = argparse.ArgumentParser(prog="python device/tests/check.py", description=__doc__)
+    parser.add_argument("device", nargs="?", help="a folder of device/, or a path")
+    parser.add_argument("--json", action="store_true", help="report as JSON")
+    given = parser.parse_args()
+    if given.device:
+        prefix = (HERE / "device_library.py").read_text().partition('ENV_PREFIX = "')[2]
+        os.environ[f"{prefix.partition(chr(34))[0]}_DEVICE"] = given.device
+
+    import device_library
+    from kernels import support
+
+    try:
+        api = device_library.load()
+    except (device_library.BuildError, ImportError) as error:
+        sys.exit(str(error))
+    support.Support.load = staticmethod(support.Support)  # type: ignore[method-assign, assignment]
+    functions = api.functions()
+    there = {function for _, function, present in functions if present}
+    tests = {name: find("runtime", name) for name in RUNTIME}
+    for family, names in FAMILIES.items():
+        tests |= {name: find("kernels", name) for name in names if family in there}
+    run = Run()
+    run.run([test for found in tests.values() for test in found])
+    reasons = {name: first_line(why) for name, why in run.failed.items()}
+    declined = {
+        name: why.partition(f", {DECLINED}")[0] for name, why in reasons.items() if DECLINED in why
+    }
+    failed = {name: why for name, why in reasons.items() if name not in declined}
+    steps = next_steps(functions, declined, failed)
+    if given.json:
+        absent = [f"{group}.{name}" for group, name, present in functions if not present]
+        report = {"missing": absent, "passed": sorted(run.passed)}
+        print(json.dumps({**report, "unsupported": declined, "failed": failed, "next": steps}))
+        return int(bool(failed))
+    print(*missing(functions), sep="\n")
+    print(f"{len(run.passed)} cases work, {len(declined)} are unsupported, {len(failed)} fail")
+    for name, why in {**declined, **failed}.items():
+        print(*wrapped(f"  {name}: {why}"), sep="\n")
+    for number, step in enumerate(steps, 1):
         print(f"{number}. {step}")
     return int(bool(failed))
 

@@ -36,7 +36,7 @@ class Knobs:
     def unified_state(self, address: int) -> tuple[int, int]:
         """The location of the unified memory at an address, and the advice for it."""
         place, advice = ctypes.c_int(), ctypes.c_int()
-        self._library.simulator_unified_state(
-            ctypes.c_size_t(address), ctypes.byref(place), ctypes.byref(advice)
-        )
+        read = self._library.simulator_unified_state
+        read.restype = ctypes.c_bool
+        assert read(ctypes.c_size_t(address), ctypes.byref(place), ctypes.byref(advice))
         return place.value, advice.value

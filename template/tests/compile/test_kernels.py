@@ -12,7 +12,16 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE, ENV_PREFIX, PACKAGE, backend
-from support import has_function, needs, needs_two_devices, reports_errors, run_python
+from support import (
+    FLOATING,
+    INTEGERS,
+    computed_dtypes,
+    has_function,
+    needs,
+    needs_two_devices,
+    reports_errors,
+    run_python,
+)
 from torch import Tensor
 from torch._inductor.utils import run_and_get_code
 
@@ -79,6 +88,7 @@ def places(x: Tensor, y: Tensor) -> Any:
     )
 
 
+COMPUTED = computed_dtypes()
 FUNCTIONS: list[Function] = [elementwise, norms, softmaxes, reductions, places]
 
 
@@ -105,22 +115,17 @@ def test_values(function: Function, size: tuple[int, int]) -> None:
     assert_compiled(function, x, y)
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+@pytest.mark.parametrize("dtype", [each for each in FLOATING if each in COMPUTED])
 @pytest.mark.parametrize("function", [elementwise, norms, softmaxes])
-def test_other_types(function: Function, dtype: torch.dtype) -> None:
-    if backend.dtype_support(dtype) != "supported":
-        pytest.skip(f"the device does not compute {dtype}")
+def test_floating_point_types(function: Function, dtype: torch.dtype) -> None:
     generator = torch.Generator().manual_seed(0)
     x, y = (torch.rand(9, 33, generator=generator, dtype=torch.float64) + 0.2 for _ in range(2))
-    tolerance = {torch.float16: 1e-2, torch.bfloat16: 8e-2}.get(dtype, 1e-6)
+    tolerance = {torch.float16: 1e-2, torch.bfloat16: 8e-2, torch.float64: 1e-6}.get(dtype, 2e-5)
     assert_compiled(function, x.to(dtype), y.to(dtype), tolerance=tolerance)
 
 
-@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64])
+@pytest.mark.parametrize("dtype", [each for each in INTEGERS if each in COMPUTED])
 def test_integers(dtype: torch.dtype) -> None:
-    if backend.dtype_support(dtype) != "supported":
-        pytest.skip(f"the device does not compute {dtype}")
-
     def function(x: Tensor, y: Tensor) -> Any:
         shifted = (x << (y & 3), x >> (y & 3), ~x ^ y)
         divided = (x // y, x % y, torch.div(x, y, rounding_mode="trunc"), x / y)
@@ -131,7 +136,9 @@ def test_integers(dtype: torch.dtype) -> None:
     assert_compiled(function, x, y)
 
 
-@pytest.mark.parametrize("dtype", [torch.int8, torch.int16, torch.int32, torch.int64])
+@pytest.mark.parametrize(
+    "dtype", [each for each in INTEGERS if each.is_signed and each in COMPUTED]
+)
 def test_whole_numbers_wrap(dtype: torch.dtype) -> None:
     limits = torch.iinfo(dtype)
 
@@ -152,7 +159,7 @@ def test_whole_numbers_wrap(dtype: torch.dtype) -> None:
 
 
 def test_shifts_by_more_than_there_is() -> None:
-    for dtype in (torch.uint8, torch.int8, torch.int32):
+    for dtype in (each for each in INTEGERS if each in COMPUTED):
         x = torch.tensor([-100, -1, 100, 7]).to(dtype)
         by = torch.tensor([40, 8, 31, 0]).to(dtype)
         assert_compiled(lambda x, y: (x >> y, x << y), x, by)
@@ -173,7 +180,7 @@ def test_numbers_that_depend_on_places_and_sizes(dynamic: bool) -> None:
             x + (place - size // 2) // 2,
         )
 
-    dtype = torch.float64 if backend.dtype_support(torch.float64) == "supported" else torch.float32
+    dtype = torch.float64 if torch.float64 in COMPUTED else torch.float32
     x = torch.arange(11).to(dtype)
     assert_compiled(
         function, x, dynamic=dynamic, tolerance=1e-12 if dtype is torch.float64 else 1e-6
@@ -182,12 +189,11 @@ def test_numbers_that_depend_on_places_and_sizes(dynamic: bool) -> None:
 
 def test_all_values_of_small_types() -> None:
     bits = torch.arange(-(2**15), 2**15).to(torch.int16)
-    for dtype in (torch.float16, torch.bfloat16):
-        if backend.dtype_support(dtype) == "supported":
-            x = bits.view(dtype)
-            assert_compiled(lambda x: (x.float() * 1, x * 1), x, tolerance=0)
-            near = x.float().nan_to_num() * (1 + 2**-10)
-            assert_compiled(lambda x, dtype=dtype: x.to(dtype) * 1, near, tolerance=0)
+    for dtype in {torch.float16, torch.bfloat16}.intersection(COMPUTED):
+        x = bits.view(dtype)
+        assert_compiled(lambda x: (x.float() * 1, x * 1), x, tolerance=0)
+        near = x.float().nan_to_num() * (1 + 2**-10)
+        assert_compiled(lambda x, dtype=dtype: x.to(dtype) * 1, near, tolerance=0)
 
 
 def test_sizes_that_change() -> None:

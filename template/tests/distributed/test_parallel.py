@@ -9,7 +9,7 @@ import torch
 from distributed import checkpoints, parallel, training
 from distributed.marks import needs_kernel
 from distributed.ranks import Ranks, ranks
-from support import needs
+from support import has_function, needs
 
 pytestmark = needs(torch.float32)
 
@@ -25,6 +25,10 @@ def test_tensors_are_divided(group: Ranks) -> None:
 
 
 @needs_kernel("aten::_scaled_dot_product_fused_attention_overrideable")
+@pytest.mark.skipif(
+    not has_function("families", "attention"),
+    reason="PyTorch divides fused attention only, and the device has none",
+)
 def test_places_of_a_sequence_are_divided(group: Ranks) -> None:
     expected = parallel.attended_alone()
     for results in group.call(parallel.context_parallel):

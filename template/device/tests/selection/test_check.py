@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -38,20 +39,30 @@ def test_it_names_what_is_missing_and_what_to_write_next() -> None:
     assert {match and match[1] for match in named} <= set(check.FAMILIES)
 
 
+def test_the_report_as_json_says_the_same() -> None:
+    done = run("starter", "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = json.loads(done.stdout)
+    assert set(report) == {"missing", "passed", "unsupported", "failed", "next"}
+    assert "families.softmax" in report["missing"]
+    assert "copy.py::test_copy" in {*report["passed"], *report["unsupported"]}
+    assert (report["failed"], len(report["next"])) == ({}, 3)
+
+
 def test_a_library_that_does_not_load_is_one_sentence(tmp_path: Path) -> None:
     done = run(library=tmp_path / "no.so")
     assert done.returncode == 1
-    assert len(done.stdout.splitlines()) == 1
-    assert done.stdout.startswith(f"the device library cannot be loaded: {tmp_path / 'no.so'}")
-    assert done.stderr == ""
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stderr.startswith(f"the device library cannot be loaded: {tmp_path / 'no.so'}")
+    assert done.stdout == ""
 
 
 def test_a_device_that_does_not_exist_is_one_sentence() -> None:
     done = run("nope")
     assert done.returncode == 1
-    assert len(done.stdout.splitlines()) == 1
-    assert done.stdout.startswith(f"there is no device in {device_library.DEVICE_ROOT / 'nope'}")
-    assert done.stderr == ""
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stderr.startswith(f"there is no device in {device_library.DEVICE_ROOT / 'nope'}")
+    assert done.stdout == ""
 
 
 NAMES = [

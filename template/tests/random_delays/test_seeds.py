@@ -27,7 +27,7 @@ PART = 10
 def _run(seed: int) -> None:
     os.environ[f"{ENV_PREFIX}_SIMULATOR_SEED"] = str(seed)
     from backend import backend
-    from unkind import programs
+    from random_delays import programs
 
     backend.set_device_layers(["validate", "same_addresses"])
     programs.run(seed)
