@@ -55,8 +55,9 @@ def counted(device: str, statement: str, calls: int, layers: str) -> int:
         environment = {
             **os.environ,
             f"{ENV_PREFIX}_DEVICE_LAYERS": layers,
-            # valgrind's address space is too small for more devices of the simulator.
+            # valgrind's address space is too small for more devices or memory of the simulator.
             f"{ENV_PREFIX}_SIMULATOR_DEVICES": "1",
+            f"{ENV_PREFIX}_SIMULATOR_MEMORY": str(2**30),
             "PYTHONHASHSEED": "0",
         }
         subprocess.run(command, env=environment, check=True, capture_output=True)
