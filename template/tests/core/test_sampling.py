@@ -1,4 +1,4 @@
-"""Sampling and interpolation of narrow types, which the CPU lacks, and antialiasing."""
+"""Sampling and interpolation: narrow types, antialiasing, and numbers that are not finite."""
 
 from __future__ import annotations
 
@@ -53,3 +53,36 @@ def test_antialiased_interpolation_of_narrow_types() -> None:
         actual = interpolate(image.to(DEVICE), (5, 7), mode="bilinear", antialias=True)
         expected = interpolate(image.float(), (5, 7), mode="bilinear", antialias=True)
         assert_same(actual, expected.to(dtype), **close(dtype))
+
+
+def with_nonfinite(*shape: int) -> torch.Tensor:
+    """Return a sample with inf, -inf and NaN in its first, middle and last element."""
+    tensor = sample(*shape)
+    elements = tensor.view(-1)
+    elements[0], elements[len(elements) // 2], elements[-1] = torch.inf, -torch.inf, torch.nan
+    return tensor
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+@pytest.mark.parametrize("size", [(3, 3), (5, 6), (9, 8)])
+def test_nonfinite_elements_reach_only_what_the_filter_covers(
+    mode: str, size: tuple[int, int]
+) -> None:
+    image = with_nonfinite(1, 2, 5, 6)
+    compare(lambda image: interpolate(image, size, mode=mode, antialias=True), image)
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+def test_nonfinite_elements_and_positions(mode: str, padding: str) -> None:
+    """Positions outside the image read no element. Positions that are NaN or infinite give what
+    they give on the CPU.
+    """
+    points = [[5, 5], [1.2, 0.3], [torch.nan, 0.2], [0.1, torch.inf], [-0.9, -0.8], [-torch.inf, 0]]
+    grid = torch.tensor(points).view(1, 2, 3, 2)
+
+    def read(image: torch.Tensor, grid: torch.Tensor) -> torch.Tensor:
+        return grid_sample(image, grid, mode=mode, padding_mode=padding, align_corners=False)
+
+    compare(read, with_nonfinite(1, 2, 3, 3), grid)
+    compare(read, sample(1, 2, 3, 3), grid)

@@ -25,6 +25,7 @@ def test_programs_give_what_they_give_on_the_cpu(part: int) -> None:
         pytest.fail(failing, pytrace=False)
 
 
+@pytest.mark.native
 @pytest.mark.parametrize("entry", Known.read().entries, ids=lambda entry: entry.statement)
 def test_what_is_known_to_diverge_does(entry: Entry) -> None:
     program = entry.as_program()

@@ -9,9 +9,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
+
 from .._build import ENV_PREFIX, NAME
 from .._compat import release
-from ..devices import get_device_properties
+from ..devices import dtype_support, get_device_properties
 from ..kernels import kernel_format
 
 OLDEST = (2, 13)
@@ -141,9 +143,18 @@ def _say_why_not() -> None:
     )
 
 
-def _target() -> str:
+def _device_key() -> str:
+    """Return what generated code depends on: the device, and the dtypes that this build computes."""
     properties = get_device_properties()
-    return f"{kernel_format()} {properties.name} {properties.architecture}"
+    dtypes = {each for each in vars(torch).values() if isinstance(each, torch.dtype)}
+    computed = sorted(str(each) for each in dtypes if dtype_support(each) == "supported")
+    return " ".join((properties.name, properties.architecture, *computed))
+
+
+def _target() -> str:
+    from .kernels import dialect_of
+
+    return f"{kernel_format()} {dialect_of().key()} {_device_key()}"
 
 
 def _kernel_scheduling() -> type[Any]:
@@ -174,8 +185,7 @@ def _triton_problem() -> str | None:
 def _triton_target() -> str:
     from ._triton import identity
 
-    properties = get_device_properties()
-    return f"{identity()} {properties.name} {properties.architecture}"
+    return f"{identity()} {_device_key()}"
 
 
 def _triton_scheduling() -> type[Any]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import torch
 
@@ -189,6 +192,14 @@ class Dialect(ABC):
     def whole(self, source: str) -> str:
         """Return the complete source for the compiler, with the prelude."""
         return f"{self.prelude}\n{source}"
+
+    def key(self) -> str:
+        """Return a text that changes with the source of this class: code in PyTorch's caches is
+        generated again when the text changes.
+        """
+        source = getattr(sys.modules[type(self).__module__], "__file__", None)
+        digest = hashlib.sha256(Path(source).read_bytes()).hexdigest() if source else ""
+        return f"{type(self).__qualname__} {digest}"
 
     def is_usable(self) -> bool:
         """Return whether this machine has a compiler for the language."""
