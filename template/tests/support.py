@@ -8,6 +8,7 @@ import importlib.util
 import io
 import math
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -228,12 +229,12 @@ def may_fall_back() -> bool:
 
 
 def avoidable(fallbacks: dict[str, Any]) -> dict[str, Any]:
-    """Return fallbacks without those for dtypes that the project was generated without."""
-    left_out = "this project calculates without"
+    """Return fallbacks without those for dtypes and features that the project does not have."""
+    left_out = re.compile("this project calculates without|no kernel; feature ")
     return {
         name: record
         for name, record in fallbacks.items()
-        if not all(left_out in reason for reason in record.reasons)
+        if not all(map(left_out.search, record.reasons))
     }
 
 

@@ -144,7 +144,7 @@ IN_PLACE: dict[str, Draw] = {
 
 
 @needs(torch.float32)
-@pytest.mark.parametrize("dtype", filter(computed_by_the_cpu, supported()))
+@pytest.mark.parametrize("dtype", list(filter(computed_by_the_cpu, supported())))
 @pytest.mark.parametrize("call", IN_PLACE.values(), ids=IN_PLACE.keys())
 def test_dtypes_are_those_of_the_cpu(call: Draw, dtype: torch.dtype) -> None:
     tensor = torch.ones(3, dtype=dtype)

@@ -21,6 +21,11 @@ PROGRAM = Path(__file__).with_name("generate.py")
 Answer = dict[str, Any]
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker, also in projects without tests/ecosystem."""
+    config.addinivalue_line("markers", "ecosystem: other libraries, those that are installed")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect the tests unless ``-m`` names the marker."""
     if "ecosystem" not in (config.getoption("-m") or ""):
