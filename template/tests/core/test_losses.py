@@ -101,3 +101,9 @@ def test_wrong_arguments_are_refused() -> None:
         functional.nll_loss(values[:0], labels[:0], torch.ones(5, device=DEVICE).to(torch.uint8))
     with pytest.raises(RuntimeError, match="negative values for beta"):
         torch.ops.aten.smooth_l1_loss(values, values, 1, -1.0)
+
+
+@needs(torch.float32)
+def test_scores_that_are_not_finite() -> None:
+    scores = torch.tensor([[1, torch.nan, 2], [torch.inf, 0, 1], [-torch.inf, 0, 1]])
+    compare(functional.multi_margin_loss, scores, torch.tensor([0, 2, 0]))
