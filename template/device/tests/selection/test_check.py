@@ -61,7 +61,7 @@ def test_a_device_that_does_not_exist_is_one_sentence() -> None:
     done = run("nope")
     assert done.returncode == 1
     assert len(done.stderr.splitlines()) == 1
-    assert done.stderr.startswith(f"there is no device in {device_library.DEVICE_ROOT / 'nope'}")
+    assert done.stderr.startswith(f"There is no device in {device_library.DEVICE_ROOT / 'nope'}")
     assert done.stdout == ""
 
 
