@@ -17,7 +17,7 @@ from torch._inductor.codegen.common import (
 from torch._inductor.codegen.wrapper import PythonWrapperCodegen
 from torch._inductor.custom_graph_pass import CustomGraphModulePass, get_hash_for_files
 
-from .. import _patches
+from .. import _C, _patches
 from .._build import NAME
 from ._compilers import OPERATORS, Compiler
 from ._cpp_build import NAMESPACE
@@ -75,12 +75,14 @@ def register(compiler: Compiler = OPERATORS) -> None:
     """Register the device with Inductor, with the compiler's classes that write the code."""
     scheduling = OperatorScheduling if compiler.scheduling is None else compiler.scheduling()
     wrapper = PythonWrapperCodegen if compiler.wrapper is None else compiler.wrapper()
-    # Generated code also depends on the files in this folder and on the patches for tracing.
+    # Generated code also depends on the files in this folder, on the headers that C++ code includes,
+    # and on the patches for tracing.
     parts = map(
         inspect.getfile,
         (scheduling, wrapper, inspect.unwrap(compiler.improve or scheduling), _patches),
     )
-    files = {*parts, *map(str, Path(__file__).parent.rglob("*.py"))}
+    headers = Path(_C.__file__).with_name("include").rglob("*.h")
+    files = {*parts, *map(str, Path(__file__).parent.rglob("*.py")), *map(str, headers)}
     known = tuple(sorted(file for file in files if Path(file).is_file()))
     identity = get_hash_for_files(known, f"{NAME} {compiler.name} {compiler.target()}")
     register_backend_for_device(
