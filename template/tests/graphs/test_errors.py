@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import torch
 from backend import DEVICE, backend
-from changed_device import without_group
 from support import needs, needs_two_devices, run_python
 from torch.optim.optimizer import _global_optimizer_pre_hooks
 
@@ -129,21 +127,6 @@ def test_memory_that_the_device_has_not_breaks_only_the_capture() -> None:
     with pytest.raises(torch.OutOfMemoryError), backend.graph(backend.Graph()):
         torch.empty(2 * free, dtype=torch.uint8, device=DEVICE)
     assert torch.ones(4, device=DEVICE).sum().item() == 4
-
-
-def test_a_device_without_the_group_says_what_is_missing(tmp_path: Path) -> None:
-    code = f"""
-        import torch
-        values = torch.ones(4, device="{DEVICE}")
-        try:
-            torch.{DEVICE}.Graph().capture_begin()
-        except NotImplementedError as error:
-            assert "functions of graphs.h" in str(error), error
-        else:
-            raise AssertionError("captured")
-        assert (values + values).tolist() == [2] * 4
-    """
-    run_python(code, without_group("graphs", tmp_path))
 
 
 def test_nothing_runs_before_a_capture() -> None:

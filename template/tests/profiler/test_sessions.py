@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE, backend
-from changed_device import without_group
 from profiler.traces import BOTH, RECORDS, record, trace_of
 from support import run_python
 from torch.profiler import profile, schedule
@@ -162,21 +161,3 @@ def test_a_forked_child_can_profile_its_own_work() -> None:
         assert sum(e.self_device_time_total for e in profiled.key_averages()) > 0
         """
     )
-
-
-def test_a_device_without_records_says_so_once(tmp_path: Path) -> None:
-    result = run_python(
-        f"""
-        import torch
-        from torch.profiler import ProfilerActivity, profile
-        values = torch.ones(10, device="{DEVICE}")
-        for _ in range(2):
-            with profile(
-                activities=[ProfilerActivity.CPU, ProfilerActivity.PrivateUse1]
-            ) as profiled:
-                values + values
-            assert [e.key for e in profiled.key_averages()] == ["aten::add"]
-        """,
-        without_group("profiling", tmp_path),
-    )
-    assert result.stderr.count("lacks a function of profiling.h") == 1

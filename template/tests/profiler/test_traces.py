@@ -5,14 +5,12 @@ from __future__ import annotations
 import itertools
 import time
 from collections import Counter
-from pathlib import Path
 
 import pytest
 import torch
 from backend import DEVICE, backend
-from changed_device import changed_device
 from profiler.traces import BOTH, RECORDS, encloses, end, record, trace_of
-from support import needs_two_devices, run_python
+from support import needs_two_devices
 from torch._C._profiler import _ExperimentalConfig
 from torch.profiler import ProfilerActivity, profile, record_function
 
@@ -278,20 +276,3 @@ def test_collection_that_is_toggled_leaves_the_work_in_the_trace() -> None:
         values + values
         backend.synchronize()
     assert [event["name"] for event in trace_of(profiled).work()] == ["aten::add.Tensor"]
-
-
-def test_a_name_with_quotation_marks_leaves_a_trace_that_can_be_read(tmp_path: Path) -> None:
-    run_python(
-        f"""
-        import json, torch
-        from torch.profiler import ProfilerActivity, profile
-        values = torch.ones(10, device="{DEVICE}")
-        with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.PrivateUse1]) as profiled:
-            values + values
-        profiled.export_chrome_trace({str(tmp_path / "trace.json")!r})
-        with open({str(tmp_path / "trace.json")!r}) as file:
-            (first, *_) = json.load(file)["deviceProperties"]
-        assert first["name"] == 'a "device"\\\\ of\\ttests', first
-        """,
-        changed_device(Path(__file__).with_name("quoted_name.cpp"), tmp_path),
-    )

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from backend import DEVICE, PACKAGE
-from changed_device import changed_device
 from support import run_python
 
 pytestmark = pytest.mark.ecosystem("vllm", "transformers")
@@ -29,16 +28,6 @@ def test_more_devices_than_there_are(checkpoint: Checkpoint, refusal: Refusal) -
 def test_attention_of_another_device(checkpoint: Checkpoint, refusal: Refusal) -> None:
     said = refusal(checkpoint("llama"), attention_backend="FLASH_ATTN")
     assert "has one attention backend, its own, not FLASH_ATTN" in said
-
-
-def test_attention_that_the_device_declines(
-    checkpoint: Checkpoint, refusal: Refusal, tmp_path: Path
-) -> None:
-    source = Path(__file__).parents[1] / "core" / "declining_device.cpp"
-    declining = changed_device(source, tmp_path) | {"DECLINED": "attention"}
-    said = refusal(checkpoint("llama"), environment=declining)
-    assert f"attention of {DEVICE} declines this model: " in said
-    assert "declined by a test" in said
 
 
 @pytest.mark.parametrize(
