@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 from backend import DEVICE, ENV_PREFIX, backend
-from support import run_python
+from support import is_simulator, needs, run_python, since
 
 PAGE = Path(__file__).parents[2] / "docs" / "features" / "compile.md"
 
@@ -112,3 +112,23 @@ def test_reports_what_cannot_be_replayed() -> None:
     compiled = torch.compile(lambda x: x.sin() + x.cpu().sum(), mode="reduce-overhead")
     with pytest.warns(UserWarning, match="runs without a graph: it works on cpu"):
         compiled(torch.ones(2, device=DEVICE))
+
+
+@needs(torch.int32)
+@since((2, 13), "has kernels in the device's language")
+@pytest.mark.skipif(not is_simulator(), reason="only the simulator can lose dtypes")
+def test_cached_code_is_not_used_with_other_dtypes(tmp_path: Path) -> None:
+    """As after a build for more dtypes: the operators of the first process become a kernel."""
+    code = f"""
+import os
+import torch
+from torch._inductor.utils import run_and_get_code
+x = torch.arange(50, dtype=torch.int32, device="{DEVICE}")
+result, code = run_and_get_code(torch.compile(lambda x: x * 2 + x), x)
+assert result.cpu().eq(torch.arange(50) * 3).all()
+assert ("define_kernel(" in code[0]) == ("{ENV_PREFIX}_SIMULATOR_DTYPES" not in os.environ)
+"""
+    cache = {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path)}
+    allowed = {f"{ENV_PREFIX}_FALLBACK": "silent", f"{ENV_PREFIX}_SIMULATOR_DTYPES": "float32"}
+    run_python(code, cache | allowed)
+    run_python(code, cache)

@@ -17,7 +17,6 @@ from support import (
     INTEGERS,
     computed_dtypes,
     has_function,
-    is_simulator,
     needs,
     needs_two_devices,
     reports_errors,
@@ -308,25 +307,6 @@ torch.testing.assert_close(torch.compile(lambda x: x.sin() * 2.5 + x)(x), x.sin(
     path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
     run_python(code, environment | {"PATH": path})
     assert sorted(tmp_path.rglob("*.so")) == kept
-
-
-@needs(torch.int32)
-@pytest.mark.skipif(not is_simulator(), reason="only the simulator can lose dtypes")
-def test_cached_code_is_not_used_with_other_dtypes(tmp_path: Path) -> None:
-    """As after a build for more dtypes: the operators of the first process become a kernel."""
-    code = f"""
-import os
-import torch
-from torch._inductor.utils import run_and_get_code
-x = torch.arange(50, dtype=torch.int32, device="{DEVICE}")
-result, code = run_and_get_code(torch.compile(lambda x: x * 2 + x), x)
-assert result.cpu().eq(torch.arange(50) * 3).all()
-assert ("define_kernel(" in code[0]) == ("{ENV_PREFIX}_SIMULATOR_DTYPES" not in os.environ)
-"""
-    cache = {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path)}
-    allowed = {f"{ENV_PREFIX}_FALLBACK": "silent", f"{ENV_PREFIX}_SIMULATOR_DTYPES": "float32"}
-    run_python(code, cache | allowed)
-    run_python(code, cache)
 
 
 def test_a_host_without_a_compiler_calls_operators() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from device_library import needs
 from kernels import layouts
 from kernels.harness import Array, Device
 from kernels.support import Case
@@ -38,6 +39,7 @@ def test_a_list_of_indices_ends_with_the_call(
 def test_a_list_of_outputs_ends_with_the_call(
     api: ModuleType, device: Device, stream: Any, gate: Any
 ) -> None:
+    needs("unscale")
     lists: list[list[Array]] = [
         [device.array("float32", (size,), values=np.ones(size)) for size in (3, 4, 5)]
         for _ in range(2)
@@ -57,6 +59,7 @@ def test_a_list_of_outputs_ends_with_the_call(
 def test_an_optional_view_ends_with_the_call(
     api: ModuleType, device: Device, stream: Any, gate: Any
 ) -> None:
+    needs("arg_reduce")
     given = device.array("float32", (2, 3), values=np.arange(6).reshape(2, 3))
     values = [device.array("float32", (2, 1)) for _ in range(2)]
     indices = [device.array("int64", (2, 1)) for _ in range(2)]
@@ -71,6 +74,7 @@ def test_an_optional_view_ends_with_the_call(
 
 
 def test_a_text_ends_with_the_call(api: ModuleType, device: Device, stream: Any, gate: Any) -> None:
+    needs("check")
     wrong, right = (device.array("bool", (1,), layouts.contiguous, np.full(1, v)) for v in (0, 1))
     case = Case("check", "-", "bool", "contiguous")
     gate.hold(stream)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from device_library import needs
 from kernels import layouts
 from kernels.element_types import DTYPES, STORED
 from kernels.harness import Array, Device, rng
@@ -73,6 +74,7 @@ def test_gather_and_scatter(device: Device, dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", STORAGE_ONLY)
 def test_masked_select_and_where(device: Device, dtype: str) -> None:
+    needs("compact")
     source = array(device, dtype, (9, 4))
     other = array(device, dtype, (9, 4), layouts.stepped)
     chosen = rng(dtype).random((9, 4)) < 0.5
@@ -90,6 +92,7 @@ def test_masked_select_and_where(device: Device, dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", STORAGE_ONLY)
 def test_triangular(device: Device, dtype: str) -> None:
+    needs("triangular")
     source = array(device, dtype, (5, 6))
     out = device.array(dtype, (5, 6))
     case = Case("triangular", "lower", dtype, "contiguous")

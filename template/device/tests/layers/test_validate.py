@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from device_library import needs
 from making import Make
 from simulator_knobs import Knobs
 
@@ -38,13 +39,6 @@ def views(api: ModuleType, make: Make) -> Callable[..., Any]:
         return owner.view(offset, api.DType.float32, list(sizes), steps)
 
     return view
-
-
-def needs(api: ModuleType, *families: str) -> None:
-    """Skips the test on a device without these families, because there is no call to check."""
-    present = {name for group, name, has in api.functions() if group == "families" and has}
-    if missing := set(families) - present:
-        pytest.skip(f"the device has no {', '.join(sorted(missing))}")
 
 
 class Program:
@@ -261,7 +255,7 @@ def test_elapsed_time_is_of_two_timed_events_of_a_device(
 def test_a_launch_names_the_argument_and_its_view(
     api: ModuleType, refuses: Function, views: Function, stream: Any, make: Make
 ) -> None:
-    needs(api, "unary", "fill")
+    needs("unary", "fill")
     out, operation, params = views(8), api.UnaryOp.neg, api.UnaryParams()
     says = r"in float32 \(4\) is not of the sizes of out float32 \(8\), in unary\(kNeg, "
     refuses(api.unary, stream, operation, out, views(4), params, says=says)
@@ -278,7 +272,7 @@ def test_a_launch_names_the_argument_and_its_view(
 def test_an_address_that_work_reads_later_is_checked(
     api: ModuleType, refuses: Function, views: Function, stream: Any
 ) -> None:
-    needs(api, "random")
+    needs("random")
     address = api.allocate(0, 8)
     short, gone = api.PhiloxState(1, 0, address), "was given back, an allocation of 8 bytes"
     arguments = (stream, api.RandomOp.uniform, views(8), short, 0.0, 1.0)
@@ -296,7 +290,7 @@ def test_a_launch_on_another_devices_memory_is_refused(
     stream: Any,
     make: Make,
 ) -> None:
-    needs(api, "fill")
+    needs("fill")
     view = views(8, buffer=make.buffer(64, second_device))
     says = f"out .* is in memory of device {second_device}, not of device 0"
     refuses(api.fill, stream, view, 1, says=says)
@@ -305,7 +299,7 @@ def test_a_launch_on_another_devices_memory_is_refused(
 def test_a_launch_names_the_device_of_its_stream(
     api: ModuleType, refuses: Function, second_device: int, views: Function, stream: Any
 ) -> None:
-    needs(api, "fill")
+    needs("fill")
     says = "a launch names another device than its stream's"
     refuses(partial(api.fill, device=second_device), stream, views(8), 1, says=says)
 
@@ -313,7 +307,7 @@ def test_a_launch_names_the_device_of_its_stream(
 def test_outputs_do_not_overlap_each_other(
     api: ModuleType, refuses: Function, stream: Any, make: Make
 ) -> None:
-    needs(api, "arg_reduce")
+    needs("arg_reduce")
     buffer, source = make.buffer(256), make.buffer(256)
     values = buffer.view(0, api.DType.float32, [1], [1])
     indices = buffer.view(0, api.DType.int64, [1], [1])
@@ -327,7 +321,7 @@ def test_outputs_do_not_overlap_each_other(
 def test_the_bias_of_a_matmul_may_be_its_output(
     api: ModuleType, refuses: Function, views: Function, stream: Any, make: Make
 ) -> None:
-    needs(api, "matmul")
+    needs("matmul")
     buffer = make.buffer(256)
     out, a, b = views(1, 4, 4, buffer=buffer), views(1, 4, 2), views(1, 2, 4)
     params = api.MatmulParams()
