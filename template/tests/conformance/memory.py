@@ -20,17 +20,23 @@ ENOUGH = 1 << 19
 
 
 def memory(run: Run, sample: Sample) -> None:
-    """The peak of device memory above arguments and results, which are enlarged to ENOUGH bytes."""
+    """The peak of device memory above arguments and results, which are enlarged to ENOUGH bytes.
+
+    Calls of which a part runs on the CPU are left out: its results are copied to the device.
+    """
     mine = Arguments.of(sample)
     found: tuple[int, int] | None = None
     factor = 1
     while found is None or found[1] < ENOUGH:
         try:
-            found = measured(run.op, mine.map(partial(enlarged, factor)))
+            with backend.count_fallbacks() as fallbacks:
+                found = measured(run.op, mine.map(partial(enlarged, factor)))
         except Exception as error:  # not every call can grow
             if found is None:
                 raise NotApplicable from error
             break
+        if fallbacks:
+            raise NotApplicable
         if factor > ENOUGH or not any(tensor.numel() for tensor in mine.tensors()):
             break
         factor *= 2
