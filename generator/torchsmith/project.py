@@ -217,12 +217,13 @@ class Project:
         Raises:
             InputError: The answers or the manifest differ from HEAD.
         """
-        changed = git.git(self.root, "status", "--porcelain", "--", ANSWERS, MANIFEST).splitlines()
-        if any(not line.startswith("??") for line in changed):
-            raise InputError(
-                f"'{self.root}' has an update that is not committed ({ANSWERS}): commit it, or "
-                f"undo it with {self.go_to}git reset --hard"
-            )
+        for name in (ANSWERS, MANIFEST):
+            changed = git.git(self.root, "status", "--porcelain", "--", name)
+            if changed and not changed.startswith("??"):
+                raise InputError(
+                    f"'{self.root}' has an update that is not committed ({name}): commit it, or "
+                    f"undo it with {self.go_to}git reset --hard"
+                )
 
     def require_repository(self) -> None:
         """Refuse a project that is not under git.

@@ -89,6 +89,7 @@ def places(x: Tensor, y: Tensor) -> Any:
 
 
 COMPUTED = computed_dtypes()
+WHOLE = [each for each in INTEGERS if each in COMPUTED]
 FUNCTIONS: list[Function] = [elementwise, norms, softmaxes, reductions, places]
 
 
@@ -115,16 +116,16 @@ def test_values(function: Function, size: tuple[int, int]) -> None:
     assert_compiled(function, x, y)
 
 
-@pytest.mark.parametrize("dtype", [each for each in FLOATING if each in COMPUTED])
+@pytest.mark.parametrize("dtype", [each for each in FLOATING[1:] if each in COMPUTED])
 @pytest.mark.parametrize("function", [elementwise, norms, softmaxes])
-def test_floating_point_types(function: Function, dtype: torch.dtype) -> None:
+def test_types_other_than_float32(function: Function, dtype: torch.dtype) -> None:
     generator = torch.Generator().manual_seed(0)
     x, y = (torch.rand(9, 33, generator=generator, dtype=torch.float64) + 0.2 for _ in range(2))
-    tolerance = {torch.float16: 1e-2, torch.bfloat16: 8e-2, torch.float64: 1e-6}.get(dtype, 2e-5)
+    tolerance = {torch.float16: 1e-2, torch.bfloat16: 8e-2}.get(dtype, 1e-6)
     assert_compiled(function, x.to(dtype), y.to(dtype), tolerance=tolerance)
 
 
-@pytest.mark.parametrize("dtype", [each for each in INTEGERS if each in COMPUTED])
+@pytest.mark.parametrize("dtype", WHOLE)
 def test_integers(dtype: torch.dtype) -> None:
     def function(x: Tensor, y: Tensor) -> Any:
         shifted = (x << (y & 3), x >> (y & 3), ~x ^ y)
@@ -136,9 +137,7 @@ def test_integers(dtype: torch.dtype) -> None:
     assert_compiled(function, x, y)
 
 
-@pytest.mark.parametrize(
-    "dtype", [each for each in INTEGERS if each.is_signed and each in COMPUTED]
-)
+@pytest.mark.parametrize("dtype", [each for each in WHOLE if each.is_signed])
 def test_whole_numbers_wrap(dtype: torch.dtype) -> None:
     limits = torch.iinfo(dtype)
 
@@ -159,7 +158,7 @@ def test_whole_numbers_wrap(dtype: torch.dtype) -> None:
 
 
 def test_shifts_by_more_than_there_is() -> None:
-    for dtype in (each for each in INTEGERS if each in COMPUTED):
+    for dtype in WHOLE:
         x = torch.tensor([-100, -1, 100, 7]).to(dtype)
         by = torch.tensor([40, 8, 31, 0]).to(dtype)
         assert_compiled(lambda x, y: (x >> y, x << y), x, by)

@@ -1,4 +1,4 @@
-"""Profiles of devices without a group of functions, and with a name that JSON must escape."""
+"""Profiles of a device without records, and of one with a name that JSON must escape."""
 
 from __future__ import annotations
 
@@ -10,20 +10,6 @@ from profiler.traces import RECORDS
 from support import run_python
 
 pytestmark = RECORDS
-
-
-def test_a_device_without_ranges_says_so(tmp_path: Path) -> None:
-    run_python(
-        f"""
-        import torch
-        try:
-            with torch.{DEVICE}.emit_ranges():
-                raise AssertionError("the device has ranges")
-        except NotImplementedError as error:
-            assert "functions of ranges.h" in str(error), error
-        """,
-        without_group("ranges", tmp_path),
-    )
 
 
 def test_a_device_without_records_says_so_once(tmp_path: Path) -> None:
