@@ -107,9 +107,8 @@ def test_a_share_that_is_none_is_refused(fraction: Any, error: type[Exception]) 
 # --- Settings: PyTorch reads them once, so each test starts a process ---
 
 
-@needs(torch.float32)
-def test_without_settings_a_large_free_block_is_split() -> None:
-    run_with_settings(
+PROGRAMS = {
+    "without settings a large free block is split": (
         "",
         """
 first = take(100 * MIB)
@@ -120,12 +119,8 @@ assert [part.data_ptr() - address for part in parts] == [0, 40 * MIB]
 assert figure("max_split_size") == -1
 assert figure("inactive_split_bytes.large_pool.current") == 20 * MIB
 """,
-    )
-
-
-@needs(torch.float32)
-def test_max_split_size_keeps_large_blocks_whole() -> None:
-    run_with_settings(
+    ),
+    "max split size keeps large blocks whole": (
         "max_split_size_mb:50",
         """
 first = take(100 * MIB)
@@ -139,12 +134,8 @@ assert near.data_ptr() == address, "one of nearly the size may have it"
 assert figure("inactive_split.all.current") == 0
 assert figure("max_split_size") == 50 * MIB
 """,
-    )
-
-
-@needs(torch.float32)
-def test_oversize_blocks_are_given_back_before_the_whole_cache() -> None:
-    run_with_settings(
+    ),
+    "oversize blocks are given back before the whole cache": (
         "max_split_size_mb:25",
         """
 total = backend.mem_get_info()[1]
@@ -157,12 +148,8 @@ again = take(80 * MIB)
 assert figure("num_alloc_retries") == 0
 assert figure("num_device_free") == 2
 """,
-    )
-
-
-@needs(torch.float32)
-def test_garbage_is_collected_above_the_threshold() -> None:
-    run_with_settings(
+    ),
+    "garbage is collected above the threshold": (
         "garbage_collection_threshold:0.5",
         """
 total = backend.mem_get_info()[1]
@@ -178,31 +165,31 @@ held = take(70 * MIB)
 assert figure("num_device_free") == 1 and figure("num_alloc_retries") == 0
 assert address not in [segment["address"] for segment in backend.memory_snapshot()]
 """,
-    )
-
-
-@needs(torch.float32)
-def test_sizes_are_rounded_to_divisions_of_powers_of_2() -> None:
-    run_with_settings(
+    ),
+    "sizes are rounded to divisions of powers of 2": (
         "roundup_power2_divisions:4",
         """
 tensor = take(5 * MIB + 4)
 assert figure("allocated_bytes.all.current") == 6 * MIB
 assert figure("requested_bytes.all.current") == 5 * MIB + 4
 """,
-    )
-
-
-@needs(torch.float32)
-def test_settings_may_change_while_the_process_runs() -> None:
-    run_with_settings(
+    ),
+    "settings may change while the process runs": (
         "",
         """
 torch._C._accelerator_setAllocatorSettings("roundup_power2_divisions:4")
 tensor = take(5 * MIB + 4)
 assert figure("allocated_bytes.all.current") == 6 * MIB
 """,
-    )
+    ),
+}
+"""The settings of a process, and what it does."""
+
+
+@needs(torch.float32)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_settings(name: str) -> None:
+    run_with_settings(*PROGRAMS[name])
 
 
 @needs(torch.float32)
@@ -230,7 +217,7 @@ def test_settings_that_nobody_follows_are_warned_of() -> None:
     result = run_python(
         f"{MEMORY_PRELUDE}\nx, y = take(MIB), torch.ones(3, device='{DEVICE}:0')",
         {
-            "PYTORCH_ALLOC_CONF": "roundup_power2_divisions:[256:1,>:2],nonsense:1,max_split_size_mb:32"
+            "PYTORCH_ALLOC_CONF": "roundup_power2_divisions:[256:1,>:2],nonsense:1,pinned_max_cached_size_mb:64"
         },
     )
     warned = [line for line in result.stderr.splitlines() if "PYTORCH_ALLOC_CONF" in line]

@@ -1,17 +1,15 @@
-"""Convolution of an empty batch and on another device; upsampling and windows."""
+"""Convolution of an empty batch, and upsampling."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
 from backend import DEVICE
-from support import (
-    assert_same,
-    needs,
-    needs_two_devices,
-    sample,
-)
+from support import assert_same, needs, sample
 
 pytestmark = needs(torch.float32)
 
@@ -26,12 +24,13 @@ def test_convolution_of_an_empty_batch_has_gradients() -> None:
     assert_same(weights.grad, torch.zeros(4, 3, 3, 3))
 
 
-@needs_two_devices
-def test_convolution_runs_on_a_device_that_is_not_current() -> None:
-    values, weights = sample(2, 3, 8, 7), sample(4, 3, 3, 3, seed=1)
-    result = F.conv2d(values.to(f"{DEVICE}:1"), weights.to(f"{DEVICE}:1"))
-    assert result.device.index == 1
-    assert_same(result, F.conv2d(values, weights), rtol=1e-4, atol=1e-4)
+@pytest.mark.parametrize("convolution", [F.conv_transpose1d, F.conv_transpose2d])
+def test_output_padding_is_less_than_stride_or_dilation(convolution: Callable[..., Any]) -> None:
+    rank = int(convolution.__name__[-2])
+    values, weights = (torch.ones(1, 1, *[3] * rank, device=DEVICE) for _ in range(2))
+    assert convolution(values, weights, dilation=3, output_padding=2).shape[2:] == (11,) * rank
+    with pytest.raises(RuntimeError, match="smaller than either stride or dilation"):
+        convolution(values, weights, stride=2, output_padding=2)
 
 
 def test_upsampling_keeps_infinity_where_it_is() -> None:
@@ -39,11 +38,3 @@ def test_upsampling_keeps_infinity_where_it_is() -> None:
     values[0, 0, 1, 1] = float("inf")
     expected = F.interpolate(values, scale_factor=2, mode="bilinear")
     assert_same(F.interpolate(values.to(DEVICE), scale_factor=2, mode="bilinear"), expected)
-
-
-def test_windows_that_do_not_advance_are_refused() -> None:
-    grad = sample(2, 3).to(DEVICE)
-    with pytest.raises(ValueError, match="step is 0 but must be > 0"):
-        torch.ops.aten.unfold_backward(grad, [6], 0, 3, 0)
-    with pytest.raises(RuntimeError, match="size is -1 but must be >= 0"):
-        torch.ops.aten.unfold_backward(grad, [6], 0, -1, 1)

@@ -255,3 +255,21 @@ def test_memory_that_another_stream_of_the_capture_uses_comes_back_after_it() ->
     backend.synchronize()
     backend.empty_cache()
     assert backend.memory_stats()["active_bytes.all.current"] == before
+
+
+def test_pinned_memory_of_a_destroyed_graph_is_kept_until_its_replay_is_done() -> None:
+    host = torch.ones(MIB).pin_memory()
+    there = torch.zeros(MIB, device=DEVICE)
+    graph = backend.Graph()
+    with backend.graph(graph):
+        there.copy_(host, non_blocking=True)
+    side = backend.Stream()
+    with backend.stream(side):
+        keep_busy()
+        graph.replay()
+    del graph, host
+    gc.collect()
+    other = torch.full((MIB,), 2.0).pin_memory()
+    side.synchronize()
+    assert there.eq(1).all().item()
+    assert other.eq(2).all()

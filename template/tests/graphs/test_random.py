@@ -114,3 +114,11 @@ def test_a_seed_within_a_capture_is_refused() -> None:
     refused = pytest.raises(RuntimeError, match="random number generator")
     with refused, backend.graph(backend.Graph()):
         torch.manual_seed(1)
+
+
+def test_random_numbers_while_the_default_stream_waits_for_the_capture() -> None:
+    refused = pytest.raises(RuntimeError, match="broken: .* the default stream waits")
+    with refused, backend.graph(backend.Graph()):
+        backend.default_stream().wait_stream(backend.current_stream())
+        with pytest.raises(RuntimeError, match="draws random numbers"):
+            torch.rand(3, device=DEVICE)

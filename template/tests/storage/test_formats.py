@@ -177,6 +177,17 @@ def test_views_in_place_of_the_tensor_itself(plain: torch.Tensor, tensor: torch.
         tensor.cpu()
 
 
+@pytest.mark.parametrize("size", [0, 8])
+def test_a_storage_that_became_too_small_is_not_read(tensor: torch.Tensor, size: int) -> None:
+    tensor.untyped_storage().resize_(size)
+    ones = torch.ones(SIZES[1], 2, device=DEVICE)
+    for read in (tensor.cpu, lambda: tensor + 1, lambda: tensor @ ones):
+        with pytest.raises(
+            RuntimeError, match="too small for its private layout|out of bounds for storage"
+        ):
+            read()
+
+
 @needs_two_devices
 def test_to_another_device(plain: torch.Tensor, tensor: torch.Tensor) -> None:
     assert torch.equal(tensor.to(f"{DEVICE}:1").cpu(), plain)
