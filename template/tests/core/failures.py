@@ -54,7 +54,6 @@ class Failure:
 
 
 def fail_by_index(stream: torch.Stream) -> torch.Tensor:
-    """Index a tensor out of range."""
     with backend.stream(stream):
         return torch.ones(5, device=stream.device)[torch.full((2,), 7, device=stream.device)]
 

@@ -103,7 +103,6 @@ def compare(function: Function, tensor: torch.Tensor, native: bool = False) -> N
 
 
 def views(dtype: torch.dtype) -> dict[str, torch.Tensor]:
-    """Return tensors with different layouts."""
     return {
         "contiguous": patterns(dtype, 4, 6),
         "transposed": patterns(dtype, 6, 4).t(),

@@ -1,9 +1,6 @@
-"""Sorting and joining: ties, strides and dimensions without elements."""
+"""Sorting and joining: ties, promotion and diagonals."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 import torch
@@ -66,37 +63,6 @@ class TestTies:
             actual = table.to(DEVICE).sort(0)
             assert_same(actual[0], expected[0])
             assert_same(actual[1], expected[1])
-
-
-@pytest.mark.native
-@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1), (1, 2, 0)])
-@pytest.mark.parametrize("step", [1, 2])
-def test_sorted_tensors_keep_strides(order: tuple[int, ...], step: int) -> None:
-    values = sample(4, 6, 5).permute(order)[::step]
-    base = sample(4, 6, 5).to(DEVICE).permute(order)[::step]
-    for mine, theirs in zip(base.sort(1), values.sort(1), strict=True):
-        assert mine.stride() == theirs.stride()
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda x: x.kthvalue(1, 1),
-        lambda x: x.median(1),
-        lambda x: x.nanmedian(1),
-        lambda x: x.mode(1),
-        lambda x: x.max(1),
-        lambda x: x.argmin(1),
-        lambda x: x.amax(1),
-        lambda x: x.cummax(1)[0].max(1),
-    ],
-)
-def test_along_an_empty_dimension(call: Callable[[torch.Tensor], Any]) -> None:
-    with pytest.raises(IndexError) as expected:
-        call(torch.zeros(2, 0))
-    with pytest.raises(IndexError) as actual:
-        call(torch.zeros(2, 0, device=DEVICE))
-    assert str(actual.value).partition("\n")[0] == str(expected.value).partition("\n")[0]
 
 
 @pytest.mark.parametrize(("diagonal", "upper_is_left"), [(2**63 - 1, False), (-(2**63), True)])

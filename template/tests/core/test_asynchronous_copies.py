@@ -16,7 +16,6 @@ pytestmark = needs(torch.float32, torch.float16)
 
 @pytest.fixture
 def busy() -> None:
-    """Enqueue long work on the current stream."""
     keep_busy(seconds=0.5)
 
 

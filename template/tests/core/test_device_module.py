@@ -1,4 +1,4 @@
-"""The attributes that PyTorch looks up on a device module, and the current device."""
+"""The device module: the current device, names of devices, what PyTorch asks of it."""
 
 from __future__ import annotations
 
@@ -8,25 +8,9 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE, backend
-from support import computed_dtypes, is_simulator, names, needs, needs_two_devices
+from support import computed_dtypes, is_simulator, needs, needs_two_devices
 
 LAST = backend.device_count() - 1
-
-# Names that PyTorch 2.13 looks up on a device module, without those of optional features.
-LOOKED_UP = names(
-    """
-    Event Stream _initialized _is_in_bad_fork _lazy_init current_device current_stream device
-    device_count empty_cache get_device_properties get_rng_state is_available is_initialized
-    manual_seed_all max_memory_allocated memory_allocated memory_reserved memory_stats
-    memory_summary set_device set_rng_state stream synchronize
-    """
-)
-
-
-@pytest.mark.parametrize("name", LOOKED_UP)
-def test_attribute_that_pytorch_looks_up_is_there_and_documented(name: str) -> None:
-    attribute = getattr(backend, name)
-    assert name == "_initialized" or (callable(attribute) and attribute.__doc__)
 
 
 def test_is_available_decides_for_torch_accelerator(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,19 +27,13 @@ def test_device_count_is_what_torch_accelerator_says(monkeypatch: pytest.MonkeyP
 
 @needs_two_devices
 @needs(torch.float32)
-def test_set_device_chooses_where_tensors_go() -> None:
-    backend.set_device(1)
+@pytest.mark.parametrize("device", [1, f"{DEVICE}:1", torch.device(DEVICE, 1)])
+def test_set_device_chooses_where_tensors_go(device: Any) -> None:
+    backend.set_device(device)
     assert backend.current_device() == 1
     assert torch.accelerator.current_device_index() == 1
     assert torch.ones(1, device=DEVICE).device == torch.device(DEVICE, 1)
     assert getattr(torch.ones(1), DEVICE)().device.index == 1
-
-
-@needs_two_devices
-@pytest.mark.parametrize("device", [1, f"{DEVICE}:1", torch.device(DEVICE, 1)])
-def test_set_device_takes_an_index_a_string_or_a_device(device: Any) -> None:
-    backend.set_device(device)
-    assert backend.current_device() == 1
 
 
 @needs_two_devices

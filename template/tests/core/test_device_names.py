@@ -8,24 +8,9 @@ import re
 import pytest
 import torch
 from backend import DEVICE, PACKAGE, backend
-from support import computed_dtypes, names
+from support import computed_dtypes
 
 ABSENT = importlib.import_module(f"{PACKAGE}._absent")
-
-IN_BOTH = names(
-    """
-    OutOfMemoryError StreamContext device_memory_used get_per_process_memory_fraction
-    is_bf16_supported is_current_stream_capturing is_tf32_supported memory_snapshot
-    memory_stats_as_nested_dict set_per_process_memory_fraction
-    """
-)
-
-
-@pytest.mark.parametrize("name", IN_BOTH)
-def test_name_that_cuda_has_is_there_and_listed(name: str) -> None:
-    assert hasattr(torch.cuda, name)
-    assert callable(getattr(backend, name))
-    assert name in dir(backend)
 
 
 def test_bfloat16_is_supported_where_it_was_chosen() -> None:

@@ -84,9 +84,21 @@ def test_zero_dimensional_cpu_tensor_does_not_promote() -> None:
 @needs_two_devices
 @needs(torch.float32)
 def test_result_is_on_the_device_of_the_inputs_not_the_current_one() -> None:
-    value = torch.ones(2, device=f"{DEVICE}:1")
-    for result in (value + 1, value * value, value.sum(), value.relu(), torch.zeros_like(value)):
-        assert result.device == value.device
+    for function in (
+        lambda x: x + 1,
+        torch.sum,
+        torch.relu,
+        torch.special.bessel_j0,
+        torch.zeros_like,
+        lambda x: x[torch.tensor([0], device=x.device)],
+        lambda x: x[0, 0] @ x[0, 0],
+        lambda x: torch.nn.functional.conv2d(x, x),
+        lambda x: torch.nn.functional.scaled_dot_product_attention(x, x, x),
+    ):
+        value = sample(1, 1, 3, 3)
+        result = function(value.to(f"{DEVICE}:1"))
+        assert result.get_device() == 1
+        assert_same(result, function(value), rtol=1e-5, atol=1e-5)
 
 
 @needs(torch.float32)

@@ -5,13 +5,64 @@ from __future__ import annotations
 import pytest
 import torch
 from backend import DEVICE
-from core.exits import ENDS, end
 from support import needs, run_python
 
+PROGRAM = """
+import threading
+import torch
 
-@pytest.mark.parametrize("how", ENDS)
-def test_a_process_ends_while_its_devices_work(how: str) -> None:
-    end(how)
+devices = range(torch.accelerator.device_count())
+streams = [torch.Stream(f"DEVICE:{i}") for i in devices for _ in range(3)]
+kept = []
+for stream in streams:
+    with stream:
+        kept.append(torch.ones(1 << 16, device=stream.device))
+pinned = torch.ones(1 << 16).pin_memory()
+leaf = torch.ones(3, device="DEVICE", requires_grad=True)
+(leaf * 2).sum().backward()
+
+
+def again(stream):
+    # A Stream object of PyTorch 2.10 is entered by one thread at a time.
+    index, kind = stream.device_index, stream.device_type
+    return torch.Stream(stream_id=stream.stream_id, device_index=index, device_type=kind)
+
+
+def work(rounds):
+    for i in range(rounds):
+        with again(streams[i % len(streams)]) as stream:
+            own = kept[i % len(streams)]
+            own.mul_(1.5).sin_()
+            copied = pinned.to(stream.device, non_blocking=True)
+            event = stream.record_event()
+            kept.append(copied[:7] + own[:7])
+
+
+def work_and_stay():
+    work(40)
+    done.release()
+    threading.Event().wait()
+
+
+# Each thread has left PyTorch when the interpreter ends. Otherwise the process would abort, on the
+# CPU as well: https://github.com/pytorch/pytorch/issues/38228
+done = threading.Semaphore(0)
+for _ in range(2):
+    threading.Thread(target=work_and_stay, daemon=True).start()
+work(40)
+done.acquire()
+done.acquire()
+"""
+ENDS = {"": 0, "raise SystemExit(3)": 3, "import os; os._exit(4)": 4}
+"""The statuses of processes, by their last lines."""
+
+
+@pytest.mark.parametrize(
+    "end", [*ENDS, *(pytest.param("", marks=pytest.mark.full) for _ in range(100))]
+)
+def test_a_process_ends_while_its_devices_work(end: str) -> None:
+    done = run_python(PROGRAM.replace("DEVICE", DEVICE) + end, check=False)
+    assert (done.returncode, done.stderr) == (ENDS[end], "")
 
 
 @needs(torch.float32)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import textwrap
 import threading
 from collections.abc import Callable
@@ -31,7 +30,6 @@ WAITS: dict[str, Callable[[torch.Stream, torch.Tensor], Any]] = {
 
 
 def in_another_thread(function: Callable[[], Any]) -> RuntimeError | None:
-    """Call ``function`` in another thread. Return its exception."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(function).exception()  # type: ignore[return-value]
 
@@ -274,35 +272,6 @@ def test_each_of_two_streams_has_its_failure(failure: Failure) -> None:
             stream.synchronize()
 
 
-def fail_and_leave(
-    failure: Failure, and_then: str, *, check: bool = False
-) -> subprocess.CompletedProcess[str]:
-    """Run a process that does not wait for its failed work, and that then runs ``and_then``."""
-    code = f"""
-import torch
-backend = torch.{DEVICE}
-{failure.code}
-fail(backend.Stream())
-print("done")
-"""
-    return run_python(code + and_then, failure.environment, check=check)
-
-
-def test_a_failure_that_nobody_waits_for_is_the_end_of_the_process(failure: Failure) -> None:
-    ended = fail_and_leave(failure, "")
-    assert ended.returncode == 1
-    assert ended.stdout == "done\n"
-    assert len(ended.stderr.strip().splitlines()) == 1, ended.stderr
-    assert failure.message in ended.stderr
-    assert f"(in aten::{failure.operator} on {DEVICE}:0, stream " in ended.stderr
-
-
-def test_a_status_that_says_something_is_kept(failure: Failure) -> None:
-    ended = fail_and_leave(failure, "raise SystemExit(7)\n")
-    assert ended.returncode == 7
-    assert failure.message in ended.stderr
-
-
 CAUGHT = "try:\n    backend.synchronize()\nexcept RuntimeError:\n    pass\n"
 IN_A_THREAD = """
 import threading
@@ -310,26 +279,37 @@ thread = threading.Thread(target=caught)
 thread.start()
 thread.join()
 """
-
-
-def test_a_failure_that_was_raised_does_not_end_the_process(failure: Failure) -> None:
-    assert fail_and_leave(failure, CAUGHT, check=True).stderr == ""
-
-
-def test_what_only_a_monitor_has_seen_is_named_at_the_end(failure: Failure) -> None:
-    caught = "def caught():\n" + textwrap.indent(CAUGHT, "    ") + IN_A_THREAD
-    ended = fail_and_leave(failure, caught)
-    assert ended.returncode == 1
-    assert failure.message in ended.stderr
-
-
-def test_a_failure_that_was_acknowledged_does_not_end_the_process(failure: Failure) -> None:
-    acknowledged = """
+ACKNOWLEDGED = """
 while backend.last_failure() is None:
     pass
 backend.acknowledge_failure()
 """
-    assert fail_and_leave(failure, acknowledged, check=True).stderr == ""
+ENDS: dict[str, tuple[str, int, bool]] = {
+    "nobody waits": ("", 1, True),
+    "a status of its own": ("raise SystemExit(7)\n", 7, True),
+    "raised": (CAUGHT, 0, False),
+    "a monitor": ("def caught():\n" + textwrap.indent(CAUGHT, "    ") + IN_A_THREAD, 1, True),
+    "acknowledged": (ACKNOWLEDGED, 0, False),
+}
+"""What a process does after its failed work, its status, and whether it names the failure."""
+
+
+@pytest.mark.parametrize(("and_then", "status", "is_named"), ENDS.values(), ids=ENDS)
+def test_the_end_of_a_process_with_failed_work(
+    and_then: str, status: int, is_named: bool, failure: Failure
+) -> None:
+    code = f"""
+import torch
+backend = torch.{DEVICE}
+{failure.code}
+fail(backend.Stream())
+print("done")
+"""
+    ended = run_python(code + and_then, failure.environment, check=False)
+    assert (ended.returncode, ended.stdout) == (status, "done\n")
+    told = [failure.message, f"(in aten::{failure.operator} on {DEVICE}:0, stream "]
+    assert len(ended.stderr.splitlines()) == is_named, ended.stderr
+    assert all(words in ended.stderr for words in told) == is_named
 
 
 @reports_errors

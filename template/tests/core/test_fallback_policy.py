@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE, ENV_PREFIX, backend
-from support import fallbacks, needs, run_python, sample
+from support import fallbacks, names, needs, run_python, sample
 
 pytestmark = needs(torch.float32)
 
@@ -171,15 +171,7 @@ def test_report_ranks_by_time() -> None:
     text = io.StringIO()
     backend.fallback_report({"aten::cheap": cheap, "aten::costly": costly}, file=text)
     first, more, second, last = text.getvalue().splitlines()[2:]
-    assert first.split()[:7] == [
-        "aten::costly",
-        "3",
-        "1500.00",
-        "75.0%",
-        "250.00",
-        "0.00",
-        "4000.00",
-    ]
+    assert first.split()[:7] == names("aten::costly 3 1500.00 75.0% 250.00 0.00 4000.00")
     assert first.endswith("rank 17 (2)")
     assert more.split() == ["no", "doubles", "(1)"]
     assert second.split()[0] == "aten::cheap"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-from pathlib import Path
 
 import pytest
 import torch
@@ -35,27 +34,6 @@ def test_entry_point_names_the_backend() -> None:
         point.name: point for point in importlib.metadata.entry_points(group="torch.backends")
     }
     assert points[DEVICE].value == f"{PACKAGE}:_autoload"
-
-
-def test_spawned_child_finds_the_device(tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(
-        f"import {PACKAGE}\n"
-        "import torch, torch.multiprocessing as mp\n"
-        "def work(queue):\n"
-        f"    queue.put(torch.arange(3, device='{DEVICE}:0').sum().item())\n"
-        "if __name__ == '__main__':\n"
-        f"    torch.ones(1, device='{DEVICE}')\n"
-        "    context = mp.get_context('spawn')\n"
-        "    queue = context.Queue()\n"
-        "    child = context.Process(target=work, args=(queue,))\n"
-        "    child.start()\n"
-        "    print('sum', queue.get(timeout=60))\n"
-        "    child.join()\n"
-        "    assert child.exitcode == 0\n"
-    )
-    result = run_python(f"import runpy; runpy.run_path({str(script)!r}, run_name='__main__')")
-    assert "sum 3" in result.stdout
 
 
 def test_another_torch_version_is_refused_in_one_sentence() -> None:

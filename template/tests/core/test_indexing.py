@@ -14,7 +14,6 @@ from support import (
     layouts,
     natively,
     needs,
-    needs_two_devices,
     run_python,
     sample,
 )
@@ -32,11 +31,9 @@ READS: dict[str, tuple[Function, torch.Tensor]] = {
     "gather_last": (lambda x, i: x.gather(-1, i), numbers(5, 6, 2, high=7)),
     "index_select_int32": (lambda x, i: x.index_select(0, i.int()), numbers(9, high=5)),
     "index_none": (lambda x, i: x[:, i], numbers(0, high=6)),
-    "index_last": (lambda x, i: x[..., i], numbers(8, low=-7, high=7)),
     "index_apart": (lambda x, i: x[i, :, i], numbers(3, 4, low=-5, high=5)),
     "index_broadcast": (lambda x, i: x[i, i.T], numbers(3, 1, high=5)),
     "index_and_slice": (lambda x, i: x[1:, i, ::2], numbers(4, high=6)),
-    "index_all": (lambda x, i: x[i, i, i], numbers(4, high=5)),
     "mask_inside": (lambda x, i: x[:, i > 2], numbers(6, high=6)),
     "mask_and_index": (lambda x, i: x[i > 2, 0], numbers(5, high=6)),
 }
@@ -58,14 +55,14 @@ def set_apart(x: torch.Tensor, index: torch.Tensor, source: torch.Tensor) -> tor
 
 WRITES: dict[str, tuple[Function, torch.Tensor, tuple[int, ...]]] = {
     "index_fill": (lambda x, i, s: x.index_fill(2, i, 1), numbers(4, low=-7, high=7), (1,)),
-    "apart": (set_apart, torch.tensor([4, 1, 0]), (3, 6)),
-    "broadcast": (lambda x, i, s: x.index_put((i, i), s), torch.tensor([4, 1, 0]), (7,)),
     "accumulate": (
         lambda x, i, s: x.index_put((i,), s, accumulate=True),
         numbers(8, low=-5, high=5),
         (8, 6, 7),
     ),
     "put": (lambda x, i, s: x.clone().put_(i, s), torch.tensor([[0, -1], [7, 100]]), (2, 2)),
+    "apart": (set_apart, torch.tensor([4, 1, 0]), (3, 6)),
+    "broadcast": (lambda x, i, s: x.index_put((i, i), s), torch.tensor([4, 1, 0]), (7,)),
 }
 
 
@@ -110,26 +107,6 @@ def test_indices_and_masks_of_the_cpu_are_taken() -> None:
         here.index_put_((index,), torch.tensor(1.0))
     values[index] = 1
     assert_same(here, values)
-
-
-def test_renorm_scales_the_rows_that_are_looked_up() -> None:
-    def look_up(weight: torch.Tensor, index: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        weight = weight.clone()
-        return torch.nn.functional.embedding(index, weight, max_norm=2.0), weight
-
-    weight, index = sample(9, 5), numbers(3, 4, high=4)
-    for mine, theirs in zip(
-        look_up(weight.to(DEVICE), index.to(DEVICE)), look_up(weight, index), strict=True
-    ):
-        assert_same(mine, theirs)
-
-
-@needs_two_devices
-def test_indexing_on_a_device_that_is_not_current() -> None:
-    values = sample(5, 3).to(f"{DEVICE}:1")
-    found = values[torch.tensor([1, 4], device=values.device)]
-    assert found.device == values.device
-    assert_same(found, sample(5, 3)[[1, 4]])
 
 
 @needs(torch.int32, torch.int64)

@@ -1,11 +1,11 @@
-"""Matrix products: an unused bias, two dtypes, and a device that is not current."""
+"""Matrix products: an unused bias, and two dtypes."""
 
 from __future__ import annotations
 
 import pytest
 import torch
 from backend import DEVICE
-from support import assert_same, needs, needs_two_devices, sample
+from support import needs
 
 
 @needs(torch.float32)
@@ -22,12 +22,3 @@ def test_two_dtypes_are_named_in_the_order_of_the_arguments() -> None:
         torch.mm(one, one.double())
     with pytest.raises(RuntimeError, match="double != float"):
         torch.mm(one.double(), one)
-
-
-@needs_two_devices
-@needs(torch.float32)
-def test_product_on_a_device_that_is_not_current() -> None:
-    one = sample(3, 3).to(f"{DEVICE}:1")
-    result = one @ one
-    assert result.device == one.device
-    assert_same(result, sample(3, 3) @ sample(3, 3), rtol=1e-5, atol=1e-5)

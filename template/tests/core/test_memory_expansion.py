@@ -12,20 +12,13 @@ def segments():
     return [part for part in backend.memory_snapshot() if part["is_expandable"]]
 """
 
-maps_memory = pytest.mark.skipif(
-    not has_function("virtual_memory", "map_memory"), reason="the device cannot map memory"
-)
-
 
 def run_expandable(code: str) -> None:
-    """Run ``code`` after the prelude."""
     run_with_settings("expandable_segments:True", SEGMENTS + code)
 
 
-@maps_memory
-@needs(torch.float32)
-def test_one_segment_grows_with_its_tensors() -> None:
-    run_expandable("""
+PROGRAMS = {
+    "one segment grows with its tensors": """
 tensors = [take(30 * MIB) for _ in range(4)]
 first = tensors[0].data_ptr()
 assert [tensor.data_ptr() - first for tensor in tensors] == [30 * MIB * i for i in range(4)]
@@ -36,25 +29,15 @@ assert figure("reserved_bytes.large_pool.current") == 120 * MIB
 for i, tensor in enumerate(tensors):
     tensor.fill_(i)
 assert [tensor.sum().item() for tensor in tensors] == [i * tensors[0].numel() for i in range(4)]
-""")
-
-
-@maps_memory
-@needs(torch.float32)
-def test_free_memory_at_the_end_is_grown_not_left() -> None:
-    run_expandable("""
+""",
+    "free memory at the end is grown not left": """
 for size in range(20, 400, 20):
     tensor = take(size * MIB)
     del tensor
 assert figure("reserved_bytes.large_pool.current") == 380 * MIB
 assert figure("reserved_bytes.large_pool.peak") == 380 * MIB
-""")
-
-
-@maps_memory
-@needs(torch.float32)
-def test_what_is_free_at_the_end_goes_back_alone() -> None:
-    run_expandable("""
+""",
+    "what is free at the end goes back alone": """
 kept, freed = take(21 * MIB), take(60 * MIB)
 free, _ = backend.mem_get_info()
 del freed
@@ -69,13 +52,8 @@ del kept, again
 backend.empty_cache()
 assert figure("reserved_bytes.all.current") == 0 and not segments()
 assert figure("segment.all.current") == 0 and figure("inactive_split.all.current") == 0
-""")
-
-
-@maps_memory
-@needs(torch.float32)
-def test_running_out_leaves_all_as_it_was() -> None:
-    run_expandable("""
+""",
+    "running out leaves all as it was": """
 free, total = backend.mem_get_info()
 kept = take(64 * MIB)
 try:
@@ -88,13 +66,8 @@ assert figure("num_ooms") == 1
 assert figure("reserved_bytes.large_pool.current") == 64 * MIB
 assert take(free // 2).nbytes >= free // 2
 assert kept.fill_(1).sum().item() == kept.numel()
-""")
-
-
-@maps_memory
-@needs(torch.float32)
-def test_streams_have_segments_of_their_own_and_threads_agree() -> None:
-    run_expandable("""
+""",
+    "streams have segments of their own and threads agree": """
 import random
 from threading import Thread
 
@@ -119,13 +92,8 @@ backend.synchronize()
 backend.empty_cache()
 assert figure("reserved_bytes.all.current") == 0, backend.memory_stats()
 assert figure("active.all.current") == 0
-""")
-
-
-@maps_memory
-@needs(torch.float32)
-def test_the_history_and_the_settings_name_it() -> None:
-    run_expandable("""
+""",
+    "the history and the settings name it": """
 backend.memory._record_memory_history()
 tensor = take(30 * MIB)
 del tensor
@@ -134,7 +102,17 @@ snapshot = backend.memory._snapshot()
 actions = [event["action"] for event in snapshot["device_traces"][0]]
 assert actions.count("segment_map") == 1, actions
 assert snapshot["allocator_settings"]["expandable_segments"] is True
-""")
+""",
+}
+
+
+@pytest.mark.skipif(
+    not has_function("virtual_memory", "map_memory"), reason="the device cannot map memory"
+)
+@needs(torch.float32)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_segments_grow(name: str) -> None:
+    run_expandable(PROGRAMS[name])
 
 
 @pytest.mark.skipif(has_function("virtual_memory", "map_memory"), reason="the device maps memory")

@@ -33,7 +33,6 @@ def events(*actions: str, device: int = 0) -> list[dict[str, Any]]:
 
 
 def block_of(tensor: torch.Tensor) -> dict[str, Any]:
-    """Return the block of a tensor."""
     (found,) = [
         block
         for segment in backend.memory_snapshot()

@@ -232,7 +232,6 @@ def test_a_program_whose_sizes_vary_soon_asks_the_device_no_more() -> None:
 
 @contextmanager
 def figures_of_segments(pool: Pool) -> Iterator[None]:
-    """Check that the figures fit the segments."""
     yield
     private = backend.memory_stats_as_nested_dict()["reserved_bytes_by_private_pools"]
     total = sum(segment["total_size"] for segment in pool.segments())

@@ -59,33 +59,6 @@ def test_rms_norm_of_tiny_numbers_has_the_eps_of_the_cpu(dtype: torch.dtype) -> 
 
 
 @needs(torch.float32)
-def test_every_variant_of_batch_norm() -> None:
-    ops = torch.ops.aten
-    values, gradient = sample(4, 3, 5), sample(4, 3, 5, seed=1)
-    weight, bias = sample(3, seed=2), sample(3, seed=3)
-    results = []
-    for device in ("cpu", DEVICE):
-        x, g, w, b = (value.to(device) for value in (values, gradient, weight, bias))
-        mean, variance = torch.zeros(3, device=device), torch.ones(3, device=device)
-        statistics = (mean, variance)
-        outputs = [
-            *ops.native_batch_norm(x, w, b, *statistics, True, 0.1, 1e-5),
-            *ops._native_batch_norm_legit(x, w, b, *statistics, True, 0.1, 1e-5),
-            *ops._native_batch_norm_legit.no_stats(x, w, b, True, 0.1, 1e-5),
-            *ops._native_batch_norm_legit_no_training(x, w, b, *statistics, 0.1, 1e-5),
-            *ops._batch_norm_with_update(x, w, b, *statistics, 0.1, 1e-5),
-            *ops._batch_norm_no_update(x, w, b, *statistics, 0.1, 1e-5),
-        ]
-        saved = (outputs[1], outputs[2])
-        outputs += ops.batch_norm_backward(
-            *(g, x, w, *statistics, *saved, True, 1e-5, [True, True, True], outputs[15])
-        )
-        results.append([*outputs, mean, variance])
-    for here, there in zip(results[1], results[0], strict=True):
-        assert_same(here, there, rtol=1e-4, atol=1e-5)
-
-
-@needs(torch.float32)
 @pytest.mark.parametrize(
     "function",
     [

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE
-from support import assert_same, natively, needs, sample
+from support import assert_same, moved, natively, needs, sample
 
 pytestmark = needs(torch.float32)
 
@@ -25,8 +25,6 @@ CASES: dict[str, tuple[Any, tuple[Any, ...], list[str]]] = {
     "adaptive_max_pool2d": (aten.adaptive_max_pool2d.out, (IMAGES, [3, 3]), ["out", "indices"]),
     "max_pool2d": (aten.max_pool2d_with_indices.out, (IMAGES, [2, 2]), ["out", "indices"]),
     "im2col": (aten.im2col.out, (IMAGES, [2, 2], [1, 1], [0, 0], [1, 1]), ["out"]),
-    "narrow_copy": (aten.narrow_copy.out, (IMAGES, 1, 0, 2), ["out"]),
-    "mode": (aten.mode.values, (IMAGES.round(), 1), ["values", "indices"]),
     **{
         f"{name}_backward": (
             getattr(aten, f"{name}_backward").grad_input,
@@ -46,10 +44,6 @@ CASES: dict[str, tuple[Any, tuple[Any, ...], list[str]]] = {
         ["out"],
     ),
 }
-
-
-def moved(arguments: tuple[Any, ...]) -> list[Any]:
-    return [a.to(DEVICE) if isinstance(a, torch.Tensor) else a for a in arguments]
 
 
 def dtype_of(name: str) -> torch.dtype:
@@ -96,14 +90,3 @@ def test_running_statistics_are_those_of_the_caller() -> None:
         )  # fmt: skip
     assert_same(mean, IMAGES.mean((0, 2, 3)) * 0.1, rtol=1e-4, atol=1e-5)
     assert outs[0].shape == IMAGES.shape
-
-
-def test_a_gradient_whose_operator_without_an_output_is_internal() -> None:
-    grad, volume = sample(1, 2, 2, 2, 2), sample(1, 2, 5, 4, 4)
-    results = [
-        aten.adaptive_avg_pool3d_backward.grad_input(
-            grad.to(device), volume.to(device), grad_input=torch.empty(0, device=device)
-        )
-        for device in (DEVICE, "cpu")
-    ]
-    assert_same(*results)

@@ -19,11 +19,6 @@ def test_pinning_a_pinned_tensor_returns_it() -> None:
     assert pinned.pin_memory() is pinned
 
 
-def test_factories_make_pinned_tensors() -> None:
-    assert torch.empty(4, pin_memory=True).is_pinned()
-    assert torch.zeros(4, pin_memory=True).equal(torch.zeros(4))
-
-
 @pytest.mark.parametrize(
     "alias",
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -35,16 +36,11 @@ def assert_close(actual: torch.Tensor, expected: torch.Tensor) -> None:
     torch.testing.assert_close(actual.cpu(), expected, rtol=tolerance, atol=tolerance)
 
 
-def holds(dtype: torch.dtype) -> bool:
-    """Whether the device supports tensors of this dtype."""
-    try:
-        torch.empty(1, dtype=dtype, device=DEVICE)
-    except TypeError:
-        return False
-    return True
-
-
-FLOAT8 = [dtype for dtype in (torch.float8_e4m3fn, torch.float8_e5m2) if holds(dtype)]
+FLOAT8 = [
+    dtype
+    for dtype in (torch.float8_e4m3fn, torch.float8_e5m2)
+    if backend.dtype_support(dtype) != "unsupported"
+]
 
 
 def on_device(*tensors: torch.Tensor | None) -> list[torch.Tensor | None]:
@@ -90,16 +86,6 @@ def test_mistakes_of_caches() -> None:
         serving.reshape_and_cache(key, value, key_cache.cpu(), value_cache, slots)
 
 
-@pytest.mark.native
-@reports_errors
-def test_a_slot_that_there_is_not() -> None:
-    key, value, key_cache, value_cache = on_device(*tokens(torch.float32))
-    serving.reshape_and_cache(key, value, key_cache, value_cache, SLOTS.to(DEVICE) + 2)
-    with pytest.raises(RuntimeError, match="slot 49 of a cache with 48 of them"):
-        backend.synchronize()
-    backend.acknowledge_failure()
-
-
 # --- rotary_embedding ---
 
 
@@ -143,17 +129,6 @@ def test_mistakes_of_positions() -> None:
         serving.rotary_embedding(positions, query, query.half(), 8, numbers)
     with pytest.raises(RuntimeError, match="expected int64 positions"):
         serving.rotary_embedding(positions.int(), query, None, 8, numbers)
-
-
-@pytest.mark.native
-@reports_errors
-def test_a_position_beyond_the_table() -> None:
-    query = torch.zeros(1, 8, device=DEVICE)
-    positions = torch.tensor([50], device=DEVICE)
-    serving.rotary_embedding(positions, query, None, 8, table(torch.float32, 8).to(DEVICE))
-    with pytest.raises(RuntimeError, match="position 50 in a table of 50 positions"):
-        backend.synchronize()
-    backend.acknowledge_failure()
 
 
 # --- fused_add_rms_norm, gates ---
@@ -292,6 +267,10 @@ def test_mistakes_of_attention() -> None:
     ):
         with pytest.raises(RuntimeError, match=says):
             attend(given | {name: wrong}, DEVICE)
+    # The number of heads is no divisor then.
+    caches = {name: given[name][:, :, :0] for name in ("key_cache", "value_cache")}
+    with pytest.raises(RuntimeError, match="does not fit the caches"):
+        attend(given | caches, DEVICE)
 
 
 @pytest.mark.parametrize("name", ["sinks", "alibi_slopes", "k_scale", "v_scale"])
@@ -312,22 +291,38 @@ def test_arguments_of_another_device(place: str, name: str) -> None:
             )
 
 
-def test_a_cache_without_heads() -> None:
-    """The number of heads is no divisor then."""
+# --- Numbers that only the device sees ---
+
+
+def store_beyond_the_cache() -> None:
+    key, value, key_cache, value_cache = on_device(*tokens(torch.float32))
+    serving.reshape_and_cache(key, value, key_cache, value_cache, SLOTS.to(DEVICE) + 2)
+
+
+def turn_beyond_the_table() -> None:
+    query, positions = torch.zeros(1, 8, device=DEVICE), torch.tensor([50], device=DEVICE)
+    serving.rotary_embedding(positions, query, None, 8, table(torch.float32, 8).to(DEVICE))
+
+
+def attend_beyond_the_cache() -> None:
     given = cached(torch.float32)
-    caches = {name: given[name][:, :, :0] for name in ("key_cache", "value_cache")}
-    with pytest.raises(RuntimeError, match="does not fit the caches"):
-        attend(given | caches, DEVICE)
+    attend(given | {"block_table": given["block_table"] + BLOCKS}, DEVICE)
 
 
 @pytest.mark.native
 @reports_errors
-def test_a_block_that_there_is_not() -> None:
-    given = cached(torch.float32)
-    attend(given | {"block_table": given["block_table"] + BLOCKS}, DEVICE)
-    with pytest.raises(RuntimeError, match="of a block table, where there are 12 blocks"):
+@pytest.mark.parametrize(
+    ("use", "says"),
+    [
+        (store_beyond_the_cache, "slot 49 of a cache with 48 of them"),
+        (turn_beyond_the_table, "position 50 in a table of 50 positions"),
+        (attend_beyond_the_cache, "of a block table, where there are 12 blocks"),
+    ],
+)
+def test_a_place_that_there_is_not(use: Callable[[], None], says: str) -> None:
+    use()
+    with pytest.raises(RuntimeError, match=says):
         backend.synchronize()
-    backend.acknowledge_failure()
 
 
 # --- Scratch memory ---

@@ -87,7 +87,6 @@ def run(tmp_path: Path, code: str, mode: str = "") -> tuple[int, str, Path]:
 
 
 def stack_under(title: str, text: str) -> str:
-    """Return the stack under ``title`` in a report."""
     return text.split(f"{title}:\n")[1].split("\n\n")[0]
 
 

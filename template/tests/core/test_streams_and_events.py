@@ -7,27 +7,17 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE, backend
-from support import needs, needs_two_devices
+from support import keep_busy, needs, needs_two_devices
 
 pytestmark = needs(torch.float32)
 
 LAST = backend.device_count() - 1
 
 
-def work(size: int = 256) -> torch.Tensor:
-    """Enqueue long enough work, and return its result: ``size`` in all elements."""
-    ones = torch.ones(size, size, device=DEVICE)
-    for _ in range(4):
-        result = ones @ ones
-    return result
-
-
 def test_stream_is_a_torch_stream_of_this_device() -> None:
     stream = backend.Stream()
     assert isinstance(stream, torch.Stream)
     assert stream.device == torch.device(DEVICE, 0)
-    assert isinstance(torch.Stream(), torch.Stream)
-    assert torch.Stream().device.type == DEVICE
 
 
 @pytest.mark.parametrize("device", [LAST, f"{DEVICE}:{LAST}", torch.device(DEVICE, LAST)])
@@ -37,23 +27,18 @@ def test_stream_takes_a_device(device: Any) -> None:
 
 def test_stream_without_an_index_is_on_the_current_device() -> None:
     backend.set_device(LAST)
-    for stream in (backend.Stream(), backend.Stream(DEVICE), torch.Stream(DEVICE)):
+    for stream in (backend.Stream(), backend.Stream(DEVICE), torch.Stream(), torch.Stream(DEVICE)):
         assert stream.device == torch.device(DEVICE, LAST)
-
-
-@pytest.mark.parametrize("priority", [-100, -1, 0, 1, 100])
-def test_stream_takes_any_priority(priority: int) -> None:
-    stream = backend.Stream(priority=priority)
-    with backend.stream(stream):
-        assert torch.ones(2, device=DEVICE).sum().item() == 2
 
 
 def test_priorities_are_kept_within_the_devices_range() -> None:
     lowest, highest = backend.Stream.priority_range()
     assert highest <= 0 <= lowest
     for priority in (-100, highest, 0, lowest, 100):
-        kept = backend.Stream(priority=priority).priority
-        assert kept == min(max(priority, highest), lowest)
+        stream = backend.Stream(priority=priority)
+        assert stream.priority == min(max(priority, highest), lowest)
+        with backend.stream(stream):
+            assert torch.ones(2, device=DEVICE).sum().item() == 2
 
 
 def test_normal_streams_have_the_priority_of_the_default_stream() -> None:
@@ -176,7 +161,8 @@ def test_event_can_be_recorded_again() -> None:
     event, stream = backend.Event(), backend.Stream()
     event.record()
     with backend.stream(stream):
-        result = work()
+        keep_busy()
+        result = torch.full((4,), 256.0, device=DEVICE)
         event.record()
     event.synchronize()
     assert stream.query()

@@ -62,21 +62,6 @@ def test_strides(name: str) -> None:
     assert_same(actual, expected)
 
 
-@pytest.mark.parametrize("join", [torch.complex, torch.polar])
-@needs(torch.complex64)
-def test_strides_of_complex_numbers(join: Callable[..., torch.Tensor]) -> None:
-    parts = transposed(4, 5).abs(), transposed(4, 5)
-    expected = join(*parts)
-    actual = join(*(part.to(DEVICE) for part in parts))
-    assert actual.stride() == expected.stride() == (1, 4)
-    assert_same(actual, expected)
-    assert actual.angle().stride() == expected.angle().stride()
-    out = torch.empty(3, dtype=torch.complex64, device=DEVICE)
-    with pytest.warns(UserWarning, match="An output with one or more elements was resized"):
-        join(*(part.to(DEVICE) for part in parts), out=out)
-    assert_same(out, expected)
-
-
 @pytest.mark.parametrize("convolve", [functional.conv2d, functional.conv_transpose2d])
 @pytest.mark.parametrize("lasts", [(True, False), (False, True), (False, False)], ids=str)
 def test_tracing_knows_the_strides_of_convolutions(

@@ -50,16 +50,12 @@ def test_ops_names_overload_path_device_and_stream() -> None:
     assert not any("allocate" in line or "Exception" in line for line in lines)
 
 
-def test_memory_prints_allocations_and_frees_with_bytes() -> None:
+def test_memory_and_copies_print_bytes() -> None:
     lines = trace("memory,copies")
+    assert any(f"{DEVICE}:0 -> cpu" in line and "4000 bytes" in line for line in lines)
     assert any(re.search(rf"allocate \d+ bytes .*{DEVICE}:0", line) for line in lines)
     assert any(re.search(rf"free \d+ bytes .*{DEVICE}:0", line) for line in lines)
     assert not any("aten::" in line for line in lines)
-
-
-def test_copies_print_bytes_and_direction() -> None:
-    lines = trace("memory,copies")
-    assert any(f"{DEVICE}:0 -> cpu" in line and "4000 bytes" in line for line in lines)
 
 
 def test_launches_print_family_operator_and_answer() -> None:
