@@ -117,7 +117,7 @@ def test_a_seed_within_a_capture_is_refused() -> None:
 
 
 def test_random_numbers_while_the_default_stream_waits_for_the_capture() -> None:
-    refused = pytest.raises(RuntimeError, match="broken: .* the default stream waits")
+    refused = pytest.raises(RuntimeError, match=r"broken: .* the default stream waits")
     with refused, backend.graph(backend.Graph()):
         backend.default_stream().wait_stream(backend.current_stream())
         with pytest.raises(RuntimeError, match="draws random numbers"):
