@@ -62,14 +62,19 @@ def test_statistics_and_their_summary() -> None:
     assert 0 < free <= total - tensor.nbytes
 
 
+def in_words(size: int) -> str:
+    """Return a size as PyTorch's messages have it."""
+    return f"{size / 2**30:.2f} GiB" if size > 2**30 else f"{size / MIB:.2f} MiB"
+
+
 def test_running_out_of_memory_is_an_error_that_leaves_the_rest_usable() -> None:
     kept = torch.ones(4, device=DEVICE)
     total = backend.mem_get_info()[1]
     count = backend.memory_stats()["num_ooms"]
-    tried = rf"^{DEVICE} out of memory\. Tried to allocate {2 * total / 2**30:.2f} GiB"
+    tried = rf"^{DEVICE} out of memory\. Tried to allocate {in_words(2 * total)}"
     with pytest.raises(torch.OutOfMemoryError, match=tried) as error:
         take(2 * total)
-    assert f"{DEVICE}:0" in str(error.value) and f"{total / 2**30:.2f} GiB" in str(error.value)
+    assert f"{DEVICE}:0" in str(error.value) and in_words(total) in str(error.value)
     assert backend.memory_stats()["num_ooms"] == count + 1
     taken = []
     with pytest.raises(torch.OutOfMemoryError):
