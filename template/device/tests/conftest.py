@@ -20,12 +20,14 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 import device_library
+import making
 from kernels.report import Report
 from simulator_knobs import Knobs
 
+make = making.make
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds the option for support.toml."""
     parser.getgroup("device").addoption(
         "--write-support",
         action="store_true",
@@ -69,7 +71,6 @@ def no_failures(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture
 def restored_layers(api: ModuleType) -> Iterator[None]:
-    """Restores the device's layers after the test."""
     before = api.layers()
     yield
     api.set_layers(before)
@@ -84,6 +85,18 @@ def faults(api: ModuleType, restored_layers: None) -> Iterator[ModuleType]:
     api.set_layers(["faults", *(layer for layer in api.layers() if layer != "faults")])
     yield api.faults
     api.faults.clear()
+
+
+@pytest.fixture
+def refuses(api: ModuleType) -> Callable[..., None]:
+    """Asserts that a call is rejected as a wrong one, with a message that contains this pattern."""
+
+    def refuse(function: Callable[..., object], *arguments: object, says: str = ".") -> None:
+        with pytest.raises(api.DeviceError, match=says) as caught:
+            function(*arguments)
+        assert caught.value.code is api.ErrorCode.INVALID_ARGUMENT
+
+    return refuse
 
 
 @pytest.fixture
@@ -141,6 +154,12 @@ def make_buffer(api: ModuleType) -> Iterator[Callable[..., Any]]:
 
 
 @pytest.fixture
+def buffer(make_buffer: Callable[..., Any]) -> Any:
+    """64 bytes of device 0."""
+    return make_buffer(64)
+
+
+@pytest.fixture
 def make_stream(
     api: ModuleType, make_pinned: object, make_buffer: object
 ) -> Iterator[Callable[..., Any]]:
@@ -161,8 +180,12 @@ def make_stream(
 
 @pytest.fixture
 def stream(make_stream: Callable[..., Any]) -> Any:
-    """A stream of device 0."""
     return make_stream()
+
+
+@pytest.fixture
+def streams(make_stream: Callable[..., Any]) -> tuple[Any, Any]:
+    return make_stream(), make_stream()
 
 
 @pytest.fixture
@@ -177,6 +200,14 @@ def make_event(api: ModuleType) -> Iterator[Callable[..., Any]]:
     yield make
     for event in events:
         api.destroy_event(event)
+
+
+@pytest.fixture(params=[False, True], ids=["untimed", "timed"])
+def timing(request: pytest.FixtureRequest) -> bool:
+    """Whether an event has a time."""
+    if request.param:
+        device_library.needs_property("event_timing")
+    return bool(request.param)
 
 
 class Gate:
@@ -206,10 +237,8 @@ class Gate:
 
 
 @pytest.fixture
-def host_functions(api: ModuleType) -> None:
-    """Skips a test that needs host functions."""
-    if not api.properties(0).host_functions:
-        pytest.skip("the device runs no host functions")
+def host_functions() -> None:
+    device_library.needs_property("host_functions")
 
 
 @pytest.fixture
@@ -230,7 +259,6 @@ def make_gate(
 
 @pytest.fixture
 def gate(make_gate: Callable[[], Gate]) -> Gate:
-    """One gate."""
     return make_gate()
 
 
@@ -281,17 +309,44 @@ def any_gate(
 
 @pytest.fixture
 def run_child(api: ModuleType) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Runs Python code in a new process that can import `_device` and the tests' modules."""
+    """Runs Python code in a new process that can import `_device` and the tests' modules.
+
+    Settings are variables without their prefix.
+    """
     module_folder = str(Path(api.__file__ or "").parent)
 
-    def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    def run(code: str, **settings: str) -> subprocess.CompletedProcess[str]:
         folders = [module_folder, str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(folders), **prefixed(settings)}
         return subprocess.run(
             [sys.executable, "-c", code],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(folders), **environment},
+            env=environment,
             capture_output=True,
             text=True,
             timeout=120,
         )
 
     return run
+
+
+@pytest.fixture
+def run_tests(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs tests in a new process with these settings, and no other device library."""
+
+    def run(*arguments: str | Path, **settings: str) -> subprocess.CompletedProcess[str]:
+        ours = (device_library.VARIABLE, "PYTHONPATH")
+        environment = {name: value for name, value in os.environ.items() if name not in ours}
+        options = ("-q", "-p", "no:cacheprovider", "-n0", f"--basetemp={tmp_path / 'tests'}")
+        return subprocess.run(
+            [sys.executable, "-m", "pytest", *arguments, *options],
+            env=environment | prefixed(settings),
+            cwd=device_library.DEVICE_ROOT.parent,
+            capture_output=True,
+            text=True,
+        )
+
+    return run
+
+
+def prefixed(settings: dict[str, str]) -> dict[str, str]:
+    return {f"{device_library.ENV_PREFIX}_{name}": value for name, value in settings.items()}

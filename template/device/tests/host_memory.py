@@ -21,5 +21,4 @@ def at(address: int, size: int) -> Bytes:
 
 
 def address_of(array: Bytes) -> int:
-    """The address of an array's bytes."""
     return int(array.ctypes.data)

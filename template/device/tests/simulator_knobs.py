@@ -26,7 +26,6 @@ class Knobs:
         self._library: Any = library
 
     def set_memory_limit(self, device: int, size: int) -> None:
-        """Limits the bytes that the device may allocate from now on."""
         self._set_memory_limit(device, size)
 
     def compilations(self) -> int:

@@ -7,14 +7,11 @@ from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
-import making
 import numpy as np
 import pytest
 from groups.other_process import Other
 from groups.shared_numbers import SIZE, write
 from numpy.typing import NDArray
-
-make = making.make
 
 Ints = NDArray[np.int32]
 
@@ -106,7 +103,6 @@ def start_other(api: ModuleType) -> Iterator[Callable[..., Other]]:
 
 @pytest.fixture
 def other(start_other: Callable[..., Other]) -> Other:
-    """Another process."""
     return start_other()
 
 

@@ -51,7 +51,6 @@ class Other:
         return self._send(expression, values, is_question=True)
 
     def kill(self) -> None:
-        """Kills the process without waiting for it."""
         self.process.kill()
 
     def close(self) -> None:

@@ -16,6 +16,7 @@ from groups.shared_numbers import read, write
 from host_memory import at
 from making import Make
 from numpy.typing import NDArray
+from runtime.work import in_threads
 from simulator_knobs import Knobs
 
 GROUP = "collectives"
@@ -264,11 +265,7 @@ def test_two_devices_of_one_process(api: ModuleType, second_device: int, make: M
         api.all_reduce(call, memories[rank], memories[rank], 1000, api.Combine.sum)
         api.synchronize(streams[rank])
 
-    threads = [threading.Thread(target=run, args=(rank,)) for rank in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(run, 2)
     for rank, device in enumerate((0, second_device)):
         assert (read(api, memories[rank], 1000, device) == NUMBERS * 3).all()
         api.destroy_communicator(communicators[rank])

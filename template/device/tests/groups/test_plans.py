@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
+from device_library import needs
 from making import Make
-from runtime.work import wait_for_failure
+from runtime.work import in_threads, wait_for_failure
 
 GROUP = "plans"
 COUNT = np.arange(1000, dtype=np.int32)
-
-Function = Callable[..., Any]
 
 
 @pytest.fixture(autouse=True)
@@ -43,11 +41,15 @@ def start_anew(api: ModuleType) -> None:
         api.reset_plan_figures(device)
 
 
+def wants_plan(api: ModuleType, family: str) -> None:
+    if not api.wants_plan(family):
+        pytest.skip(f"the device has no plans for {family}")
+
+
 @pytest.fixture
 def counters(api: ModuleType, make: Make) -> Any:
     """A thousand numbers. Skips the test if the addition has no plan."""
-    if not api.wants_plan("binary"):
-        pytest.skip("the device has no plans for what the test launches")
+    wants_plan(api, "binary")
     made = make.counters(COUNT)
     api.clear_plans(0)
     api.reset_plan_figures(0)
@@ -57,6 +59,12 @@ def counters(api: ModuleType, make: Make) -> Any:
 def figures(api: ModuleType, *names: str, device: int = 0) -> list[int]:
     of_device = api.plan_figures(device)
     return [of_device[name] for name in names]
+
+
+def cleared(api: ModuleType, *names: str) -> list[int]:
+    """The figures after all plans were evicted."""
+    api.clear_plans(0)
+    return figures(api, *names)
 
 
 def test_the_second_launch_of_a_kind_finds_the_plan_of_the_first(
@@ -85,8 +93,7 @@ def test_a_number_s_value_makes_no_kind_but_zero_and_its_type_do(
 def test_operation_sizes_strides_and_types_make_kinds(
     api: ModuleType, stream: Any, make: Make
 ) -> None:
-    if not api.wants_plan("copy"):
-        pytest.skip("the device has no plans for copies")
+    wants_plan(api, "copy")
     to, source = make.buffer(1024), make.buffer(1024)
 
     def copy(*sizes: int, strides: list[int], dtype: Any = api.DType.int32, offset: int = 0) -> int:
@@ -105,8 +112,7 @@ def test_operation_sizes_strides_and_types_make_kinds(
 
 
 def test_each_device_has_kinds_of_its_own(api: ModuleType, second_device: int, make: Make) -> None:
-    if not api.wants_plan("fill"):
-        pytest.skip("the device has no plans for fills")
+    wants_plan(api, "fill")
     for device in (0, second_device):
         other, buffer = make.stream(device), make.buffer(64, device)
         for value in (7, 8):
@@ -130,8 +136,7 @@ def test_a_probe_is_answered_once(api: ModuleType, stream: Any, counters: Any) -
 
 
 def test_very_many_arrays_have_a_kind_too(api: ModuleType, stream: Any, make: Make) -> None:
-    if not api.wants_plan("unscale"):
-        pytest.skip("the device has no plans for unscale")
+    wants_plan(api, "unscale")
     buffer = make.buffer(4096)
     float32 = api.DType.float32
     buffer.write(np.ones(1024, np.float32).view(np.uint8))
@@ -166,14 +171,11 @@ def test_a_plan_is_released_when_its_work_has_run(
 ) -> None:
     gate.hold(stream)
     counters.add(stream, 1)
-    api.clear_plans(0)
-    assert figures(api, "kinds", "evictions", "waiting", "releases") == [0, 1, 1, 0]
-    api.clear_plans(0)
-    assert figures(api, "waiting", "releases") == [1, 0]
+    assert cleared(api, "kinds", "evictions", "waiting", "releases") == [0, 1, 1, 0]
+    assert cleared(api, "waiting", "releases") == [1, 0]
     gate.open()
     api.synchronize(stream)
-    api.clear_plans(0)
-    assert figures(api, "waiting", "releases") == [0, 1]
+    assert cleared(api, "waiting", "releases") == [0, 1]
     assert (counters.read() == COUNT + 1).all()
 
 
@@ -198,8 +200,7 @@ def test_a_stream_may_go_before_the_plan_does(api: ModuleType, counters: Any) ->
     stream = api.create_stream(0, 0)
     counters.add(stream, 1)
     api.destroy_stream(stream)
-    api.clear_plans(0)
-    assert figures(api, "waiting", "releases") == [0, 1]
+    assert cleared(api, "waiting", "releases") == [0, 1]
 
 
 def test_a_stream_may_go_while_plans_wait_for_it(api: ModuleType, counters: Any, gate: Any) -> None:
@@ -209,8 +210,7 @@ def test_a_stream_may_go_while_plans_wait_for_it(api: ModuleType, counters: Any,
     api.clear_plans(0)
     gate.open()
     api.destroy_stream(stream)
-    api.clear_plans(0)
-    assert figures(api, "waiting", "releases") == [0, 1]
+    assert cleared(api, "waiting", "releases") == [0, 1]
 
 
 def test_with_room_for_one_kind_all_is_right(api: ModuleType, stream: Any, counters: Any) -> None:
@@ -230,11 +230,9 @@ def test_late_completion_delays_the_release(
     stream = make.stream()
     faults.set_delay(20_000, 20_000)
     counters.add(stream, 1)
-    api.clear_plans(0)
-    assert figures(api, "releases") == [0]
+    assert cleared(api, "releases") == [0]
     api.synchronize(stream)
-    api.clear_plans(0)
-    assert figures(api, "releases") == [1]
+    assert cleared(api, "releases") == [1]
 
 
 def test_without_an_event_a_plan_waits_for_an_idle_stream(
@@ -244,21 +242,18 @@ def test_without_an_event_a_plan_waits_for_an_idle_stream(
     gate.hold(stream)
     counters.add(stream, 1)
     faults.inject("event")
-    api.clear_plans(0)
-    assert figures(api, "waiting") == [1]
+    assert cleared(api, "waiting") == [1]
     gate.open()
     api.synchronize(stream)
-    api.clear_plans(0)
-    assert figures(api, "waiting", "releases") == [0, 1]
+    assert cleared(api, "waiting", "releases") == [0, 1]
 
 
 # --- Graphs ---
 
 
 @pytest.fixture
-def graphs(api: ModuleType) -> None:
-    if not all(there for name, _, there in api.functions() if name == "graphs"):
-        pytest.skip("the device has no graphs")
+def graphs() -> None:
+    needs("begin_capture", "end_capture", "launch_graph", "destroy_graph")
 
 
 def test_a_graph_holds_its_plans_until_it_is_destroyed_and_has_run(
@@ -268,22 +263,18 @@ def test_a_graph_holds_its_plans_until_it_is_destroyed_and_has_run(
     counters.add(stream, 1)
     counters.add(stream, 2)
     graph = api.end_capture(stream)
-    api.clear_plans(0)
-    assert figures(api, "kinds", "evictions", "releases") == [0, 1, 0]
+    assert cleared(api, "kinds", "evictions", "releases") == [0, 1, 0]
     api.launch_graph(graph, stream)
     api.synchronize(stream)
-    api.clear_plans(0)
-    assert figures(api, "releases") == [0]
+    assert cleared(api, "releases") == [0]
     other = make.stream()
     gate.hold(other)
     api.launch_graph(graph, other)
     api.destroy_graph(graph)
-    api.clear_plans(0)
-    assert figures(api, "waiting", "releases") == [1, 0]
+    assert cleared(api, "waiting", "releases") == [1, 0]
     gate.open()
     api.synchronize(other)
-    api.clear_plans(0)
-    assert figures(api, "waiting", "releases") == [0, 1]
+    assert cleared(api, "waiting", "releases") == [0, 1]
     assert (counters.read() == COUNT + 6).all()
 
 
@@ -292,16 +283,14 @@ def test_plans_are_evicted_in_the_middle_of_a_capture(
 ) -> None:
     counters.add(stream, 1)
     api.begin_capture(stream)
-    api.clear_plans(0)
-    assert figures(api, "waiting", "releases") == [1, 0]
+    assert cleared(api, "waiting", "releases") == [1, 0]
     counters.add(stream, 0)
     api.clear_plans(0)
     graph = api.end_capture(stream)
     api.launch_graph(graph, stream)
     api.synchronize(stream)
     api.destroy_graph(graph)
-    api.clear_plans(0)
-    assert figures(api, "waiting", "releases") == [0, 2]
+    assert cleared(api, "waiting", "releases") == [0, 2]
     assert (counters.read() == COUNT + 1).all()
 
 
@@ -313,34 +302,32 @@ def test_a_capture_that_comes_to_nothing_holds_nothing(
     wait_for_failure(api, stream)
     with pytest.raises(api.DeviceError):
         api.end_capture(stream)
-    api.clear_plans(0)
-    assert figures(api, "waiting", "releases") == [0, 1]
+    assert cleared(api, "waiting", "releases") == [0, 1]
 
 
 def test_threads_share_plans_while_others_evict_them(
     api: ModuleType, make: Make, counters: Any
 ) -> None:
     api.set_plan_limit(2)
-    rounds, failures = 200, []
+    rounds = 200
     own = [(make.stream(), make.counters(COUNT)) for _ in range(3)]
+    running = [True] * len(own)
 
-    def work(stream: Any, numbers: Any) -> None:
+    def work(thread: int) -> None:
+        if thread == len(own):
+            while any(running):
+                api.clear_plans(0)
+            return
+        stream, numbers = own[thread]
         try:
             for i in range(rounds):
                 numbers.add(stream, i % 3)
                 numbers.add(stream, True)
             api.synchronize(stream)
-        except Exception as error:
-            failures.append(error)
+        finally:
+            running[thread] = False
 
-    threads = [threading.Thread(target=work, args=arguments) for arguments in own]
-    for thread in threads:
-        thread.start()
-    while any(thread.is_alive() for thread in threads):
-        api.clear_plans(0)
-    for thread in threads:
-        thread.join()
-    assert not failures
+    in_threads(work)
     for _, numbers in own:
         assert (numbers.read() == COUNT + rounds + sum(i % 3 for i in range(rounds))).all()
     api.clear_plans(0)

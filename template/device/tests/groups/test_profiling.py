@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from device_library import needs, needs_property
 from making import Make
 from runtime.work import wait_for_failure
 
@@ -96,8 +97,7 @@ def test_copies_and_fills_have_the_number_that_their_thread_has_said(
 def test_work_of_a_graph_has_the_number_that_its_launch_has(
     api: ModuleType, stream: Any, make: Make, profile: Callable[..., list[Any]]
 ) -> None:
-    if ("graphs", "launch_graph", True) not in api.functions():
-        pytest.skip("this device has no graphs")
+    needs("launch_graph")
     counters = make.counters(COUNT)
     api.begin_capture(stream)
     counters.add(stream, 1, correlation=42)
@@ -183,8 +183,7 @@ def test_taking_fewer_than_there_are_leaves_the_others(
 def test_a_failure_has_a_record_too(
     api: ModuleType, stream: Any, make: Make, profile: Callable[..., list[Any]]
 ) -> None:
-    if not api.properties(0).reports_errors:
-        pytest.skip("the device does not report integer divisions by zero")
+    needs_property("reports_errors")
     counters, zeros = make.counters(COUNT), make.counters(COUNT * 0)
 
     def enqueue() -> None:

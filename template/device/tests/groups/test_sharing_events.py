@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from device_library import needs, needs_property
 from groups.other_process import Other, refused
 from groups.shared_numbers import COUNT, SIZE, add, read
 from making import Make
@@ -151,8 +152,7 @@ def test_an_event_may_be_destroyed_while_others_wait(
 def test_a_failure_before_the_event_goes_on_to_whoever_waits(
     api: ModuleType, shared: tuple[Any, int], other: Other, stream: Any
 ) -> None:
-    if not api.properties(0).reports_errors:
-        pytest.skip("the device does not report integer divisions by zero")
+    needs_property("reports_errors")
     event, numbers = shared
     view = api.View(numbers, api.DType.int32, 1000)
     divide = api.BinaryOp.div_trunc
@@ -203,8 +203,7 @@ def test_the_end_of_the_exporter_with_work_pending_fails_and_does_not_hang(
 def test_an_exported_event_is_not_recorded_in_a_capture(
     api: ModuleType, stream: Any, make: Make
 ) -> None:
-    if ("graphs", "begin_capture", True) not in api.functions():
-        pytest.skip("the device has no graphs")
+    needs("begin_capture")
     event = make.event()
     api.export_event(event)
     api.begin_capture(stream)

@@ -114,9 +114,7 @@ def test_what_was_given_back_is_a_stale_handle(api: ModuleType, other: Other, nu
         other.ask("api.open_event(0, handle)", handle=recorded)
 
 
-def test_a_forked_child_shares_nothing(
-    api: ModuleType, run_child: Callable[..., Any], other: Other
-) -> None:
+def test_a_forked_child_shares_nothing(run_child: Callable[..., Any], other: Other) -> None:
     handle = other.ask("api.export_memory(0, api.allocate(0, 64))")
     code = f"""
 import os, sys, _device
@@ -142,5 +140,5 @@ if child == 0:
     os._exit(0)
 assert os.waitpid(child, 0)[1] == 0
 """
-    done = run_child(code, **{f"{api.ENV_PREFIX}_DEVICE_LAYERS": ""})
+    done = run_child(code, DEVICE_LAYERS="")
     assert done.returncode == 0, done.stderr

@@ -17,7 +17,6 @@ SIZE = 3 << 12
 
 @pytest.fixture
 def memory(api: ModuleType) -> Iterator[int]:
-    """An allocation of SIZE bytes."""
     address = api.allocate_unified(0, SIZE)
     yield address
     api.synchronize(0)

@@ -15,7 +15,6 @@ GROUP = "virtual_memory"
 
 @pytest.fixture
 def granule(api: ModuleType) -> int:
-    """The granularity of mappings in bytes."""
     return int(api.mapping_granularity(0))
 
 

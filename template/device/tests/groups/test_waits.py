@@ -6,7 +6,7 @@ import time
 from types import ModuleType
 from typing import Any
 
-import pytest
+from device_library import needs_property
 from making import Make
 from runtime.work import wait_for_failure
 
@@ -23,8 +23,7 @@ def test_an_event_without_work_is_over_at_once(api: ModuleType, stream: Any, mak
 def test_a_wait_ends_with_the_work_or_with_its_time(
     api: ModuleType, stream: Any, make: Make
 ) -> None:
-    if not api.properties(0).host_functions:
-        pytest.skip("properties: the device calls no host functions")
+    needs_property("host_functions")
     event = make.event()
     api.launch_host(stream, lambda: time.sleep(0.3))
     api.record(event, stream)

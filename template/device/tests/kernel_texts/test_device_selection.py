@@ -28,18 +28,18 @@ COUNT = "import _device; print(_device.device_count())"
 def test_a_device_is_chosen_by_parts_of_its_names(api: ModuleType, run_child: Run) -> None:
     name = api.properties(0).name
     for wanted in (f":{name}", f":{name.upper()[2:-2]}:0", "::0"):
-        done = run_child(COUNT, **{f"{api.ENV_PREFIX}_{DEVICE.upper()}_DEVICE": wanted})
+        done = run_child(COUNT, **{f"{DEVICE.upper()}_DEVICE": wanted})
         assert int(done.stdout) >= 1, done.stderr
 
 
 @pytest.mark.parametrize("wanted", ["no such vendor", ":no such device", "::99"])
 def test_a_device_that_is_not_there_is_none(api: ModuleType, run_child: Run, wanted: str) -> None:
-    variable = f"{api.ENV_PREFIX}_{DEVICE.upper()}_DEVICE"
-    assert run_child(COUNT, **{variable: wanted}).stdout.strip() == "0"
-    done = run_child("import _device; _device.properties(0)", **{variable: wanted})
+    name = f"{DEVICE.upper()}_DEVICE"
+    assert run_child(COUNT, **{name: wanted}).stdout.strip() == "0"
+    done = run_child("import _device; _device.properties(0)", **{name: wanted})
     last = done.stderr.strip().splitlines()[-1]
     assert NOT_FOUND[DEVICE] in last
-    assert variable in last
+    assert f"{api.ENV_PREFIX}_{name}" in last
     assert api.properties(0).name in last
 
 
@@ -54,11 +54,10 @@ def test_a_device_that_is_not_there_is_none(api: ModuleType, run_child: Run, wan
 def test_a_value_that_cannot_be_read_is_refused(
     api: ModuleType, run_child: Run, name: str, value: str, expected: str
 ) -> None:
-    variable = f"{api.ENV_PREFIX}_{name}"
-    done = run_child("import _device; _device.properties(0)", **{variable: value})
+    done = run_child("import _device; _device.properties(0)", **{name: value})
     last = done.stderr.strip().splitlines()[-1]
-    assert f"{variable}={value} is not {expected}" in last
-    counted = run_child(COUNT, **{variable: value})
+    assert f"{api.ENV_PREFIX}_{name}={value} is not {expected}" in last
+    counted = run_child(COUNT, **{name: value})
     assert counted.stdout.strip() == "0"
     assert len(counted.stderr.strip().splitlines()) == 1
 
@@ -74,11 +73,7 @@ for device in range(2):
     buffer.write(bytes(range(8)))
     assert buffer.read() == bytes(range(8))
 """
-    environment = {
-        f"{api.ENV_PREFIX}_{DEVICE.upper()}_DEVICE": "::0",
-        f"{api.ENV_PREFIX}_{SEVERAL[DEVICE]}": "2",
-    }
-    done = run_child(code, **environment)
+    done = run_child(code, **{f"{DEVICE.upper()}_DEVICE": "::0", SEVERAL[DEVICE]: "2"})
     if "the driver does not share out" in done.stderr:
         pytest.skip("the driver does not support sub-devices")
     assert done.returncode == 0, done.stderr

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import device_library
 import pytest
@@ -30,11 +29,11 @@ assert buffer.read() == b"\\0\\0\\0\\xc0" * 16
 
 
 @pytest.fixture
-def start(api: ModuleType, run_child: Run) -> Callable[[str], None]:
+def start(run_child: Run) -> Callable[[str], None]:
     """Runs the two programs in a new process with this cache."""
 
     def run(cache: str) -> None:
-        done = run_child(CODE, **{f"{api.ENV_PREFIX}_{DEVICE.upper()}_CACHE": cache})
+        done = run_child(CODE, **{f"{DEVICE.upper()}_CACHE": cache})
         assert done.returncode == 0, done.stderr
 
     return run
@@ -87,12 +86,8 @@ def test_a_place_that_cannot_be_written_is_no_error(
 
 
 def test_nothing_is_kept_where_the_cache_is_off(
-    api: ModuleType, run_child: Run, tmp_path: Path
+    start: Callable[[str], None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    environment = {
-        f"{api.ENV_PREFIX}_{DEVICE.upper()}_CACHE": "off",
-        "XDG_CACHE_HOME": str(tmp_path),
-    }
-    done = run_child(CODE, **environment)
-    assert done.returncode == 0, done.stderr
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    start("off")
     assert not list(tmp_path.glob(f"*/{DEVICE}"))

@@ -24,6 +24,9 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
     try:
         result = yield
     except Exception:
+        if "philox_device" in pyfuncitem.funcargs:
+            hint = 'With a generator of its own, the device\'s support.toml has random = "own".'
+            pyfuncitem.add_report_section("call", "random.h defines other numbers", hint)
         if not (device.probes_only and device.outcomes):
             raise
     if device.probes_only and device.outcomes:
@@ -45,6 +48,14 @@ def device(api: ModuleType, pytestconfig: pytest.Config) -> Device:
     probes_only = bool(pytestconfig.getoption("--write-support"))
     every_layout = bool(pytestconfig.getoption("-m"))
     return Device(api, Support.load(), probes_only, every_layout)
+
+
+@pytest.fixture
+def philox_device(device: Device) -> Device:
+    """The device, if its numbers are those of random.h."""
+    if device.support.random != "philox":
+        pytest.skip('support.toml: random = "own"')
+    return device
 
 
 @pytest.fixture(autouse=True)

@@ -151,5 +151,4 @@ def sizes(dtype: str) -> list[tuple[int, ...]]:
 
 
 def of_shape(shape: tuple[int, ...]) -> Layout:
-    """A contiguous layout of this shape."""
     return Layout("contiguous", shape, contiguous, (contiguous,))

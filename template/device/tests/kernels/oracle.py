@@ -31,14 +31,21 @@ def by_type(operations: Iterable[Operation]) -> list[Any]:
     return [pytest.param(op, dtype, id=f"{op}-{dtype}") for op in operations for dtype in op.dtypes]
 
 
-def by_size(operations: Iterable[Operation]) -> list[Any]:
-    """The same with each of many shapes."""
-    return [
-        pytest.param(op, dtype, shape, id=f"{op}-{dtype}-{shape}")
-        for op in operations
-        for dtype in op.dtypes
-        for shape in layouts.sizes(dtype)
-    ]
+def by_layout(operations: Iterable[Operation]) -> list[Any]:
+    """The same with each layout; in the whole set of tests also with each of many shapes."""
+    made: list[Any] = []
+    for op in operations:
+        for dtype in op.dtypes:
+            cases: list[Any] = [(layout, str(layout), ()) for layout in layouts.ELEMENTWISE]
+            cases += [
+                (layouts.of_shape(shape), str(shape), (pytest.mark.full,))
+                for shape in layouts.sizes(dtype)
+            ]
+            made += [
+                pytest.param(op, dtype, layout, id=f"{op}-{dtype}-{name}", marks=marks)
+                for layout, name, marks in cases
+            ]
+    return made
 
 
 def _zero(*inputs: Values, **params: Any) -> float:
@@ -66,7 +73,6 @@ class Operation:
     integer_params: dict[str, Any] = field(default_factory=dict)
 
     def parameters(self, dtype: str) -> dict[str, Any]:
-        """The parameters for arrays of this type."""
         return self.integer_params if dtype in INTEGERS + BOOL else self.params
 
     def __str__(self) -> str:

@@ -103,7 +103,6 @@ class Report:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self) -> None:
-        """Writes support.toml if this was requested."""
         if not self.config.getoption("--write-support") or hasattr(self.config, "workerinput"):
             return
         path = device_library.SUPPORT
@@ -114,7 +113,6 @@ class Report:
         self.lines += [f"unsupported only at times: {case}" for case in unclear]
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Prints the tables."""
         if not self.outcomes and not self.runtime:
             return
         terminalreporter.section(f"what {device_library.DEVICE} does")

@@ -1,19 +1,53 @@
-"""Packed and paged sequences for attention, and the oracle's results."""
+"""The oracle of attention, and packed and paged sequences for it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from kernels import layouts, oracle
-from kernels.harness import Array, Device, rng
-from kernels.test_attention import sequence_first
+from kernels import layouts, oracle, tolerances
+from kernels.harness import DTYPES, Array, Device, rng
+from kernels.support import Case
 from numpy.typing import NDArray
 
 Values = NDArray[Any]
 SCALE = 0.4
+
+
+def sequence_first(shape: tuple[int, ...]) -> layouts.Placement:
+    """(batch, rows, heads, width) in memory, as a projection writes it."""
+    _, heads, rows, width = shape
+    strides = (heads * rows * width, width, heads * width, 1)
+    return layouts.Placement.of(shape, strides)
+
+
+def allowed(case: Case, terms: int, scale: Values, expected: Values) -> Values:
+    """The errors of sums of `terms` products of the magnitude of `scale`."""
+    # The errors of the exponents have the magnitude of the scores, which is below 16.
+    bound = tolerances.error_of_sum(case.dtype, 2 * terms + 64, scale)
+    return np.asarray(bound + tolerances.spacing(expected, DTYPES[case.dtype]))
+
+
+def check_out(
+    device: Device,
+    case: Case,
+    out: Array,
+    logsumexp: Array,
+    attended: Sequence[Attended],
+    join: Callable[[list[Values]], Values],
+    terms: int = 0,
+) -> None:
+    """Compares the results with those of the oracle, which `join` puts together."""
+    right, logarithms, size = (
+        join([getattr(one, name) for one in attended]) for name in ("out", "logarithms", "size")
+    )
+    terms = terms or 2 * out.shape[3] + 200
+    device.assert_within(case, out.read(), right, allowed(case, terms, size, right), False)
+    finite = np.where(np.isfinite(logarithms), np.abs(logarithms), 0)
+    bound = tolerances.error_of_sum(case.dtype, terms + 100, finite + 4)
+    device.assert_within(case, logsumexp.read(), logarithms, bound)
 
 
 @dataclass(frozen=True)
@@ -30,28 +64,51 @@ class Options:
 
 @dataclass
 class Attended:
-    """One sequence: (heads, queries, keys) and (heads, queries, value width)."""
+    """(..., heads, queries, keys) and (..., heads, queries, value width)."""
 
     p: Values
     derivative: Values
     out: Values
+    size: Values  # the magnitude of the terms of out
     logarithms: Values
+
+    def gradient_of_scores(
+        self, gradient: Values, out: Values, v: Values, factor: Values | float = 1
+    ) -> tuple[Values, Values]:
+        """The gradient, and the magnitude of its terms. `factor` is that of dropout."""
+        share = gradient * out
+        products = gradient @ v.swapaxes(-1, -2) * factor
+        result = self.p * (products - share.sum(-1, keepdims=True)) * self.derivative
+        size = np.abs(gradient) @ np.abs(v).swapaxes(-1, -2) * factor
+        return result, self.p * (size + np.abs(share).sum(-1, keepdims=True))
 
 
 def attend(
-    q: Values, k: Values, v: Values, options: Options, sinks: Values | None, slopes: Values | None
+    q: Values,
+    k: Values,
+    v: Values,
+    options: Options,
+    sinks: Values | None = None,
+    slopes: Values | None = None,
+    mask: Values | None = None,
+    factor: Values | float = 1,
 ) -> Attended:
-    """Attention by its definition, for keys and values that are repeated for their heads."""
-    queries, keys = q.shape[1], k.shape[1]
+    """Attention by its definition, for keys and values that are repeated for their heads.
+
+    `factor` is that of dropout.
+    """
+    queries, keys = q.shape[-2], k.shape[-2]
     shift = 0 if options.causal == "top_left" else keys - queries
     distance = np.arange(keys)[None, :] - (np.arange(queries)[:, None] + shift)
-    scores = SCALE * q @ k.swapaxes(1, 2)
+    scores = SCALE * q @ k.swapaxes(-1, -2)
     derivative = np.ones(scores.shape)
     if options.soft_cap:
         part = np.tanh(scores / options.soft_cap)
         scores, derivative = options.soft_cap * part, 1 - part**2
     if slopes is not None:
         scores = scores - slopes[:, None, None] * np.abs(distance)
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf) if mask.dtype == bool else scores + mask
     left, right = options.window
     seen = np.ones(distance.shape, bool)
     if options.causal != "none":
@@ -62,14 +119,27 @@ def attend(
         seen &= distance <= right
     scores = np.where(seen, scores, -np.inf)
     if sinks is not None:
-        column = np.broadcast_to(sinks[:, None, None], (*scores.shape[:2], 1))
-        scores = np.concatenate([scores, column], 2)
-    top = np.maximum(scores.max(2, keepdims=True, initial=-1e9), -1e9)
-    total = np.exp(scores - top).sum(2, keepdims=True)
+        column = np.broadcast_to(sinks[:, None, None], (*scores.shape[:-1], 1))
+        scores = np.concatenate([scores, column], -1)
+    top = np.maximum(scores.max(-1, keepdims=True, initial=-1e9), -1e9)
+    total = np.exp(scores - top).sum(-1, keepdims=True)
     with np.errstate(divide="ignore"):
         logarithms = np.where(total > 0, top + np.log(total), np.inf)
-    p = np.exp(scores - logarithms)[:, :, :keys]
-    return Attended(p, derivative, p @ v, logarithms[..., 0])
+    p = np.exp(scores - logarithms)[..., :keys]
+    dropped = p * factor
+    return Attended(p, derivative, dropped @ v, dropped @ np.abs(v), logarithms[..., 0])
+
+
+def spread(values: Values, heads: int) -> Values:
+    """Keys or values, repeated for the heads that share them."""
+    return np.repeat(values, heads // values.shape[-3], -3)
+
+
+def gathered(values: Values, kv_heads: int) -> Values:
+    """The sum over the heads that share keys."""
+    *batch, heads, rows, width = values.shape
+    shared = values.reshape(*batch, kv_heads, heads // kv_heads, rows, width)
+    return np.asarray(shared.sum(-3))
 
 
 class Problem:
@@ -97,7 +167,7 @@ class Problem:
         self.slopes = random.uniform(0, 0.5, (count, self.heads)) if options.slopes else None
 
     def spread(self, values: Values) -> Values:
-        return np.repeat(values, self.heads // self.kv_heads, 0)
+        return spread(values, self.heads)
 
     def attend(self, number: int, q: Values, k: Values, v: Values) -> Attended:
         slopes = self.slopes[number] if self.slopes is not None else None
@@ -127,10 +197,6 @@ class Problem:
         )
 
 
-def wide_type(dtype: str) -> str:
-    return "float64" if dtype == "float64" else "float32"
-
-
 def starts(device: Device, counts: Sequence[int]) -> Array:
     values = np.concatenate([[0], np.cumsum(counts)])
     return device.array("int32", values.shape, values=values)
@@ -151,7 +217,7 @@ class Ragged:
         )
         shape = (*self.q.shape[:3], problem.value_width)
         self.out = device.array(problem.dtype, shape, sequence_first)
-        self.logsumexp = device.array(wide_type(problem.dtype), shape[:3])
+        self.logsumexp = device.array(tolerances.accumulator(problem.dtype), shape[:3])
         self.query_starts = starts(device, [queries for queries, _ in problem.lengths])
         self.key_starts = starts(device, [keys for _, keys in problem.lengths])
 

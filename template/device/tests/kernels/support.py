@@ -42,7 +42,6 @@ class Case:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The fields of the case."""
         own = (self.family, self.op, self.dtype, self.layout, self.sizes, self.mode)
         return (*own, self.parameters)
 
@@ -69,8 +68,6 @@ class Case:
 
 @dataclass
 class Outcome:
-    """The outcome of a case."""
-
     case: Case
     answer: str | None = None  # None if the device supports it, otherwise its reason
     failed: bool = False
@@ -96,8 +93,6 @@ def _fits(globs: str, value: str) -> bool:
 
 @dataclass(frozen=True)
 class Support:
-    """The whole file."""
-
     # By pattern: the reason why a case is unsupported, and a larger tolerance than that of
     # tolerances.py.
     declined: Mapping[str, str] = field(default_factory=dict)
@@ -119,5 +114,4 @@ class Support:
         return next((line for line in self.declined if matches(line, case)), None)
 
     def tolerance(self, case: Case, otherwise: float) -> float:
-        """The case's tolerance in ulp."""
         return max([otherwise, *(ulp for line, ulp in self.ulp.items() if matches(line, case))])

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
-from kernels import layouts, oracle, tolerances
+from kernels import layouts, oracle, sequences, tolerances
 from kernels.harness import DTYPES, Array, Device, rng
 from kernels.philox import philox
+from kernels.sequences import SCALE, Attended, sequence_first
 from kernels.support import Case
 from numpy.typing import NDArray
 
 
-def sequence_first(shape: tuple[int, ...]) -> layouts.Placement:
-    """(batch, rows, heads, width) in memory, as a projection writes it."""
-    _, heads, rows, width = shape
-    strides = (heads * rows * width, width, heads * width, 1)
-    return layouts.Placement.of(shape, strides)
-
-
 def packed(shape: tuple[int, ...]) -> layouts.Placement:
-    """The same, between two more arrays of the same size."""
+    """As sequence_first, between two more arrays of the same size."""
     _, heads, rows, width = shape
     strides = (3 * heads * rows * width, width, 3 * heads * width, 1)
     return layouts.Placement.of(shape, strides, offset=heads * width)
@@ -33,8 +27,6 @@ PLACES = [layouts.contiguous, layouts.transposed, layouts.stepped, sequence_firs
 
 @dataclass
 class Problem:
-    """The arguments of one launch."""
-
     dtype: str
     batch: int = 2
     heads: int = 4
@@ -48,7 +40,6 @@ class Problem:
     dropout: float = 0.0
     place: layouts.Placer = layouts.contiguous
     name: str = "attention"
-    scale: float = field(default=0.4, init=False)
 
     @property
     def scores(self) -> tuple[int, ...]:
@@ -65,14 +56,14 @@ class Problem:
         return Case(self.name, "-", self.dtype, "_".join(filter(None, options)))
 
     @property
-    def wide(self) -> str:
-        return "float64" if self.dtype == "float64" else "float32"
+    def causal_name(self) -> str:
+        return "top_left" if self.causal else "none"
 
     def params(self, device: Device, **arrays: Array | None) -> Any:
         return device.descriptor(
             "AttentionParams",
-            scale=self.scale,
-            causal="top_left" if self.causal else "none",
+            scale=SCALE,
+            causal=self.causal_name,
             dropout=self.dropout,
             philox=device.api.PhiloxState(7, 0),
             **arrays,
@@ -90,7 +81,7 @@ class Run:
             for shape in map(problem.shape, "qkv")
         )
         self.out = device.array(problem.dtype, problem.shape("out"), problem.place)
-        self.logsumexp = device.array(problem.wide, problem.scores[:3])
+        self.logsumexp = device.array(tolerances.accumulator(problem.dtype), problem.scores[:3])
         self.mask = self.make_mask(random)
 
     def make_mask(self, random: np.random.Generator) -> Array | None:
@@ -113,36 +104,19 @@ class Run:
     def inputs(self) -> tuple[Array, ...]:
         return (self.q, self.k, self.v)
 
-    def spread(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Keys or values, repeated for the heads that share them."""
-        return np.repeat(values, self.problem.heads // self.problem.kv_heads, 1)
-
-    def gathered(self, values: NDArray[Any]) -> NDArray[Any]:
-        """The sum over the heads that share a key."""
-        batch, heads, rows, width = values.shape
-        groups = self.problem.kv_heads
-        return np.asarray(values.reshape(batch, groups, heads // groups, rows, width).sum(2))
-
-    def expected(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """Probabilities, the logarithms of their sums, and the factors of dropout."""
+    def expected(self) -> tuple[Attended, NDArray[Any]]:
+        """The results, and the factors of dropout."""
         problem = self.problem
-        q, k = oracle.wide(self.q.values), self.spread(oracle.wide(self.k.values))
-        scores = problem.scale * q @ k.swapaxes(2, 3)
-        if self.mask is not None:
-            mask = self.mask.values
-            scores = np.where(mask, scores, -np.inf) if mask.dtype == bool else scores + mask
-        if problem.causal:
-            scores = np.where(np.tri(problem.queries, problem.keys, dtype=bool), scores, -np.inf)
-        top = np.maximum(scores.max(3, keepdims=True), -1e9)
-        total = np.exp(scores - top).sum(3, keepdims=True)
-        with np.errstate(divide="ignore"):
-            logarithms = np.where(total > 0, top + np.log(total), np.inf)
+        q, k, v = (oracle.wide(array.values) for array in self.inputs)
+        k, v = (sequences.spread(values, problem.heads) for values in (k, v))
         kept = 1 - problem.dropout
-        factor = np.ones(scores.shape)
+        factor = np.ones(problem.scores)
         if problem.dropout:
-            lanes = philox(7, 0, scores.size // 4 + 1).reshape(-1)[: scores.size]
-            factor = (lanes.reshape(scores.shape) / 2.0**32 < kept) / kept
-        return np.exp(scores - logarithms), logarithms[..., 0], factor
+            lanes = philox(7, 0, factor.size // 4 + 1).reshape(-1)[: factor.size]
+            factor = (lanes.reshape(problem.scores) / 2.0**32 < kept) / kept
+        options = sequences.Options("-", problem.causal_name)
+        mask = self.mask.values if self.mask is not None else None
+        return sequences.attend(q, k, v, options, mask=mask, factor=factor), factor
 
 
 def shared(shape: tuple[int, ...]) -> layouts.Placement:
@@ -150,30 +124,16 @@ def shared(shape: tuple[int, ...]) -> layouts.Placement:
     return layouts.Placement.of(shape, (0, 0, shape[3], 1))
 
 
-def allowed(case: Case, terms: int, scale: NDArray[Any], expected: NDArray[Any]) -> NDArray[Any]:
-    """The errors of sums of `terms` products of the magnitude of `scale`."""
-    accumulator = DTYPES["float64" if case.dtype == "float64" else "float32"]
-    # The errors of the exponents have the magnitude of the scores, which is below 16.
-    units = 2 * terms + 64
-    bound = units * tolerances.unit_roundoff(accumulator) * scale
-    return np.asarray(bound + tolerances.spacing(expected, DTYPES[case.dtype]))
-
-
 def check_forward(device: Device, problem: Problem) -> Run:
     run = Run(device, problem)
     case = problem.case
-
     arrays = (run.out, run.logsumexp, *run.inputs)
     device.run(case, arrays[:2], *arrays, problem.params(device, mask=run.mask))
-    probabilities, logarithms, factor = run.expected()
-    values = run.spread(oracle.wide(run.v.values))
-    right = probabilities * factor @ values
-    scale = probabilities * factor @ np.abs(values)
-    bound = allowed(case, problem.keys + problem.width, scale, right)
-    device.assert_within(case, run.out.read(), right, bound, signed_zeros=False)
-    finite = np.where(np.isfinite(logarithms), np.abs(logarithms), 0)
-    bound = (problem.keys + problem.width + 64) * tolerances.unit_roundoff(DTYPES[problem.wide])
-    device.assert_within(case, run.logsumexp.read(), logarithms, bound * (finite + 4))
+    attended, _ = run.expected()
+    terms = problem.keys + problem.width
+    sequences.check_out(
+        device, case, run.out, run.logsumexp, [attended], lambda rows: rows[0], terms
+    )
     return run
 
 
@@ -181,11 +141,12 @@ def check_backward(device: Device, problem: Problem, with_mask_gradient: bool = 
     run = Run(device, problem)
     problem.name = "attention_backward"
     case = problem.case
-    probabilities, logarithms, factor = run.expected()
-    q, k, v = (oracle.wide(array.values) for array in (run.q, run.k, run.v))
-    k, v = run.spread(k), run.spread(v)
-    run.out.set((probabilities * factor @ v).astype(run.out.storage.dtype))
-    run.logsumexp.set(logarithms.astype(run.logsumexp.storage.dtype))
+    attended, factor = run.expected()
+    p = attended.p
+    q, k, v = (oracle.wide(array.values) for array in run.inputs)
+    k, v = sequences.spread(k, problem.heads), sequences.spread(v, problem.heads)
+    run.out.set(attended.out.astype(run.out.storage.dtype))
+    run.logsumexp.set(attended.logarithms.astype(run.logsumexp.storage.dtype))
     shape = problem.shape("out")
     grad_out = device.array(
         problem.dtype, shape, sequence_first, rng(problem, "gradient").normal(size=shape)
@@ -198,33 +159,31 @@ def check_backward(device: Device, problem: Problem, with_mask_gradient: bool = 
     )
     device.run(case, outputs, *gradients, grad_out, *run.inputs, params)
     gradient, out = oracle.wide(grad_out.values), oracle.wide(run.out.values)
-    share = (gradient * out).sum(3, keepdims=True)
-    # A device may calculate it from `out` before it was rounded.
+    of_scores, size = attended.gradient_of_scores(gradient, out, v, factor)
+    # A device may calculate its sum with `out` before it was rounded.
     rounded = (np.abs(gradient) * tolerances.spacing(out, DTYPES[case.dtype])).sum(3, keepdims=True)
-    rounded = probabilities * rounded / 2
-    of_scores = probabilities * (gradient @ v.swapaxes(2, 3) * factor - share)
-    size = np.abs(gradient) @ np.abs(v).swapaxes(2, 3) * factor
-    size = probabilities * (size + np.abs(gradient * out).sum(3, keepdims=True))
-    dropped = (probabilities * factor).swapaxes(2, 3)
-    columns = np.abs(size).swapaxes(2, 3)
-    scale = problem.scale
-    in_keys = scale * rounded.swapaxes(2, 3) @ np.abs(q)
+    rounded = p * rounded / 2
+    dropped = p * factor
+
+    def of_keys(values: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
+        return sequences.gathered(values.swapaxes(2, 3) @ rows, problem.kv_heads)
+
     # The expected result, the magnitude of its terms, and the error from the rounding of `out`.
     results = [
-        (scale * of_scores @ k, scale * size @ np.abs(k), scale * rounded @ np.abs(k)),
+        (SCALE * of_scores @ k, SCALE * size @ np.abs(k), SCALE * rounded @ np.abs(k)),
         (
-            run.gathered(scale * of_scores.swapaxes(2, 3) @ q),
-            run.gathered(columns @ np.abs(q)),
-            run.gathered(in_keys),
+            of_keys(SCALE * of_scores, q),
+            of_keys(size, np.abs(q)),
+            of_keys(SCALE * rounded, np.abs(q)),
         ),
-        (run.gathered(dropped @ gradient), run.gathered(dropped @ np.abs(gradient)), 0),
+        (of_keys(dropped, gradient), of_keys(dropped, np.abs(gradient)), 0),
         (of_scores, size, rounded),
     ]
     terms = problem.keys + problem.queries + problem.width + problem.value_width
     for array, (right, sizes, more) in zip(outputs, results, strict=True):
         if array is None:
             continue
-        bound = allowed(case, terms, sizes, right) + more
+        bound = sequences.allowed(case, terms, sizes, right) + more
         device.assert_within(case, array.read(), right, bound, signed_zeros=False)
 
 
@@ -278,12 +237,10 @@ def test_a_query_that_sees_no_key_gives_0(device: Device, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", oracle.FLOATING)
-def test_dropout_is_that_of_bernoulli(device: Device, dtype: str) -> None:
-    if device.support.random != "philox":
-        pytest.skip('support.toml: random = "own"')
+def test_dropout_is_that_of_bernoulli(philox_device: Device, dtype: str) -> None:
     for causal in (False, True):
-        check_forward(device, Problem(dtype, dropout=0.3, causal=causal))
-        check_backward(device, Problem(dtype, dropout=0.3, causal=causal))
+        check_forward(philox_device, Problem(dtype, dropout=0.3, causal=causal))
+        check_backward(philox_device, Problem(dtype, dropout=0.3, causal=causal))
 
 
 @pytest.mark.parametrize("mask", ["bool", "added"])

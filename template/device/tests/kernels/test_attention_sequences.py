@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernels import oracle
-from kernels.harness import Array, Device, rng
+from kernels import oracle, tolerances
+from kernels.harness import Device, rng
 from kernels.sequences import (
     SCALE,
     Attended,
@@ -17,11 +17,13 @@ from kernels.sequences import (
     Problem,
     Ragged,
     Values,
+    allowed,
+    check_out,
+    gathered,
     joined,
-    wide_type,
+    sequence_first,
 )
 from kernels.support import Case
-from kernels.test_attention import allowed, sequence_first
 
 FLOAT8 = ("float8_e4m3fn", "float8_e5m2")
 
@@ -42,34 +44,13 @@ OPTIONS = [
 ]
 
 
-def check_out(
-    device: Device,
-    case: Case,
-    out: Array,
-    logsumexp: Array,
-    right: Values,
-    logarithms: Values,
-    size: Values,
-) -> None:
-    """`size` is the magnitude of the terms of out."""
-    terms = 2 * out.shape[3] + 200
-    device.assert_within(case, out.read(), right, allowed(case, terms, size, right), False)
-    finite = np.where(np.isfinite(logarithms), np.abs(logarithms), 0)
-    unit = 2.0**-52 if case.dtype == "float64" else 2.0**-23
-    device.assert_within(case, logsumexp.read(), logarithms, 300 * unit * (finite + 4))
-
-
 def check_ragged(device: Device, problem: Problem, op: str) -> None:
     run = Ragged(device, problem)
     case = Case("attention", op, problem.dtype)
     params = run.params()
     device.run(case, [run.out, run.logsumexp], run.out, run.logsumexp, run.q, run.k, run.v, params)
     attended = run.attended()
-    values = [problem.spread(part) for part in run.parts(run.v, True)]
-    sizes = [one.p @ np.abs(v) for one, v in zip(attended, values, strict=True)]
-    right = joined([one.out for one in attended])
-    logarithms = np.concatenate([one.logarithms for one in attended], 1)[None]
-    check_out(device, case, run.out, run.logsumexp, right, logarithms, joined(sizes))
+    check_out(device, case, run.out, run.logsumexp, attended, joined)
     check_gradients(device, run, attended, op)
 
 
@@ -77,7 +58,7 @@ def check_gradients(device: Device, run: Ragged, attended: list[Attended], op: s
     problem = run.problem
     case = Case("attention_backward", op, problem.dtype)
     run.out.set(joined([one.out for one in attended]).astype(run.out.storage.dtype))
-    logarithms = np.concatenate([one.logarithms for one in attended], 1)[None]
+    logarithms = joined([one.logarithms for one in attended])
     run.logsumexp.set(logarithms.astype(run.logsumexp.storage.dtype))
     gradient = run.make(rng("gradient", run.out.shape).normal(size=run.out.shape))
     results = [
@@ -91,30 +72,17 @@ def check_gradients(device: Device, run: Ragged, attended: list[Attended], op: s
     outs, gradients = run.parts(run.out, False), run.parts(gradient, False)
     for i, one in enumerate(attended):
         keys, values = problem.spread(k[i]), problem.spread(v[i])
-        share = (gradients[i] * outs[i]).sum(2, keepdims=True)
-        products = gradients[i] @ values.swapaxes(1, 2)
-        of_scores = one.p * (products - share) * one.derivative
-        size = one.p * (
-            np.abs(gradients[i]) @ np.abs(values).swapaxes(1, 2)
-            + np.abs(gradients[i] * outs[i]).sum(2, keepdims=True)
-        )
+        of_scores, size = one.gradient_of_scores(gradients[i], outs[i], values)
         for to, s, p, a in (
             (expected, of_scores, one.p, lambda x: x),
             (sizes, size, one.p, np.abs),
         ):
             to[0].append(SCALE * s @ a(keys))
-            to[1].append(gathered(problem, SCALE * s.swapaxes(1, 2) @ a(q[i])))
-            to[2].append(gathered(problem, p.swapaxes(1, 2) @ a(gradients[i])))
+            to[1].append(gathered(SCALE * s.swapaxes(1, 2) @ a(q[i]), problem.kv_heads))
+            to[2].append(gathered(p.swapaxes(1, 2) @ a(gradients[i]), problem.kv_heads))
     for array, right, size_of in zip(results, expected, sizes, strict=True):
         bound = allowed(case, 500, joined(size_of), joined(right))
         device.assert_within(case, array.read(), joined(right), bound, False)
-
-
-def gathered(problem: Problem, values: Values) -> Values:
-    """The sum over the heads that share keys."""
-    heads, rows, width = values.shape
-    group = heads // problem.kv_heads
-    return np.asarray(values.reshape(problem.kv_heads, group, rows, width).sum(1))
 
 
 LENGTHS = [(5, 7), (1, 9), (0, 4), (3, 0), (70, 66), (6, 2)]
@@ -131,16 +99,11 @@ def test_what_a_query_sees(device: Device, dtype: str, options: Options) -> None
         arrays = [device.array(dtype, values.shape, sequence_first, values) for values in (q, k, v)]
         shape = (*q.shape[:3], problem.value_width)
         out = device.array(dtype, shape, sequence_first)
-        logsumexp = device.array(wide_type(dtype), shape[:3])
+        logsumexp = device.array(tolerances.accumulator(dtype), shape[:3])
         case = Case("attention", options.op, dtype, "dense")
         params = problem.descriptor(device)
         device.run(case, [out, logsumexp], out, logsumexp, *arrays, params)
-        attended = run.attended()
-        values = [problem.spread(part) for part in run.parts(run.v, True)]
-        sizes = np.stack([one.p @ np.abs(v) for one, v in zip(attended, values, strict=True)])
-        right = np.stack([one.out for one in attended])
-        logarithms = np.stack([one.logarithms for one in attended])
-        check_out(device, case, out, logsumexp, right, logarithms, sizes)
+        check_out(device, case, out, logsumexp, run.attended(), np.stack)
 
 
 @pytest.mark.parametrize("options", [Options("-"), Options("-", "top_left"), *OPTIONS], ids=str)
@@ -174,17 +137,14 @@ def check_paged(
     case = Case("attention", op, dtype, "by_heads" if by_heads else "by_rows")
     outs = [ragged.out, ragged.logsumexp]
     device.run(case, outs, *outs, ragged.q, paged.k, paged.v, params)
-    attended, sizes = [], []
+    attended = []
     for number, q in enumerate(ragged.parts(ragged.q, False)):
         k, v = (
             paged.rows(array, number) * factor[number][:, None, None]
             for array, factor in zip((paged.k, paged.v), factors, strict=True)
         )
         attended.append(problem.attend(number, q, k, v))
-        sizes.append(attended[-1].p @ np.abs(problem.spread(v)))
-    right = joined([one.out for one in attended])
-    logarithms = np.concatenate([one.logarithms for one in attended], 1)[None]
-    check_out(device, case, *outs, right, logarithms, joined(sizes))
+    check_out(device, case, ragged.out, ragged.logsumexp, attended, joined)
 
 
 def replace_keys(problem: Problem) -> Problem:
@@ -240,20 +200,16 @@ def test_counts_of_dense_keys(device: Device, dtype: str) -> None:
         caches.append(device.array(dtype, values.shape, sequence_first, values))
     q = device.array(dtype, (4, 4, 1, problem.width), values=np.stack(problem.q))
     out = device.array(dtype, (4, 4, 1, problem.value_width))
-    logsumexp = device.array(wide_type(dtype), (4, 4, 1))
+    logsumexp = device.array(tolerances.accumulator(dtype), (4, 4, 1))
     counts = device.array("int32", (4,), values=np.array([keys for _, keys in lengths]))
     case = Case("attention", "counts", dtype, "dense")
     params = problem.descriptor(device, key_counts=counts)
     device.run(case, [out, logsumexp], out, logsumexp, q, *caches, params)
-    attended, sizes = [], []
+    attended = []
     for number, (_, keys) in enumerate(lengths):
         k, v = (oracle.wide(cache.values)[number, :, :keys] for cache in caches)
         attended.append(problem.attend(number, oracle.wide(q.values)[number], k, v))
-        sizes.append(attended[-1].p @ np.abs(problem.spread(v)))
-    right, logarithms = (
-        np.stack([getattr(one, name) for one in attended]) for name in ("out", "logarithms")
-    )
-    check_out(device, case, out, logsumexp, right, logarithms, np.stack(sizes))
+    check_out(device, case, out, logsumexp, attended, np.stack)
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,7 @@ STEPPED = layouts.Layout("stepped", layouts.MATRIX, layouts.stepped, (layouts.st
 WITH_SCALARS = oracle.by_type(op for op in BINARY if not op.name.endswith("_grad"))
 
 
-@pytest.mark.parametrize("layout", layouts.ELEMENTWISE, ids=str)
-@pytest.mark.parametrize(("op", "dtype"), oracle.by_type(BINARY))
+@pytest.mark.parametrize(("op", "dtype", "layout"), oracle.by_layout(BINARY))
 def test_binary(device: Device, op: oracle.Operation, dtype: str, layout: layouts.Layout) -> None:
     check(device, "binary", op, dtype, layout)
 
@@ -27,14 +26,6 @@ def test_binary_with_a_scalar(
     device: Device, op: oracle.Operation, dtype: str, scalar: int, layout: layouts.Layout
 ) -> None:
     check(device, "binary", op, dtype, layout, scalar)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(("op", "dtype", "shape"), oracle.by_size(BINARY))
-def test_binary_of_any_size(
-    device: Device, op: oracle.Operation, dtype: str, shape: tuple[int, ...]
-) -> None:
-    check(device, "binary", op, dtype, layouts.of_shape(shape))
 
 
 @pytest.mark.parametrize("name", DIVISIONS)

@@ -26,26 +26,31 @@ def sparse(dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
 def run(
     device: Device, op: str, out: Array | None, source: Array | None, mask: Array
 ) -> tuple[Case, int]:
-    """Launches and returns the case and the count."""
     case = Case("compact", op, (source or mask).dtype, "-")
     count = device.array("int64", (1,))
     device.run(case, [out, count], device.api.CompactOp[op], out, count, source, mask)
     return case, int(count.read()[0])
 
 
+def check(
+    device: Device, op: str, dtype: str, source: Array | None, mask: Array, expected: NDArray[Any]
+) -> None:
+    """Counts the elements, then writes them."""
+    _, count = run(device, op, None, source, mask)
+    assert count == len(expected)
+    if expected.size == 0:
+        return
+    out = device.array(dtype, expected.shape)
+    case, count = run(device, op, out, source, mask)
+    assert count == len(expected)
+    device.assert_exact(case, out, expected)
+
+
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("dtype", oracle.ALL)
 def test_nonzero(device: Device, dtype: str, shape: tuple[int, ...]) -> None:
     mask = device.array(dtype, shape, values=sparse(dtype, shape))
-    expected = np.argwhere(mask.values)
-    _, count = run(device, "nonzero", None, None, mask)
-    assert count == len(expected)
-    if expected.size == 0:
-        return
-    out = device.array("int64", expected.shape)
-    case, count = run(device, "nonzero", out, None, mask)
-    assert count == len(expected)
-    device.assert_exact(case, out, expected)
+    check(device, "nonzero", "int64", None, mask, np.argwhere(mask.values))
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -53,15 +58,7 @@ def test_nonzero(device: Device, dtype: str, shape: tuple[int, ...]) -> None:
 def test_masked_select(device: Device, dtype: str, shape: tuple[int, ...]) -> None:
     source = device.array(dtype, shape, values=rng(dtype).integers(0, 100, shape))
     mask = device.array("bool", shape, values=sparse("bool", shape))
-    expected = source.values[mask.values]
-    _, count = run(device, "masked_select", None, source, mask)
-    assert count == len(expected)
-    if expected.size == 0:
-        return
-    out = device.array(dtype, expected.shape)
-    case, count = run(device, "masked_select", out, source, mask)
-    assert count == len(expected)
-    device.assert_exact(case, out, expected)
+    check(device, "masked_select", dtype, source, mask, source.values[mask.values])
 
 
 @pytest.mark.parametrize("op", ["nonzero", "masked_select"])
@@ -85,10 +82,7 @@ def test_masks_may_be_broadcast(device: Device) -> None:
     shape = (17, 33)
     mask = device.array("bool", shape, layouts.expanded_rows, sparse("bool", shape))
     source = device.array("float32", shape, layouts.expanded_columns, sparse("float32", shape))
-    expected = source.values[mask.values]
-    out = device.array("float32", expected.shape)
-    case, _ = run(device, "masked_select", out, source, mask)
-    device.assert_exact(case, out, expected)
+    check(device, "masked_select", "float32", source, mask, source.values[mask.values])
 
 
 def test_every_operation_is_tested(device: Device) -> None:

@@ -13,7 +13,6 @@ from kernels.support import Case
 from numpy.typing import NDArray
 
 PAIRS = list(itertools.product(DTYPES, DTYPES))
-SIZES = [(source, target, shape) for source, target in PAIRS for shape in layouts.sizes(source)]
 NARROW = ("float16", "bfloat16")
 
 
@@ -65,11 +64,19 @@ def check(device: Device, source: str, target: str, layout: layouts.Layout) -> N
     device.assert_exact(case, out, expected(given.values, target))
 
 
-LAYOUTS = [layout for layout in layouts.ELEMENTWISE if not layout.in_place]
+CASES = [
+    pytest.param(source, target, layout, id=f"{source}-{target}-{layout}")
+    for source, target in PAIRS
+    for layout in layouts.ELEMENTWISE
+    if not layout.in_place
+] + [
+    pytest.param(source, target, layouts.of_shape(shape), marks=pytest.mark.full)
+    for source, target in PAIRS
+    for shape in layouts.sizes(source)
+]
 
 
-@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
-@pytest.mark.parametrize(("source", "target"), PAIRS)
+@pytest.mark.parametrize(("source", "target", "layout"), CASES)
 def test_copy(device: Device, source: str, target: str, layout: layouts.Layout) -> None:
     check(device, source, target, layout)
 
@@ -115,9 +122,3 @@ def test_every_number_of_a_narrow_type_survives_the_way_to_float32_and_back(
     ]:
         device.run(case, [out], out, given)
         device.assert_exact(case, out, patterns.astype(DTYPES[out.dtype]))
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(("source", "target", "shape"), SIZES)
-def test_copy_of_any_size(device: Device, source: str, target: str, shape: tuple[int, ...]) -> None:
-    check(device, source, target, layouts.of_shape(shape))

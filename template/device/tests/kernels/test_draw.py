@@ -31,7 +31,6 @@ def draw(
     offset: int = OFFSET,
     address: int = 0,
 ) -> Case:
-    """Draws into `out` and returns the case."""
     case = Case("draw", op, out.dtype, "contiguous")
     a, b = (*parameters, None)[:2]
     philox = device.api.PhiloxState(seed, offset, address)
@@ -44,7 +43,6 @@ def constants(device: Device, dtype: str, count: int, *numbers: float) -> list[A
 
 
 def drawn(device: Device, op: str, dtype: str, *numbers: float, **more: Any) -> NDArray[Any]:
-    """Many numbers of one distribution."""
     out = device.array(dtype, (SAMPLES,))
     draw(device, op, out, *constants(device, dtype, SAMPLES, *numbers), **more)
     return np.asarray(out.read().astype(np.float64))
@@ -253,39 +251,21 @@ def test_an_element_has_a_sequence_of_its_own(device: Device, op: str, skipped: 
 
 
 @pytest.mark.parametrize("op", OPS)
-def test_the_same_state_gives_the_same_numbers_and_another_one_others(
-    device: Device, op: str
-) -> None:
-    results = []
-    for seed, offset in [(1, 0), (1, 0), (2, 0), (1, 5000)]:
-        out = device.array("float32", (333, 3))
-        parameters = parameters_of(device, op, "float32", (333, 3))
-        draw(device, op, out, *parameters, seed=seed, offset=offset)
-        results.append(out.read())
-    assert (results[0] == results[1]).all()
-    assert (results[0] != results[2]).any()
-    assert (results[0] != results[3]).any()
-
-
-@pytest.mark.parametrize("op", OPS)
-def test_the_state_may_lie_on_the_device(device: Device, op: str) -> None:
+def test_the_state_alone_decides_and_may_lie_on_the_device(device: Device, op: str) -> None:
     state = device.array("int64", (2,))
     parameters = parameters_of(device, op, "float32", (333, 3))
-    for seed, offset in ((1, 0), (2, 5000)):
-        state.set(np.asarray([seed, offset]))
+    results = []
+    for seed, offset in [(1, 0), (2, 0), (1, 5000)]:
         by_value, by_address = (device.array("float32", (333, 3)) for _ in range(2))
         draw(device, op, by_value, *parameters, seed=seed, offset=offset + 7)
-        draw(
-            device,
-            op,
-            by_address,
-            *parameters,
-            seed=3,
-            offset=7,
-            address=state.buffer.address,
-        )
+        state.set(np.asarray([seed, offset]))
+        address = state.buffer.address
+        draw(device, op, by_address, *parameters, seed=3, offset=7, address=address)
         assert (by_address.read() == by_value.read()).all()
         assert state.unchanged()
+        results.append(by_value.read())
+    assert (results[0] != results[1]).any()
+    assert (results[0] != results[2]).any()
 
 
 @pytest.mark.parametrize("op", ["gamma", "poisson"])
@@ -319,18 +299,28 @@ def difference(
     return (values[0] - 8 * values[1] + 8 * values[2] - values[3]) / (12 * step)
 
 
+def gradient(device: Device, dtype: str, *values: NDArray[Any]) -> tuple[Case, Array]:
+    """The gradient of a gamma draw for two arrays, of a beta draw for three."""
+    arrays = [device.array(dtype, one.shape, values=one) for one in values]
+    out = device.array(dtype, values[0].shape)
+    if len(arrays) == 2:
+        case = Case("binary", "gamma_grad", dtype, "contiguous")
+        code, params = device.api.BinaryOp.gamma_grad, device.api.BinaryParams()
+    else:
+        case = Case("ternary", "dirichlet_grad", dtype, "contiguous")
+        code, params = device.api.TernaryOp.dirichlet_grad, 0
+    device.run(case, [out], code, out, *arrays, more=[params])
+    return case, out
+
+
 SHARES = np.asarray([1e-3, 0.05, 0.3, 0.5, 0.7, 0.95, 0.999])
 
 
 @pytest.mark.parametrize("a", [0.3, 0.7, 1.0, 2.0, 30.0, 500.0, 1999.0, 2001.0, 1e5, 1e8])
 def test_gradients_of_gamma_draws(device: Device, a: float) -> None:
-    case = Case("binary", "gamma_grad", "float64", "contiguous")
     x = special.gammaincinv(a, SHARES)
     expected = difference(special.gammaincinv, special.gammainc, a, x)
-    arrays = [device.array("float64", x.shape, values=v) for v in (np.full_like(x, a), x)]
-    out = device.array("float64", x.shape)
-    code, params = device.api.BinaryOp.gamma_grad, device.api.BinaryParams()
-    device.run(case, [out], code, out, *arrays, more=[params])
+    case, out = gradient(device, "float64", np.full_like(x, a), x)
     device.assert_within(case, out.read(), expected, 1e-6 * np.abs(expected))
 
 
@@ -350,30 +340,17 @@ def test_gradients_of_gamma_draws(device: Device, a: float) -> None:
     ],
 )
 def test_gradients_of_beta_draws(device: Device, a: float, b: float) -> None:
-    case = Case("ternary", "dirichlet_grad", "float64", "contiguous")
     x = special.betaincinv(a, b, SHARES)
     x = x[x < 0.9999]  # too few representable numbers near 1 for differences
     slope = difference(
         lambda a, p: special.betaincinv(a, b, p), lambda a, x: special.betainc(a, b, x), a, x
     )
     expected = slope / (1 - x)
-    values = (x, np.full_like(x, a), np.full_like(x, a + b))
-    arrays = [device.array("float64", x.shape, values=one) for one in values]
-    out = device.array("float64", x.shape)
-    device.run(case, [out], device.api.TernaryOp.dirichlet_grad, out, *arrays, more=[0])
+    case, out = gradient(device, "float64", x, np.full_like(x, a), np.full_like(x, a + b))
     device.assert_within(case, out.read(), expected, 3e-6 * np.abs(expected))
 
 
-@pytest.mark.parametrize("x", [0.0, 1.0])
-def test_gradients_at_the_ends(device: Device, x: float) -> None:
-    arrays = constants(device, "float32", 5, x, 2.0, 5.0)
-    out = device.array("float32", (5,))
-    case = Case("ternary", "dirichlet_grad", "float32", "contiguous")
-    device.run(case, [out], device.api.TernaryOp.dirichlet_grad, out, *arrays, more=[0])
+@pytest.mark.parametrize("values", [(2.0, 0.0), (0.0, 2.0, 5.0), (1.0, 2.0, 5.0)], ids=str)
+def test_gradients_at_the_ends(device: Device, values: tuple[float, ...]) -> None:
+    case, out = gradient(device, "float32", *(np.full(5, value) for value in values))
     device.assert_exact(case, out, np.zeros(5))
-    if x == 0:
-        out = device.array("float32", (5,))
-        case = Case("binary", "gamma_grad", "float32", "contiguous")
-        code, params = device.api.BinaryOp.gamma_grad, device.api.BinaryParams()
-        device.run(case, [out], code, out, arrays[1], arrays[0], more=[params])
-        device.assert_exact(case, out, np.zeros(5))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from kernels import layouts
-from kernels.harness import DTYPES, Array, Device, rng
+from kernels.harness import DTYPES, Array, Device, uniform
 from kernels.support import Case
 from numpy.typing import NDArray
 
@@ -19,14 +19,6 @@ OPS = ("forward", "backward", "real_forward", "real_backward")
 # Small and large primes, their products, and remainders of any vector width.
 LENGTHS = [*range(1, 18), 20, 31, 32, 37, 49, 60, 64, 97, 100, 121, 128, 243, 250, 256, 331, 1000]
 LONG = [2**13, 3 * 2**12, 5**6, 7919, 2 * 4099, 2**16]
-
-
-def values_of(dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
-    random = rng("fft", dtype, shape)
-    values = random.uniform(-1, 1, shape)
-    if dtype in COMPLEX:
-        values = values + 1j * random.uniform(-1, 1, shape)
-    return np.asarray(values).astype(DTYPES[dtype])
 
 
 def transform(op: str, values: NDArray[Any], dims: Sequence[int], size: int) -> NDArray[Any]:
@@ -60,7 +52,7 @@ def arrays(
         of_in, out_shape = REAL[dtype], shape if full else tuple(half)
     elif op == "real_backward":
         of_out, in_shape = REAL[dtype], tuple(half)
-    source = device.array(of_in, in_shape, place, values_of(of_in, in_shape))
+    source = device.array(of_in, in_shape, place, uniform(of_in, in_shape))
     return device.array(of_out, out_shape, out_place or place), source
 
 

@@ -23,6 +23,10 @@ CASES = [
     for dtype in DTYPES
     for value in VALUES[DTYPES[dtype].kind]
 ]
+SIZED = [
+    pytest.param(layouts.of_shape(shape), marks=pytest.mark.full)
+    for shape in (*layouts.SHAPES, layouts.LARGE)
+]
 
 
 def check(device: Device, dtype: str, value: Any, layout: layouts.Layout) -> None:
@@ -35,7 +39,7 @@ def check(device: Device, dtype: str, value: Any, layout: layouts.Layout) -> Non
     device.assert_exact(case, out, np.broadcast_to(number.astype(DTYPES[dtype]), layout.shape))
 
 
-@pytest.mark.parametrize("layout", layouts.ELEMENTWISE, ids=str)
+@pytest.mark.parametrize("layout", [*layouts.ELEMENTWISE, *SIZED], ids=str)
 @pytest.mark.parametrize(("dtype", "value"), CASES)
 def test_fill(device: Device, dtype: str, value: Any, layout: layouts.Layout) -> None:
     check(device, dtype, value, layout)
@@ -45,10 +49,3 @@ def test_fill(device: Device, dtype: str, value: Any, layout: layouts.Layout) ->
 @pytest.mark.parametrize("value", [2**63 - 1, -(2**63), 2**53 + 1])
 def test_large_integers_arrive_exactly(device: Device, dtype: str, value: int) -> None:
     check(device, dtype, value, layouts.CONTIGUOUS)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("shape", [*layouts.SHAPES, layouts.LARGE], ids=str)
-@pytest.mark.parametrize(("dtype", "value"), CASES)
-def test_fill_of_any_size(device: Device, dtype: str, value: Any, shape: tuple[int, ...]) -> None:
-    check(device, dtype, value, layouts.of_shape(shape))

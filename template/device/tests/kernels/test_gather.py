@@ -24,6 +24,7 @@ SELECTIONS: list[tuple[tuple[int, ...], int, tuple[int, ...]]] = [
     ((4, 1, 3), 1, (2,)),
     ((300, 5), 0, (1100,)),
 ]
+MANY_ROWS = pytest.param(layouts.LARGE, 0, layouts.LARGE[:1], marks=pytest.mark.full)
 
 OUT_OF_BOUNDS = [
     ("along_dim", 5),
@@ -58,7 +59,6 @@ def run(
     indices: Sequence[Array],
     dim: int,
 ) -> tuple[Case, Array]:
-    """Launches and returns the case and the output."""
     case = Case("gather", op, table.dtype, "contiguous")
     if op == "along_dim":
         shape = indices[0].shape
@@ -83,7 +83,7 @@ def test_along_a_dimension(device: Device, dtype: str, dim: int) -> None:
 
 
 @pytest.mark.parametrize("index_type", ["int32", "int64"])
-@pytest.mark.parametrize(("shape", "dim", "index_shape"), SELECTIONS, ids=str)
+@pytest.mark.parametrize(("shape", "dim", "index_shape"), [*SELECTIONS, MANY_ROWS], ids=str)
 @pytest.mark.parametrize("dtype", ["bool", "int16", "float32", "float64", "complex128"])
 def test_select(
     device: Device,
@@ -122,13 +122,6 @@ def test_index_arrays_may_be_broadcast(device: Device) -> None:
     device.assert_exact(case, out, table.values[rows.values, columns.values])
 
 
-def test_tables_may_be_broadcast(device: Device) -> None:
-    table = device.array("float32", (5, 6), layouts.expanded_rows, table_values("float32", (5, 6)))
-    index = device.array("int64", (40,), values=index_values(6, (40,)))
-    case, out = run(device, "select", table, [index], 1)
-    device.assert_exact(case, out, table.values[:, index.values])
-
-
 @pytest.mark.parametrize("shape", layouts.SHAPES, ids=str)
 @pytest.mark.parametrize("op", ["along_dim", "index", "select"])
 def test_gather_of_any_size(device: Device, op: str, shape: tuple[int, ...]) -> None:
@@ -144,19 +137,7 @@ def test_gather_of_any_size(device: Device, op: str, shape: tuple[int, ...]) -> 
     device.assert_exact(case, out, expected)
 
 
-@pytest.mark.full
-def test_gather_of_many_rows(device: Device) -> None:
-    table = device.array("float32", layouts.LARGE, values=table_values("float32", layouts.LARGE))
-    values = index_values(layouts.LARGE[0], (layouts.LARGE[0],))
-    index = device.array("int64", values.shape, values=values)
-    case, out = run(device, "select", table, [index], 0)
-    device.assert_exact(case, out, table.values[values])
-
-
-@pytest.mark.parametrize(
-    ("op", "index"),
-    OUT_OF_BOUNDS,
-)
+@pytest.mark.parametrize(("op", "index"), OUT_OF_BOUNDS)
 def test_an_index_out_of_bounds_fails_at_the_next_synchronisation(
     device: Device, op: str, index: int
 ) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernels.harness import DTYPES, Array, Device, rng
+from kernels.harness import DTYPES, Array, Device, uniform
 from kernels.support import Case
 from numpy.typing import NDArray
 
@@ -27,16 +27,8 @@ SIZES = [1, 2, 7, 33, 65]
 BATCH = 3
 
 
-def random_matrices(dtype: str, *shape: int) -> NDArray[Any]:
-    random = rng("linalg", dtype, shape)
-    values = random.uniform(-1, 1, shape)
-    if dtype.startswith("complex"):
-        values = values + 1j * random.uniform(-1, 1, shape)
-    return np.asarray(values).astype(DTYPES[dtype])
-
-
 def hermitian(dtype: str, size: int, definite: bool = True) -> NDArray[Any]:
-    values = random_matrices(dtype, BATCH, size, size)
+    values = uniform(dtype, (BATCH, size, size))
     both = values + adjoint(values)
     return np.asarray(both + (2 * size * np.eye(size, dtype=values.dtype) if definite else 0))
 
@@ -78,7 +70,7 @@ def in_and_out(
 def test_cholesky(device: Device, dtype: str, size: int, upper: bool, in_place: bool) -> None:
     matrices = hermitian(dtype, size)
     # The other triangle is ignored.
-    noise = random_matrices(dtype, BATCH, size, size)
+    noise = uniform(dtype, (BATCH, size, size))
     given = (
         np.triu(matrices) + np.tril(noise, -1) if upper else np.tril(matrices) + np.triu(noise, 1)
     )
@@ -115,7 +107,7 @@ def test_a_matrix_without_cholesky_factor_says_so_and_leaves_the_others_alone(
 @pytest.mark.parametrize("dtype", TYPES)
 def test_lu(device: Device, dtype: str, shape: tuple[int, int], in_place: bool) -> None:
     rows, columns = shape
-    matrices = random_matrices(dtype, BATCH, rows, columns)
+    matrices = uniform(dtype, (BATCH, rows, columns))
     source, out = in_and_out(device, dtype, matrices, in_place)
     smaller = min(shape)
     pivots, info = device.array("int32", (BATCH, smaller)), info_of(device)
@@ -163,7 +155,7 @@ def test_qr_and_products_of_its_reflections(
 ) -> None:
     rows, columns = shape
     smaller = min(shape)
-    matrices = random_matrices(dtype, BATCH, rows, columns)
+    matrices = uniform(dtype, (BATCH, rows, columns))
     source, reflectors = in_and_out(device, dtype, matrices, in_place=False)
     tau = device.array(dtype, (BATCH, smaller))
     case = case_of("qr", dtype)
@@ -183,7 +175,7 @@ def test_qr_and_products_of_its_reflections(
     for left in (False, True):
         for is_adjoint in (False, True):
             size = (rows, 4) if left else (4, rows)
-            given = device.array(dtype, (BATCH, *size), values=random_matrices(dtype, BATCH, *size))
+            given = device.array(dtype, (BATCH, *size), values=uniform(dtype, (BATCH, *size)))
             out = device.array(dtype, (BATCH, *size))
             params = device.api.HouseholderParams(left=left, adjoint=is_adjoint)
             device.run(case, [out], params, out, reflectors, tau, given)
@@ -201,10 +193,10 @@ def test_solve_triangular(
     upper: bool,
 ) -> None:
     size = 6
-    values = random_matrices(dtype, BATCH, size, size) + 4 * np.eye(size, dtype=DTYPES[dtype])
+    values = uniform(dtype, (BATCH, size, size)) + 4 * np.eye(size, dtype=DTYPES[dtype])
     a = device.array(dtype, values.shape, values=values)
     shape = (BATCH, size, 4) if left else (BATCH, 4, size)
-    right = random_matrices(dtype, *shape)
+    right = uniform(dtype, shape)
     case = case_of("solve_triangular", dtype)
     for unit, conjugate in itertools.product((False, True), repeat=2):
         b = device.array(dtype, shape, values=right)
@@ -227,7 +219,7 @@ def test_solve_triangular(
 @pytest.mark.parametrize("dtype", TYPES)
 def test_ldl(device: Device, dtype: str, is_hermitian: bool) -> None:
     size = 7
-    values = random_matrices(dtype, BATCH, size, size)
+    values = uniform(dtype, (BATCH, size, size))
     other = adjoint(values) if is_hermitian else np.swapaxes(values, 1, 2)
     matrices = np.asarray(values + other)
     source, factors = in_and_out(device, dtype, matrices, in_place=False)
@@ -235,7 +227,7 @@ def test_ldl(device: Device, dtype: str, is_hermitian: bool) -> None:
     case = case_of("ldl", dtype, "hermitian" if is_hermitian else "symmetric")
     device.run(case, [factors, pivots, info], is_hermitian, factors, pivots, info, source)
     assert (info.read() == 0).all()
-    b = device.array(dtype, (BATCH, size, 3), values=random_matrices(dtype, BATCH, size, 3))
+    b = device.array(dtype, (BATCH, size, 3), values=uniform(dtype, (BATCH, size, 3)))
     out = device.array(dtype, (BATCH, size, 3))
     case = case_of("ldl_solve", dtype, case.op)
     device.run(case, [out], is_hermitian, out, factors, pivots, b)
@@ -247,7 +239,7 @@ def test_ldl(device: Device, dtype: str, is_hermitian: bool) -> None:
 
 @pytest.mark.parametrize("dtype", TYPES)
 def test_reflections_from_elsewhere(device: Device, dtype: str) -> None:
-    matrices = random_matrices(dtype, BATCH, 7, 4)
+    matrices = uniform(dtype, (BATCH, 7, 4))
     raw, tau = np.linalg.qr(matrices, mode="raw")
     reflectors = device.array(
         dtype, (BATCH, 7, 4), values=np.swapaxes(raw, 1, 2).astype(DTYPES[dtype])
@@ -270,7 +262,7 @@ def test_equations_by_factors_from_elsewhere(device: Device, dtype: str) -> None
     factors = device.array(dtype, (BATCH, size, size), values=packed.astype(DTYPES[dtype]))
     none = np.broadcast_to(np.arange(1, size + 1, dtype=np.int32), (BATCH, size))
     pivots = device.array("int32", (BATCH, size), values=none)
-    b = device.array(dtype, (BATCH, size, 3), values=random_matrices(dtype, BATCH, size, 3))
+    b = device.array(dtype, (BATCH, size, 3), values=uniform(dtype, (BATCH, size, 3)))
     out = device.array(dtype, (BATCH, size, 3))
     case = case_of("ldl_solve", dtype, "hermitian")
     device.run(case, [out], True, out, factors, pivots, b)
@@ -300,7 +292,7 @@ def test_eigh(device: Device, dtype: str, size: int, upper: bool) -> None:
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("dtype", TYPES)
 def test_eig(device: Device, dtype: str, size: int) -> None:
-    matrices = random_matrices(dtype, BATCH, size, size)
+    matrices = uniform(dtype, (BATCH, size, size))
     source = device.array(dtype, matrices.shape, values=matrices)
     of_out = COMPLEX.get(dtype, dtype)
     values, info = device.array(of_out, (BATCH, size)), info_of(device)
@@ -322,7 +314,7 @@ def test_eig(device: Device, dtype: str, size: int) -> None:
 def test_svd(device: Device, dtype: str, shape: tuple[int, int], full: bool) -> None:
     rows, columns = shape
     smaller = min(shape)
-    matrices = random_matrices(dtype, BATCH, rows, columns)
+    matrices = uniform(dtype, (BATCH, rows, columns))
     source = device.array(dtype, matrices.shape, values=matrices)
     u = device.array(dtype, (BATCH, rows, rows if full else smaller))
     vh = device.array(dtype, (BATCH, columns if full else smaller, columns))
@@ -346,7 +338,7 @@ def test_svd(device: Device, dtype: str, shape: tuple[int, int], full: bool) -> 
 @pytest.mark.parametrize("dtype", TYPES)
 def test_singular_values_of_what_is_not_finite(device: Device, dtype: str, value: float) -> None:
     """Reports it in info and does not loop for ever. The other matrices are not affected."""
-    matrices = random_matrices(dtype, BATCH, 5, 3)
+    matrices = uniform(dtype, (BATCH, 5, 3))
     finite = device.array(dtype, matrices.shape, values=matrices)
     matrices[1, 2, 1] = value
     source = device.array(dtype, matrices.shape, values=matrices)

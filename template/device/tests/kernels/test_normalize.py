@@ -27,10 +27,6 @@ SHAPES = [
 ]
 
 
-def statistics_type(dtype: str) -> str:
-    return "float64" if dtype == "float64" else "float32"
-
-
 @dataclass
 class Groups:
     """How an operation groups the elements of an array of one shape."""
@@ -79,8 +75,7 @@ def per_channel(values: NDArray[Any]) -> NDArray[Any]:
 
 def bound(case: Case, count: int, total: NDArray[Any]) -> NDArray[Any]:
     """The allowed errors of a sum of `count` terms whose magnitudes add up to `total`."""
-    accumulator = DTYPES[statistics_type(case.dtype)]
-    return np.asarray(2 * (count + 4) * tolerances.unit_roundoff(accumulator) * total)
+    return np.asarray(tolerances.error_of_sum(case.dtype, 2 * (count + 4), total))
 
 
 def parameter(
@@ -108,7 +103,7 @@ def check_forward(
     weight, bias = (parameter(device, parameter_dtype, shape, random) for _ in range(2))
     out = device.array(dtype, shape)
     given = op == "batch_given"
-    kind, size = statistics_type(dtype), groups.statistics_shape
+    kind, size = tolerances.accumulator(dtype), groups.statistics_shape
     means, rstds = (
         device.array(kind, size, values=random.uniform(0.5, 1.5, size) if given else None)
         for _ in range(2)
@@ -204,7 +199,7 @@ class Backward:
             device.array(self.dtype, shape, values=random.normal(mean, 2, shape)) for mean in (1, 0)
         )
         weight = parameter(device, self.parameter_dtype, shape, random)
-        kind, size = statistics_type(self.dtype), self.groups.statistics_shape
+        kind, size = tolerances.accumulator(self.dtype), self.groups.statistics_shape
         mean, rstd = (
             device.array(kind, size, values=random.uniform(0.5, 1.5, size)) for _ in range(2)
         )

@@ -73,56 +73,63 @@ class Group:
     """Parameters with their gradients and states on the device."""
 
     def __init__(
-        self, device: Device, case: Case, op: str, params: dict[str, Any], place: layouts.Placer
-    ) -> None:
-        random = rng(case, sorted(params))
-        self.op = op
-        self.params = params
-        self.parameters = [self._array(device, case, place, random, s) for s in SHAPES]
-        self.gradients = [self._array(device, case, place, random, s) for s in SHAPES]
-        self.states = [
-            self._array(device, case, place, random, s, positive=op != "sgd")
-            for _ in range(state_count(op, params))
-            for s in SHAPES
-        ]
-        self.steps = [
-            device.array("float32", (), values=np.asarray(STEP))
-            for _ in (SHAPES if op != "sgd" else [])
-        ]
-
-    def _array(
         self,
         device: Device,
         case: Case,
-        place: layouts.Placer,
-        random: np.random.Generator,
-        shape: tuple[int, ...],
-        positive: bool = False,
-    ) -> Array:
-        values = random.normal(size=shape)
-        return device.array(case.dtype, shape, place, np.abs(values) if positive else values)
+        params: dict[str, Any],
+        place: layouts.Placer = layouts.contiguous,
+    ) -> None:
+        random = rng(case, sorted(params))
+        self.device, self.case, self.params = device, case, params
+
+        def make(count: int, positive: bool = False) -> list[Array]:
+            made = []
+            for shape in SHAPES * count:
+                values = random.normal(size=shape)
+                given = np.abs(values) if positive else values
+                made.append(device.array(case.dtype, shape, place, given))
+            return made
+
+        sgd = case.op == "sgd"
+        self.parameters, self.gradients = make(1), make(1)
+        self.states = make(state_count(case.op, params), positive=not sgd)
+        steps = [] if sgd else SHAPES
+        self.steps = [device.array("float32", (), values=np.asarray(STEP)) for _ in steps]
 
     def of(self, index: int) -> list[Array]:
-        """The parameter, its gradient and its states."""
         return [self.parameters[index], self.gradients[index], *self.states[index :: len(SHAPES)]]
 
-    def run(
-        self, device: Device, case: Case, scale: Array | None = None, found: Array | None = None
-    ) -> None:
-        settings = device.api.OptimizerParams()
+    def run(self, scale: Array | None = None, found: Array | None = None) -> None:
+        settings = self.device.api.OptimizerParams()
         for name, value in self.params.items():
             setattr(settings, name, value)
-
         outputs = [*self.parameters, *self.gradients, *self.states]
         arrays = (self.parameters, self.gradients, self.states, self.steps, scale, found)
-        device.run(case, outputs, device.api.OptimizerOp[self.op], settings, *arrays)
+        op = self.device.api.OptimizerOp[self.case.op]
+        self.device.run(self.case, outputs, op, settings, *arrays)
+
+    def check(self, scale: float | None = None, **changed: float) -> None:
+        """Runs the step and compares its results. The oracle has some other parameters."""
+        device, case = self.device, self.case
+        before = [[oracle.wide(array.values) for array in self.of(i)] for i in range(len(SHAPES))]
+        given = (number(device, scale), number(device, 0.0)) if scale else (None, None)
+        self.run(*given)
+        unit = tolerances.unit_roundoff(DTYPES[tolerances.accumulator(case.dtype)])
+        for index, arrays in enumerate(before):
+            parameter, gradient, *states = self.of(index)
+            if scale:
+                arrays[1] = arrays[1] / scale
+                device.assert_exact(case, gradient, arrays[1])
+            else:
+                assert gradient.unchanged()
+            results = step(case.op, self.params | changed, arrays)
+            for got, expected in zip([parameter, *states], results, strict=True):
+                allowed = tolerances.spacing(expected, DTYPES[case.dtype]) + 40 * unit
+                device.assert_within(case, got.read(), expected, allowed)
 
 
-def check(device: Device, case: Case, got: Array, expected: NDArray[Any]) -> None:
-    narrow = case.dtype in ("float16", "bfloat16")
-    unit = tolerances.unit_roundoff(DTYPES["float32" if narrow else case.dtype])
-    allowed = tolerances.spacing(expected, DTYPES[case.dtype]) + 40 * unit
-    device.assert_within(case, got.read(), expected, allowed)
+def number(device: Device, value: float) -> Array:
+    return device.array("float32", (1,), values=np.asarray([value]))
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -131,15 +138,7 @@ def check(device: Device, case: Case, got: Array, expected: NDArray[Any]) -> Non
 def test_optimizer_step(
     device: Device, op: str, params: dict[str, Any], dtype: str, place: layouts.Placer
 ) -> None:
-    case = Case("optimizer_step", op, dtype, place.__name__)
-    group = Group(device, case, op, params, place)
-    before = [[oracle.wide(a.values) for a in group.of(i)] for i in range(len(SHAPES))]
-    group.run(device, case)
-    for index, arrays in enumerate(before):
-        parameter, gradient, *states = group.of(index)
-        for got, expected in zip([parameter, *states], step(op, params, arrays), strict=True):
-            check(device, case, got, expected)
-        assert gradient.unchanged()
+    Group(device, Case("optimizer_step", op, dtype, place.__name__), params, place).check()
 
 
 @pytest.mark.parametrize("dtype", oracle.FLOATING)
@@ -147,29 +146,15 @@ def test_optimizer_step(
 def test_gradients_are_divided_by_their_scale(
     device: Device, op: str, params: dict[str, Any], dtype: str
 ) -> None:
-    case = Case("optimizer_step", op, dtype, "contiguous")
-    group = Group(device, case, op, params, layouts.contiguous)
-    before = [[oracle.wide(a.values) for a in group.of(i)] for i in range(len(SHAPES))]
-    scale = device.array("float32", (1,), values=np.asarray([4.0]))
-    found = device.array("float32", (1,), values=np.asarray([0.0]))
-    group.run(device, case, scale, found)
-    for index, arrays in enumerate(before):
-        parameter, gradient, *states = group.of(index)
-        arrays[1] = arrays[1] / 4
-        device.assert_exact(case, gradient, arrays[1])
-        for got, expected in zip([parameter, *states], step(op, params, arrays), strict=True):
-            check(device, case, got, expected)
+    Group(device, Case("optimizer_step", op, dtype, "contiguous"), params).check(scale=4.0)
 
 
 @pytest.mark.parametrize(("op", "params"), SETTINGS[::2], ids=str)
 def test_nothing_is_written_where_a_gradient_was_not_finite(
     device: Device, op: str, params: dict[str, Any]
 ) -> None:
-    case = Case("optimizer_step", op, "float32", "contiguous")
-    group = Group(device, case, op, params, layouts.contiguous)
-    scale = device.array("float32", (1,), values=np.asarray([4.0]))
-    found = device.array("float32", (1,), values=np.asarray([1.0]))
-    group.run(device, case, scale, found)
+    group = Group(device, Case("optimizer_step", op, "float32", "contiguous"), params)
+    group.run(number(device, 4.0), number(device, 1.0))
     for array in (*group.parameters, *group.gradients, *group.states):
         assert array.unchanged()
 
@@ -178,19 +163,12 @@ def test_nothing_is_written_where_a_gradient_was_not_finite(
 def test_the_learning_rate_may_lie_on_the_device(
     device: Device, op: str, params: dict[str, Any]
 ) -> None:
-    case = Case("optimizer_step", op, "float32", "contiguous")
-    rate = device.array("float32", (1,))
+    rate = number(device, 0)
+    by_address = {**params, "lr": 100.0, "lr_address": rate.buffer.address}
     for lr in (0.25, 0.5):
         rate.set(np.asarray([lr]))
-        by_address = {**params, "lr": 100.0, "lr_address": rate.buffer.address}
-        group = Group(device, case, op, by_address, layouts.contiguous)
-        before = [[oracle.wide(a.values) for a in group.of(i)] for i in range(len(SHAPES))]
-        group.run(device, case)
-        for index, arrays in enumerate(before):
-            parameter, _, *states = group.of(index)
-            expected = step(op, {**params, "lr": lr}, arrays)
-            for got, wanted in zip([parameter, *states], expected, strict=True):
-                check(device, case, got, wanted)
+        case = Case("optimizer_step", op, "float32", "contiguous")
+        Group(device, case, by_address).check(lr=lr)
 
 
 def test_every_operation_is_tested(device: Device) -> None:

@@ -31,7 +31,6 @@ class Windows:
     planes: tuple[int, int] = (2, 3)
 
     def along(self, dim: int, o: int) -> tuple[list[int], int]:
-        """The positions of one window in one dimension."""
         size, out = self.size[dim], self.out[dim]
         if not self.kernel:
             inside = list(range(o * size // out, -(-(o + 1) * size // out)))
@@ -126,8 +125,7 @@ def assert_near(
     device: Device, case: Case, out: Array, wanted: NDArray[Any], total: NDArray[Any]
 ) -> None:
     """Compares sums of at most a hundred numbers whose magnitudes add up to `total`."""
-    accumulator = np.dtype(np.float32 if DTYPES[case.dtype].itemsize < 8 else np.float64)
-    bound = 100 * tolerances.unit_roundoff(accumulator) * total
+    bound = tolerances.error_of_sum(case.dtype, 100, total)
     allowed = bound + tolerances.spacing(wanted, DTYPES[case.dtype])
     device.assert_within(case, out.read(), wanted, allowed, signed_zeros=False)
 

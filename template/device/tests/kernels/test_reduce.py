@@ -27,7 +27,6 @@ class Reduction:
     to_bool: bool = False
 
     def of(self, given: NDArray[Any], dims: tuple[int, ...]) -> NDArray[Any]:
-        """The expected result for these elements."""
         wide = given if given.dtype == bool else oracle.wide(given)
         return np.asarray(self.compute(wide, axis=dims, keepdims=True))
 
@@ -80,7 +79,6 @@ LARGE_DTYPES = ("bool", "int64", "bfloat16", "float32", "float64")
 
 
 def word(value: Any) -> str:
-    """A part of a test's name."""
     return getattr(value, "__name__", str(value))
 
 
@@ -106,7 +104,6 @@ def cases() -> Iterator[Any]:
 
 
 def subsets(rank: int) -> list[tuple[int, ...]]:
-    """All subsets of this many dimensions."""
     counts = range(rank + 1)
     return [dims for count in counts for dims in itertools.combinations(range(rank), count)]
 
@@ -137,7 +134,6 @@ def run(
     out_place: layouts.Placer = layouts.contiguous,
     parameter: float = 0,
 ) -> tuple[Case, Any, Any]:
-    """Launches and returns the case, the output and the input's elements."""
     case = Case(
         "reduce", name, dtype, place.__name__, parameters=named(name, values.ndim, dims, parameter)
     )
@@ -150,7 +146,6 @@ def run(
 
 
 def statistic(name: str, parameter: float, values: Any, dims: tuple[int, ...]) -> Any:
-    """A statistic in numpy."""
     if name == "logsumexp":
         return special.logsumexp(values, axis=dims, keepdims=True) if dims else values
     size = np.abs(values)
@@ -180,10 +175,8 @@ def test_reduce(
     out_place = layouts.stepped if place is layouts.stepped else layouts.contiguous
     case, out, given = run(device, op.name, dtype, values, dims, place, out_place)
     expected = op.of(given, dims)
-    if op.name == "mean" or (dtype in oracle.COMPLEX and not op.to_bool):
-        device.assert_close(case, out, expected)
-    else:
-        device.assert_exact(case, out, expected)
+    exact = op.name != "mean" and dtype not in oracle.COMPLEX
+    (device.assert_exact if exact else device.assert_close)(case, out, expected)
 
 
 @pytest.mark.parametrize("dims", [(0,), (1,), (0, 1)], ids=str)
@@ -198,14 +191,11 @@ def test_errors_of_sums_stay_within_their_bound(
     case, out, given = run(device, name, dtype, values, dims, layouts.contiguous)
     wide = oracle.wide(given)
     expected = getattr(np, name)(wide, axis=dims, keepdims=True)
-    count = values.size // expected.size
-    accumulator = DTYPES["float32" if dtype in ("float16", "bfloat16") else dtype]
+    count = 1 if name == "mean" else values.size // expected.size
     total = np.sum(np.abs(wide), axis=dims, keepdims=True)
-    bound = count * tolerances.unit_roundoff(accumulator) * total
-    bound /= count if name == "mean" else 1
-    device.assert_within(
-        case, out.read(), expected, bound + tolerances.spacing(expected, DTYPES[dtype])
-    )
+    bound = tolerances.error_of_sum(dtype, count, total)
+    bound = bound + tolerances.spacing(expected, DTYPES[dtype])
+    device.assert_within(case, out.read(), expected, bound)
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -355,10 +345,7 @@ def test_elements_are_converted_while_they_are_read(
             computed = statistic("norm", 2, wide, dims)
         else:
             computed = getattr(np, name)(wide, axis=dims, keepdims=True)
-        if target in oracle.INTEGERS:
-            device.assert_exact(case, out, computed)
-        else:
-            device.assert_close(case, out, computed)
+        device.assert_close(case, out, computed)
 
 
 def test_every_operation_is_tested(device: Device) -> None:

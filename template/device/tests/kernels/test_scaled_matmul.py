@@ -12,6 +12,7 @@ import pytest
 from kernels import layouts
 from kernels.harness import Array, Device, rng
 from kernels.support import Case
+from kernels.unary_oracle import ACTIVATIONS
 from numpy.typing import NDArray
 
 Numbers = NDArray[Any]
@@ -222,38 +223,31 @@ def test_groups(device: Device, ragged: str, dtype: str, scaled: bool) -> None:
     ends = device.array("int32", (len(ENDS),), values=np.array(ENDS))
     fields = {"ragged": ragged, "ends": ends}
     a, b = one.numbers, two.numbers
+    a_scale = np.ones((1 if ragged == "rows" else len(ENDS), a_shape[1], 1))
+    b_scale = np.ones((1 if ragged == "columns" else len(ENDS), 1, b_shape[2]))
     if scaled:
-        groups = len(ENDS)
-        a_scale = rng("a", ragged).uniform(0.5, 2, (groups, a_shape[1], 1))
-        b_scale = rng("b", ragged).uniform(0.5, 2, (groups, 1, b_shape[2]))
-        a_scale = a_scale[:1] if ragged == "rows" else a_scale
-        b_scale = b_scale[:1] if ragged == "columns" else b_scale
         scales = [
-            device.array("float32", given.shape, values=given) for given in (a_scale, b_scale)
+            device.array(
+                "float32", like.shape, values=rng(name, ragged).uniform(0.5, 2, like.shape)
+            )
+            for name, like in (("a", a_scale), ("b", b_scale))
         ]
         a_scale, b_scale = (given.values.astype(float) for given in scales)
         fields |= {"scale_a": scales[0], "scale_b": scales[1]}
         fields |= {"block_a": (1, a_shape[2]), "block_b": (b_shape[1], 1)}
-    else:
-        a_scale = b_scale = np.ones((1, 1, 1))
     expected, size = np.zeros(out_shape), np.zeros(out_shape)
+    into: tuple[Any, ...]
     for group, (first, end) in enumerate(zip([0, *ENDS[:-1]], ENDS, strict=True)):
         piece = slice(first, end)
-        scale_a, scale_b = (
-            np.broadcast_to(given, (len(ENDS), *given.shape[1:]))[group]
-            for given in (a_scale, b_scale)
-        )
         if ragged == "rows":
-            left, right = a[0, piece] * np.broadcast_to(scale_a, (16, 1))[piece], b[group] * scale_b
+            left, right = a[0, piece] * a_scale[0, piece], b[group] * b_scale[group]
             into = (0, piece)
         elif ragged == "columns":
-            left, right = (
-                a[group] * scale_a,
-                b[0, :, piece] * np.broadcast_to(scale_b, (1, 16))[:, piece],
-            )
+            left, right = a[group] * a_scale[group], b[0, :, piece] * b_scale[0, :, piece]
             into = (0, slice(None), piece)
         else:
-            left, right, into = a[0, :, piece] * scale_a, b[0, piece] * scale_b, (group,)
+            left, right = a[0, :, piece] * a_scale[group], b[0, piece] * b_scale[group]
+            into = (group,)
         expected[into] = left @ right
         size[into] = np.abs(left) @ np.abs(right)
     out_dtype = "bfloat16" if dtype == "bfloat16" else "float32"
@@ -279,20 +273,6 @@ def test_ends_that_make_no_groups_are_reported(device: Device, ends: list[int]) 
 # --- Operations on the result ---
 
 
-def gelu(x: Numbers) -> Numbers:
-    from math import erf
-
-    return np.asarray(x * (1 + np.vectorize(erf)(x / np.sqrt(2))) / 2)
-
-
-ACTIVATIONS: dict[str, Callable[[Numbers], Numbers]] = {
-    "relu": lambda x: np.maximum(x, 0),
-    "gelu": gelu,
-    "gelu_tanh": lambda x: x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))) / 2,
-    "silu": lambda x: x / (1 + np.exp(-x)),
-}
-
-
 @pytest.mark.parametrize("activation", list(ACTIVATIONS))
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16"])
 def test_activations(device: Device, dtype: str, activation: str) -> None:
@@ -308,7 +288,8 @@ def test_activations(device: Device, dtype: str, activation: str) -> None:
 
     def after(product: Numbers) -> Numbers:
         x = 0.5 * product + 2 * bias.values.astype(float)
-        return ACTIVATIONS[activation](x) * times.values.astype(float) + plus.values.astype(float)
+        x = ACTIVATIONS[activation](x)
+        return np.asarray(x * times.values.astype(float) + plus.values.astype(float))
 
     out = device.array(dtype, (2, 5, 7), layouts.stepped)
     tolerance = TOLERANCE.get(dtype, 1e-12)

@@ -29,7 +29,6 @@ def run(
     dim: int,
     with_indices: bool = False,
 ) -> tuple[Case, Array, Array | None, NDArray[Any]]:
-    """Launches and returns the case, the outputs and the input's elements."""
     case = Case("scan", name, dtype, "contiguous")
     given = device.array(dtype, values.shape, values=values)
     out = device.array(dtype, values.shape)
@@ -47,18 +46,21 @@ def last_extremes(name: str, values: NDArray[Any], dim: int) -> NDArray[Any]:
     return np.moveaxis(np.maximum.accumulate(places, axis=-1), -1, dim)
 
 
+def check_extremes(device: Device, name: str, dtype: str, values: NDArray[Any], dim: int) -> None:
+    case, out, indices, given = run(device, name, dtype, values, dim, with_indices=True)
+    wide = oracle.wide(given)
+    device.assert_exact(case, out, OPERATIONS[name](wide, axis=dim))
+    assert indices is not None
+    device.assert_exact(case, indices, last_extremes(name, wide, dim))
+
+
 @pytest.mark.parametrize(("shape", "dim"), layouts.ALONG, ids=str)
 @pytest.mark.parametrize("dtype", oracle.REAL)
 @pytest.mark.parametrize("name", ["max", "min"])
 def test_running_extremes(
     device: Device, name: str, dtype: str, shape: tuple[int, ...], dim: int
 ) -> None:
-    values = rng(name, dtype, shape).integers(0, 9, shape)
-    case, out, indices, given = run(device, name, dtype, values, dim, with_indices=True)
-    wide = oracle.wide(given)
-    device.assert_exact(case, out, OPERATIONS[name](wide, axis=dim))
-    assert indices is not None
-    device.assert_exact(case, indices, last_extremes(name, wide, dim))
+    check_extremes(device, name, dtype, rng(name, dtype, shape).integers(0, 9, shape), dim)
 
 
 @pytest.mark.parametrize(("shape", "dim"), layouts.ALONG, ids=str)
@@ -78,10 +80,8 @@ def test_running_sums_and_products(
         )
     case, out, _, given = run(device, name, dtype, values, dim)
     expected = OPERATIONS[name](oracle.wide(given), axis=dim)
-    if dtype in oracle.COMPLEX:
-        device.assert_close(case, out, expected)
-    else:
-        device.assert_exact(case, out, expected)
+    exact = dtype not in oracle.COMPLEX
+    (device.assert_exact if exact else device.assert_close)(case, out, expected)
 
 
 @pytest.mark.parametrize("dim", [0, 1])
@@ -117,11 +117,7 @@ def test_integer_sums_wrap_around(device: Device, dtype: str) -> None:
 def test_nan_stays_once_it_was_met(device: Device, name: str, dtype: str) -> None:
     values = rng(name, dtype).normal(size=(40, 40))
     values[np.arange(40), np.arange(40)] = np.nan
-    case, out, indices, given = run(device, name, dtype, values, 1, with_indices=True)
-    wide = oracle.wide(given)
-    device.assert_exact(case, out, OPERATIONS[name](wide, axis=1))
-    assert indices is not None
-    device.assert_exact(case, indices, last_extremes(name, wide, 1))
+    check_extremes(device, name, dtype, values, 1)
 
 
 @pytest.mark.parametrize("dtype", oracle.FLOATING)

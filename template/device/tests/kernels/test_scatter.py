@@ -113,52 +113,55 @@ def test_several_index_arrays(device: Device, mode: str) -> None:
     device.assert_exact(case, table, expected)
 
 
+def check_select(
+    device: Device,
+    mode: str,
+    dtype: str,
+    table: Any,
+    source: Any,
+    index: Any,
+    expected: Any,
+    place: layouts.Placer = layouts.contiguous,
+) -> None:
+    """Changes some elements of a row."""
+    into, indices = np.asarray(table), np.asarray(index)
+    changed = device.array(dtype, into.shape, values=into)
+    given = device.array(dtype, indices.shape, place, np.broadcast_to(source, indices.shape))
+    where = device.array("int64", indices.shape, values=indices)
+    case = run(device, "select", mode, changed, [where], given, 0)
+    device.assert_exact(case, changed, np.asarray(expected))
+
+
 def test_one_value_for_all_places(device: Device) -> None:
-    table = device.array("int16", (6,), values=np.arange(6))
-    source = device.array("int16", (3,), layouts.one_element, np.asarray([9, 9, 9]))
-    index = device.array("int64", (3,), values=np.asarray([1, 5, 3]))
-    case = run(device, "select", "assign", table, [index], source, 0)
-    device.assert_exact(case, table, np.asarray([0, 9, 2, 9, 4, 9]))
+    expected = [0, 9, 2, 9, 4, 9]
+    arguments = (np.arange(6), 9, [1, 5, 3], expected, layouts.one_element)
+    check_select(device, "assign", "int16", *arguments)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 def test_long_sums_are_rounded_at_the_end(device: Device, dtype: str) -> None:
-    count = 4096
-    table = device.array(dtype, (2,), values=np.zeros(2))
-    source = device.array(dtype, (count,), values=np.full(count, 1.0))
-    index = device.array("int64", (count,), values=np.zeros(count))
-    case = run(device, "select", "add", table, [index], source, 0)
-    device.assert_exact(case, table, np.asarray([count, 0]))
+    check_select(device, "add", dtype, [0, 0], 1, np.zeros(4096), [4096, 0])
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "int64"])
 def test_integers_wrap_around(device: Device, dtype: str) -> None:
     info = np.iinfo(DTYPES[dtype])
-    table = device.array(dtype, (2,), values=np.asarray([info.max, 3]))
-    source = device.array(dtype, (2,), values=np.asarray([1, 1]))
-    index = device.array("int64", (2,), values=np.asarray([0, 1]))
-    case = run(device, "select", "add", table, [index], source, 0)
-    device.assert_exact(case, table, np.asarray([info.min, 4]))
+    check_select(device, "add", dtype, [info.max, 3], 1, [0, 1], [info.min, 4])
 
 
 @pytest.mark.parametrize("mode", ["min", "max", "add"])
 @pytest.mark.parametrize("dtype", oracle.FLOATING)
 def test_nan_wins_on_either_side(device: Device, dtype: str, mode: str) -> None:
-    table = device.array(dtype, (3,), values=np.asarray([np.nan, 1.0, 2.0]))
-    source = device.array(dtype, (3,), values=np.asarray([1.0, np.nan, 2.0]))
-    index = device.array("int64", (3,), values=np.arange(3))
-    case = run(device, "select", mode, table, [index], source, 0)
-    device.assert_exact(case, table, np.asarray([np.nan, np.nan, 4.0 if mode == "add" else 2.0]))
+    expected = [np.nan, np.nan, 4.0 if mode == "add" else 2.0]
+    arguments = ([np.nan, 1.0, 2.0], [1.0, np.nan, 2.0], np.arange(3), expected)
+    check_select(device, mode, dtype, *arguments)
 
 
 @pytest.mark.parametrize("shape", layouts.SHAPES, ids=str)
 def test_scatter_of_any_size(device: Device, shape: tuple[int, ...]) -> None:
-    table = device.array("float32", (10,), values=np.zeros(10))
-    source = device.array("float32", shape, values=np.ones(shape))
-    values = rng(shape).integers(0, 10, shape)
-    index = device.array("int64", shape, values=values)
-    case = run(device, "select", "add", table, [index], source, 0)
-    device.assert_exact(case, table, np.bincount(values.reshape(-1), minlength=10))
+    index = rng(shape).integers(0, 10, shape)
+    expected = np.bincount(index.reshape(-1), minlength=10)
+    check_select(device, "add", "float32", np.zeros(10), 1, index, expected)
 
 
 @pytest.mark.parametrize(("op", "index"), [("along_dim", 5), ("select", -1), ("index", -6)])

@@ -12,6 +12,7 @@ from kernels.support import Case
 from numpy.typing import NDArray
 
 SHAPES = [((1,), 0), ((33,), 0), ((1025,), 0), ((17, 33), 0), ((17, 33), 1), ((3, 5, 7), 1)]
+LONG = pytest.param((2, 300_000), 1, marks=pytest.mark.full)
 SORTED = oracle.BOOL + oracle.REAL
 
 
@@ -46,7 +47,6 @@ def run(
     dim: int,
     *flags: bool,
 ) -> tuple[Case, Array, Array]:
-    """Launches and returns the case, the values and the indices."""
     names = ("descending", "stable") if family == "sort" else ("largest", "sorted")
     op = "-".join(name for name, flag in zip(names, flags, strict=True) if flag) or "-"
     case = Case(family, op, source.dtype, "contiguous")
@@ -58,7 +58,7 @@ def run(
 
 
 @pytest.mark.parametrize("descending", [False, True])
-@pytest.mark.parametrize(("shape", "dim"), SHAPES, ids=str)
+@pytest.mark.parametrize(("shape", "dim"), [*SHAPES, LONG], ids=str)
 @pytest.mark.parametrize("dtype", SORTED)
 def test_stable_sort(
     device: Device,
@@ -74,20 +74,27 @@ def test_stable_sort(
     device.assert_exact(case, values, np.take_along_axis(source.values, expected, dim))
 
 
-@pytest.mark.parametrize("descending", [False, True])
-@pytest.mark.parametrize("dtype", SORTED)
-def test_unstable_sort_gives_values_and_where_they_were(
-    device: Device, dtype: str, descending: bool
+def check_in_order(
+    device: Device, family: str, dtype: str, size: int, dim: int, *flags: bool
 ) -> None:
+    """Compares the values, and looks them up by their indices, whose order is not specified."""
     source = device.array(dtype, (17, 33), values=unsorted(dtype, (17, 33)))
-    case, values, indices = run(device, "sort", source, 33, 1, descending, False)
     wide = oracle.wide(source.values)
-    expected = np.take_along_axis(wide, order(wide, 1, descending), 1)
+    best = np.take(order(wide, dim, flags[0]), range(size), dim)
+    expected = np.take_along_axis(wide, best, dim)
+    case, values, indices = run(device, family, source, size, dim, *flags)
     got = oracle.wide(values.read())
     assert np.array_equal(got, expected, equal_nan=got.dtype.kind == "f"), case
     places = indices.read()
-    assert (np.sort(places, 1) == np.arange(33)).all(), case
-    device.assert_exact(case, values, np.take_along_axis(source.values, places, 1))
+    device.assert_exact(case, values, np.take_along_axis(source.values, places, dim))
+    in_order = np.sort(places, dim)
+    assert (np.diff(in_order, axis=dim) > 0).all(), f"{case}: an index occurs twice"
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dtype", SORTED)
+def test_unstable_sort(device: Device, dtype: str, descending: bool) -> None:
+    check_in_order(device, "sort", dtype, 33, 1, descending, False)
 
 
 @pytest.mark.parametrize("largest", [False, True])
@@ -95,17 +102,7 @@ def test_unstable_sort_gives_values_and_where_they_were(
 @pytest.mark.parametrize("dim", [0, 1])
 @pytest.mark.parametrize("dtype", SORTED)
 def test_top_k(device: Device, dtype: str, dim: int, size: int, largest: bool) -> None:
-    source = device.array(dtype, (17, 33), values=unsorted(dtype, (17, 33)))
-    wide = oracle.wide(source.values)
-    best = np.take(order(wide, dim, largest), range(size), dim)
-    expected = np.take_along_axis(wide, best, dim)
-    case, values, indices = run(device, "top_k", source, size, dim, largest, True)
-    got = oracle.wide(values.read())
-    assert np.array_equal(got, expected, equal_nan=got.dtype.kind == "f"), case
-    places = indices.read()
-    device.assert_exact(case, values, np.take_along_axis(source.values, places, dim))
-    in_order = np.sort(places, dim)
-    assert (np.diff(in_order, axis=dim) > 0).all(), f"{case}: an index occurs twice"
+    check_in_order(device, "top_k", dtype, size, dim, largest, True)
 
 
 @pytest.mark.parametrize("largest", [False, True])
@@ -115,14 +112,3 @@ def test_unsorted_top_k_gives_the_same_elements(device: Device, largest: bool) -
     best = order(source.values, 1, largest)[:, :6]
     expected = np.sort(np.take_along_axis(source.values, best, 1), 1)
     assert np.array_equal(np.sort(values.read(), 1), expected, equal_nan=True), case
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("dtype", SORTED)
-def test_sort_of_long_lines(device: Device, dtype: str) -> None:
-    shape = (2, 300_000)
-    source = device.array(dtype, shape, values=unsorted(dtype, shape))
-    case, values, indices = run(device, "sort", source, shape[1], 1, False, True)
-    expected = order(oracle.wide(source.values), 1, False)
-    device.assert_exact(case, indices, expected)
-    device.assert_exact(case, values, np.take_along_axis(source.values, expected, 1))

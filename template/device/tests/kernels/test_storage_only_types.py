@@ -24,7 +24,6 @@ def bits(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def patterns(dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
-    """Elements with random bits."""
     size = STORED[dtype].itemsize
     raw = rng(dtype, shape).integers(0, 256, (*shape, size), np.uint8)
     return raw.view(STORED[dtype]).reshape(shape)

@@ -10,8 +10,7 @@ from kernels.harness import Device, rng
 from kernels.support import Case
 
 
-@pytest.mark.parametrize("layout", layouts.ELEMENTWISE, ids=str)
-@pytest.mark.parametrize(("op", "dtype"), oracle.by_type(TERNARY))
+@pytest.mark.parametrize(("op", "dtype", "layout"), oracle.by_layout(TERNARY))
 def test_ternary(device: Device, op: oracle.Operation, dtype: str, layout: layouts.Layout) -> None:
     check(device, "ternary", op, dtype, layout)
 
@@ -22,14 +21,6 @@ def test_ternary_with_a_scalar(
     device: Device, op: oracle.Operation, dtype: str, scalar: int
 ) -> None:
     check(device, "ternary", op, dtype, scalar=scalar)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(("op", "dtype", "shape"), oracle.by_size(TERNARY))
-def test_ternary_of_any_size(
-    device: Device, op: oracle.Operation, dtype: str, shape: tuple[int, ...]
-) -> None:
-    check(device, "ternary", op, dtype, layouts.of_shape(shape))
 
 
 @pytest.mark.parametrize("dtype", oracle.FLOATING)

@@ -9,18 +9,9 @@ from kernels.harness import Device
 from kernels.unary_oracle import UNARY
 
 
-@pytest.mark.parametrize("layout", layouts.ELEMENTWISE, ids=str)
-@pytest.mark.parametrize(("op", "dtype"), oracle.by_type(UNARY))
+@pytest.mark.parametrize(("op", "dtype", "layout"), oracle.by_layout(UNARY))
 def test_unary(device: Device, op: oracle.Operation, dtype: str, layout: layouts.Layout) -> None:
     check(device, "unary", op, dtype, layout)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(("op", "dtype", "shape"), oracle.by_size(UNARY))
-def test_unary_of_any_size(
-    device: Device, op: oracle.Operation, dtype: str, shape: tuple[int, ...]
-) -> None:
-    check(device, "unary", op, dtype, layouts.of_shape(shape))
 
 
 def test_every_operation_is_tested(device: Device) -> None:

@@ -12,7 +12,6 @@ from kernels.support import Case
 
 
 def run(device: Device, case: Case, arrays: Sequence[Array], factor: float, found: float) -> Array:
-    """Launches and returns found_inf."""
     found_inf = device.array("float32", (1,), values=np.asarray([found]))
     inverse_scale = device.array("float32", (1,), values=np.asarray([factor]))
     device.run(case, [*arrays, found_inf], arrays, found_inf, inverse_scale)

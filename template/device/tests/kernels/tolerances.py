@@ -144,6 +144,16 @@ def unit_roundoff(dtype: np.dtype[Any]) -> float:
     return float(_info(dtype).eps) / 2
 
 
+def accumulator(dtype: str) -> str:
+    """The type in which sums of elements are at least calculated."""
+    return "float32" if dtype in ("float16", "bfloat16") else dtype
+
+
+def error_of_sum(dtype: str, count: float, total: Any) -> Any:
+    """The error of a sum of `count` terms whose magnitudes add up to `total`."""
+    return count * unit_roundoff(np.dtype(accumulator(dtype))) * total
+
+
 def spacing(magnitude: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
     """One unit in the last place of `dtype`, at these numbers."""
     magnitude = np.clip(np.abs(magnitude), smallest_normal(dtype), largest(dtype))

@@ -188,3 +188,8 @@ UNARY = [
     operation("nan_to_num", lambda x, **_: x, INTEGERS, integer_params={"a": 5, "b": 7, "c": 9}),
     operation("nan_to_num", lambda x, **_: x, COMPLEX, params={"a": 0.5, "b": 7.0, "c": -9.0}),
 ]
+
+# The activations of matmul and gated, by their names in the headers.
+ACTIVATIONS = {
+    str(op): op.compute for op in UNARY if op.name in ("relu", "gelu", "gelu_tanh", "silu")
+}

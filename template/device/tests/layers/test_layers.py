@@ -13,16 +13,16 @@ ASK = "import _device; print(*_device.layers(), sep=',')"
 
 @pytest.mark.parametrize("names", ["", "validate", "trace,validate", "validate,trace"])
 def test_the_variable_says_which_and_in_which_order(
-    api: ModuleType, run_child: Callable[..., Any], names: str
+    run_child: Callable[..., Any], names: str
 ) -> None:
-    done = run_child(ASK, **{f"{api.ENV_PREFIX}_DEVICE_LAYERS": names})
+    done = run_child(ASK, DEVICE_LAYERS=names)
     assert done.stdout.strip() == names
 
 
 def test_a_name_of_no_layer_is_refused_at_import(
     api: ModuleType, run_child: Callable[..., Any]
 ) -> None:
-    done = run_child("import _device", **{f"{api.ENV_PREFIX}_DEVICE_LAYERS": "validate,nonsense"})
+    done = run_child("import _device", DEVICE_LAYERS="validate,nonsense")
     assert done.returncode == 1
     sentence = done.stderr.strip().splitlines()[-1]
     assert f"{api.ENV_PREFIX}_DEVICE_LAYERS: 'nonsense' is not a device layer; choose" in sentence
@@ -37,9 +37,7 @@ def test_a_program_sets_them(api: ModuleType, restored_layers: None) -> None:
     assert api.layers() == ["validate", "trace"]
 
 
-def test_the_first_layer_sees_what_the_next_refuses(
-    api: ModuleType, run_child: Callable[..., Any]
-) -> None:
+def test_the_first_layer_sees_what_the_next_refuses(run_child: Callable[..., Any]) -> None:
     code = """
 import _device
 try:
@@ -48,8 +46,7 @@ except _device.DeviceError:
     pass
 """
     refused = {
-        names: "contract of create_stream"
-        in run_child(code, **{f"{api.ENV_PREFIX}_DEVICE_LAYERS": names}).stderr
+        names: "contract of create_stream" in run_child(code, DEVICE_LAYERS=names).stderr
         for names in ("trace,validate", "validate,trace")
     }
     assert refused == {"trace,validate": True, "validate,trace": False}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
 import pytest
+from device_library import needs
 
 ALONE = """
 import _device as api
@@ -31,22 +31,20 @@ print("apart")
 @pytest.mark.usefixtures("second_device")
 @pytest.mark.parametrize("layers", ["same_addresses", "validate,same_addresses,trace"])
 def test_devices_with_the_same_addresses_keep_what_is_theirs(
-    api: ModuleType, run_child: Callable[..., Any], layers: str
+    run_child: Callable[..., Any], layers: str
 ) -> None:
-    done = run_child(ALONE, **{f"{api.ENV_PREFIX}_DEVICE_LAYERS": layers})
+    done = run_child(ALONE, DEVICE_LAYERS=layers)
     assert done.stdout == "apart\n", done.stderr
 
 
 @pytest.mark.usefixtures("second_device")
-def test_memory_of_one_device_alone_is_not_moved(
-    api: ModuleType, run_child: Callable[..., Any]
-) -> None:
+def test_memory_of_one_device_alone_is_not_moved(run_child: Callable[..., Any]) -> None:
     code = """
 import _device as api
 address = api.allocate(1, 64)
 print(api.describe(1, address + 1).base == address)
 """
-    done = run_child(code, **{f"{api.ENV_PREFIX}_DEVICE_LAYERS": "same_addresses"})
+    done = run_child(code, DEVICE_LAYERS="same_addresses")
     assert done.stdout == "True\n", done.stderr
 
 
@@ -76,9 +74,8 @@ print("skipped" if answer is not None else "same")
 
 @pytest.mark.usefixtures("second_device")
 def test_the_state_of_random_numbers_in_a_descriptor_is_the_devices(
-    api: ModuleType, run_child: Callable[..., Any]
+    run_child: Callable[..., Any],
 ) -> None:
-    if ("families", "sample", True) not in api.functions():
-        pytest.skip("the device draws no tokens")
-    done = run_child(DRAWN, **{f"{api.ENV_PREFIX}_DEVICE_LAYERS": "same_addresses"})
+    needs("sample")
+    done = run_child(DRAWN, DEVICE_LAYERS="same_addresses")
     assert done.stdout in ("same\n", "skipped\n"), done.stderr

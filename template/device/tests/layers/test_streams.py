@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from device_library import needs
 from making import Make
 
 NOTHING_ORDERS = "nothing orders the two"
@@ -17,14 +18,7 @@ NOTHING_ORDERS = "nothing orders the two"
 
 @pytest.fixture(autouse=True)
 def watched(api: ModuleType, restored_layers: None) -> None:
-    """Adds the layer during the test."""
     api.set_layers(["streams"])
-
-
-@pytest.fixture
-def streams(make: Make) -> tuple[Any, Any]:
-    """Two streams of device 0."""
-    return make.stream(), make.stream()
 
 
 @pytest.fixture
@@ -47,33 +41,27 @@ def copy(api: ModuleType, stream: Any, out: Any, source: Any) -> None:
         pytest.skip("the device has no kernel that copies")
 
 
-def test_two_streams_may_not_write_the_same_memory(
-    api: ModuleType, streams: tuple[Any, Any], buffer: Any
+def use(api: ModuleType, stream: Any, how: str, buffer: Any, make: Make) -> None:
+    if how == "writes":
+        fill(api, stream, whole(api, buffer))
+    else:
+        copy(api, stream, whole(api, make.buffer(256)), whole(api, buffer))
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [("writes", "writes"), ("writes", "reads"), ("reads", "writes")]
+)
+def test_what_one_stream_uses_another_may_not(
+    api: ModuleType, streams: tuple[Any, Any], buffer: Any, make: Make, first: str, second: str
 ) -> None:
-    fill(api, streams[0], whole(api, buffer))
-    with pytest.raises(api.DeviceError, match=NOTHING_ORDERS):
-        fill(api, streams[1], whole(api, buffer))
-
-
-def test_what_one_stream_writes_another_may_not_read(
-    api: ModuleType, streams: tuple[Any, Any], buffer: Any, make: Make
-) -> None:
-    fill(api, streams[0], whole(api, buffer))
-    with pytest.raises(api.DeviceError, match=r"reads memory .* writes"):
-        copy(api, streams[1], whole(api, make.buffer(256)), whole(api, buffer))
-
-
-def test_what_one_stream_reads_another_may_not_write(
-    api: ModuleType, streams: tuple[Any, Any], buffer: Any, make: Make
-) -> None:
-    copy(api, streams[0], whole(api, make.buffer(256)), whole(api, buffer))
-    with pytest.raises(api.DeviceError, match=r"writes memory .* reads"):
-        fill(api, streams[1], whole(api, buffer))
+    use(api, streams[0], first, buffer, make)
+    with pytest.raises(api.DeviceError, match=f"{second} memory .* {first}"):
+        use(api, streams[1], second, buffer, make)
 
 
 def test_both_may_read(api: ModuleType, streams: tuple[Any, Any], buffer: Any, make: Make) -> None:
     for stream in streams:
-        copy(api, stream, whole(api, make.buffer(256)), whole(api, buffer))
+        use(api, stream, "reads", buffer, make)
 
 
 def test_arrays_of_a_descriptor_are_read_or_written(
@@ -107,7 +95,7 @@ def test_the_reader_before_the_last_one_is_not_forgotten(
 ) -> None:
     readers = [make.stream(), make.stream()]
     for stream in readers:
-        copy(api, stream, whole(api, make.buffer(256)), whole(api, buffer))
+        use(api, stream, "reads", buffer, make)
     writer, event = make.stream(), api.create_event(0, False)
     api.record(event, readers[1])
     api.wait(writer, event)
@@ -237,7 +225,8 @@ def test_pinned_memory_is_watched(api: ModuleType, streams: tuple[Any, Any], mak
 
 
 def test_memory_that_comes_again_has_no_past(
-    api: ModuleType, streams: tuple[Any, Any], make: Make
+    api: ModuleType,
+    streams: tuple[Any, Any],
 ) -> None:
     address = api.allocate(0, 4096)
     api.fill_bytes(streams[0], address, 1, 4096)
@@ -284,13 +273,9 @@ print("went on")
 
 @pytest.mark.parametrize(("how", "goes_on"), [("", False), ("error", False), ("print", True)])
 def test_a_variable_says_whether_the_program_goes_on(
-    api: ModuleType,
-    run_child: Callable[..., subprocess.CompletedProcess[str]],
-    how: str,
-    goes_on: bool,
+    run_child: Callable[..., subprocess.CompletedProcess[str]], how: str, goes_on: bool
 ) -> None:
-    prefix = api.ENV_PREFIX
-    child = run_child(RACE, **{f"{prefix}_DEVICE_LAYERS": "streams", f"{prefix}_STREAMS": how})
+    child = run_child(RACE, DEVICE_LAYERS="streams", STREAMS=how)
     assert (child.returncode == 0) == goes_on
     assert ("went on" in child.stdout) == goes_on
     assert NOTHING_ORDERS in child.stderr
@@ -299,20 +284,16 @@ def test_a_variable_says_whether_the_program_goes_on(
 def test_another_value_of_the_variable_is_named(
     api: ModuleType, run_child: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
-    prefix = api.ENV_PREFIX
-    child = run_child(
-        "import _device", **{f"{prefix}_DEVICE_LAYERS": "streams", f"{prefix}_STREAMS": "shout"}
-    )
+    child = run_child("import _device", DEVICE_LAYERS="streams", STREAMS="shout")
     assert child.returncode != 0
-    assert f"{prefix}_STREAMS=shout" in child.stderr
+    assert f"{api.ENV_PREFIX}_STREAMS=shout" in child.stderr
     assert "error, print" in child.stderr
 
 
 def test_what_a_graph_records_is_not_looked_at(
     api: ModuleType, streams: tuple[Any, Any], buffer: Any
 ) -> None:
-    if ("graphs", "begin_capture", True) not in api.functions():
-        pytest.skip("the device has no graphs")
+    needs("begin_capture")
     fill(api, streams[0], whole(api, buffer))
     api.begin_capture(streams[1])
     fill(api, streams[1], whole(api, buffer))

@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from device_library import needs
 
 CODE = """
 import _device as d
@@ -32,13 +33,11 @@ except MemoryError:
 
 
 @pytest.fixture
-def trace(api: ModuleType, run_child: Callable[..., Any]) -> Callable[..., list[str]]:
-    """The output with these variables, whose names are without the prefix."""
+def trace(run_child: Callable[..., Any]) -> Callable[..., list[str]]:
+    """The output with these settings."""
 
     def run(**variables: str) -> list[str]:
-        done = run_child(
-            CODE, **{f"{api.ENV_PREFIX}_{name}": variables[name] for name in variables}
-        )
+        done = run_child(CODE, **variables)
         assert done.returncode == 0, done.stderr
         return str(done.stderr).splitlines()
 
@@ -63,11 +62,8 @@ def test_a_category_puts_the_layer_on(trace: Callable[..., list[str]]) -> None:
     assert not any("create_stream" in line or "allocate" in line for line in lines)
 
 
-def test_launches_say_family_views_operator_and_answer(
-    api: ModuleType, trace: Callable[..., list[str]]
-) -> None:
-    if ("families", "fill", True) not in api.functions():
-        pytest.skip("the device has no fill")
+def test_launches_say_family_views_operator_and_answer(trace: Callable[..., list[str]]) -> None:
+    needs("fill")
     lines = trace(TRACE="launches")
     line = one(lines, "fill(")
     assert "fill(float32 (2, 3), 2)" in line
@@ -98,7 +94,7 @@ def test_a_word_that_is_no_category_is_refused(
     api: ModuleType, run_child: Callable[..., Any]
 ) -> None:
     variable = f"{api.ENV_PREFIX}_TRACE"
-    done = run_child("import _device", **{variable: "copies,everything"})
+    done = run_child("import _device", TRACE="copies,everything")
     assert done.returncode != 0
     line = one(done.stderr.splitlines(), "ImportError")
     assert line.startswith(f"ImportError: {variable}=copies,everything: 'everything' is not a")

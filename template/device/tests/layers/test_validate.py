@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from functools import partial
@@ -9,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from device_library import needs
+from device_library import needs, needs_property
 from making import Make
 from simulator_knobs import Knobs
 
@@ -18,7 +19,6 @@ Function = Callable[..., Any]
 
 @pytest.fixture(autouse=True)
 def validated(api: ModuleType, restored_layers: None) -> None:
-    """Adds the layer above the device under test."""
     api.set_layers(["validate"])
 
 
@@ -29,14 +29,9 @@ def views(api: ModuleType, make: Make) -> Callable[..., Any]:
     def view(
         *sizes: int, strides: tuple[int, ...] | None = None, offset: int = 0, buffer: Any = None
     ) -> Any:
-        steps = list(strides) if strides is not None else []
-        if strides is None:
-            step = 1
-            for size in reversed(sizes):
-                steps.insert(0, step)
-                step *= size
+        steps = strides or [math.prod(sizes[i + 1 :]) for i in range(len(sizes))]
         owner = buffer if buffer is not None else make.buffer(256)
-        return owner.view(offset, api.DType.float32, list(sizes), steps)
+        return owner.view(offset, api.DType.float32, list(sizes), list(steps))
 
     return view
 
@@ -55,7 +50,6 @@ class Program:
         api.destroy_event(self.gone_event)
 
     def fill(self, address: int, size: int) -> None:
-        """Fills bytes of device 0."""
         self.api.fill_bytes(self.stream, address, 0, size)
 
     def copy(self, to: int, source: int, size: int, device: int = 0) -> None:
@@ -63,7 +57,6 @@ class Program:
         self.api.copy_bytes(self.stream, (to, device), (source, 0), size)
 
     def end(self) -> None:
-        """Frees the remaining objects."""
         self.api.destroy_stream(self.stream)
         self.api.destroy_event(self.event)
         self.api.deallocate(0, self.memory)
@@ -124,7 +117,7 @@ def test_a_broken_promise_is_refused(
 
 
 def test_scratch_memory_calls_the_library_in_the_middle_of_a_launch(
-    api: ModuleType, simulator: Knobs, run_child: Function
+    simulator: Knobs, run_child: Function
 ) -> None:
     code = """
 import _device as api
@@ -132,19 +125,14 @@ buffer = api.Buffer(0, 64)
 print("launch", flush=True)
 api.fill(api.default_stream(0), buffer.view(0, api.DType.float32, [4], [1]), 2.0)
 """
-    variables = {
-        f"{api.ENV_PREFIX}_DEVICE_LAYERS": "validate,trace",
-        f"{api.ENV_PREFIX}_TRACE": "device",
-        f"{api.ENV_PREFIX}_SIMULATOR_SEED": "1",
-    }
-    done = run_child(code, **variables)
+    done = run_child(code, DEVICE_LAYERS="validate,trace", TRACE="device", SIMULATOR_SEED="1")
     assert done.returncode == 0, done.stderr
     calls = [line.partition("] ")[2].partition("(")[0] for line in done.stderr.splitlines()]
     within = calls[calls.index("record") - 1 :][:4]
     assert within == ["create_event", "record", "destroy_event", "allocate"]
 
 
-def test_a_second_give_back_does_not_reach_the_device(api: ModuleType, run_child: Function) -> None:
+def test_a_second_give_back_does_not_reach_the_device(run_child: Function) -> None:
     code = """
 import _device
 address, host = _device.allocate(0, 64), _device.allocate_host(64)
@@ -158,7 +146,7 @@ _device.deallocate_host(_device.allocate(0, 32))
 _device.deallocate(0, 0)
 print("alive")
 """
-    done = run_child(code, **{f"{api.ENV_PREFIX}_DEVICE_LAYERS": "validate"})
+    done = run_child(code, DEVICE_LAYERS="validate")
     assert done.stdout == "alive\n"
     sentences = [
         "contract of deallocate: address 0x.* was given back, an allocation of 64 bytes of device 0",
@@ -203,9 +191,7 @@ def test_memory_of_another_device_is_refused(
 # --- Streams and events ---
 
 
-def test_what_is_destroyed_twice_does_not_reach_the_device(
-    api: ModuleType, run_child: Function
-) -> None:
+def test_what_is_destroyed_twice_does_not_reach_the_device(run_child: Function) -> None:
     code = """
 import _device
 stream, event = _device.create_stream(0, 0), _device.create_event(0, False)
@@ -216,7 +202,7 @@ _device.destroy_stream(_device.default_stream(0))
 _device.synchronize(_device.default_stream(0))
 print("alive")
 """
-    done = run_child(code, **{f"{api.ENV_PREFIX}_DEVICE_LAYERS": "validate"})
+    done = run_child(code, DEVICE_LAYERS="validate")
     assert done.stdout == "alive\n"
     first, second, third = done.stderr.splitlines()
     assert "contract of destroy_stream: stream" in first
@@ -236,8 +222,7 @@ def test_an_event_is_recorded_on_streams_of_its_device(
 def test_elapsed_time_is_of_two_timed_events_of_a_device(
     api: ModuleType, refuses: Function, stream: Any, make: Make
 ) -> None:
-    if not api.properties(0).event_timing:
-        pytest.skip("properties: events have no times")
+    needs_property("event_timing")
     timed, untimed = make.event(timing=True), make.event()
     for event in (timed, untimed):
         api.record(event, stream)
@@ -335,7 +320,7 @@ def test_the_bias_of_a_matmul_may_be_its_output(
 # --- Correct calls ---
 
 
-def test_nothing_is_said_of_a_correct_program(api: ModuleType, run_child: Function) -> None:
+def test_nothing_is_said_of_a_correct_program(run_child: Function) -> None:
     code = """
 import _device as d
 stream, event = d.create_stream(0, 0), d.create_event(0, False)
@@ -359,7 +344,7 @@ again = d.create_stream(0, 0)
 d.synchronize(again)
 d.destroy_stream(again)
 """
-    done = run_child(code, **{f"{api.ENV_PREFIX}_DEVICE_LAYERS": "validate"})
+    done = run_child(code, DEVICE_LAYERS="validate")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 

@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from device_library import needs
 from making import Make
 
 Function = Callable[..., Any]
@@ -14,9 +15,7 @@ Function = Callable[..., Any]
 
 @pytest.fixture(autouse=True)
 def validated(api: ModuleType, restored_layers: None) -> None:
-    """The layer, over a device that has the family."""
-    if ("families", "draw", True) not in api.functions():
-        pytest.skip("the device has no draw")
+    needs("draw")
     api.set_layers(["validate"])
 
 

@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from device_library import needs
 from making import Make
 
 Function = Callable[..., Any]
@@ -15,17 +16,7 @@ Function = Callable[..., Any]
 
 @pytest.fixture(autouse=True)
 def validated(api: ModuleType, restored_layers: None) -> None:
-    """The layer, over a device that has these families."""
-    wanted = {
-        "attention",
-        "attention_backward",
-        "append_to_cache",
-        "rotary",
-        "add_rms_norm",
-        "sample",
-    }
-    if missing := wanted - {name for group, name, has in api.functions() if has}:
-        pytest.skip(f"the device has no {', '.join(sorted(missing))}")
+    needs("attention", "attention_backward", "append_to_cache", "rotary", "add_rms_norm", "sample")
     api.set_layers(["validate"])
 
 

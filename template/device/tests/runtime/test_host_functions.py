@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from device_library import needs, needs_property
 from host_memory import at
 from making import Make
 
@@ -82,12 +83,12 @@ assert calls == [1]
 
 
 def test_launch_host_throws_no_failure_of_the_stream(
-    api: ModuleType, run_child: Callable[..., subprocess.CompletedProcess[str]]
+    run_child: Callable[..., subprocess.CompletedProcess[str]],
 ) -> None:
     """A caller whose call throws frees the argument, as the function has done."""
-    if ("families", "check", True) not in api.functions() or not api.properties(0).reports_errors:
-        pytest.skip("the device reports no failures of kernels")
-    done = run_child(AFTER_A_FAILURE, **{f"{api.ENV_PREFIX}_LAUNCH_BLOCKING": "1"})
+    needs("check")
+    needs_property("reports_errors")
+    done = run_child(AFTER_A_FAILURE, LAUNCH_BLOCKING="1")
     if done.returncode == 77:
         pytest.skip("the device has no kernel that checks")
     assert done.returncode == 0, done.stderr

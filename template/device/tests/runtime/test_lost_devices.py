@@ -12,7 +12,6 @@ from runtime.work import fail, fill, wait_for_failure
 
 
 def lose(api: ModuleType, faults: ModuleType, stream: Any, buffer: Any) -> None:
-    """Makes the stream's device lost."""
     fail(api, faults, stream, buffer, code="device_lost")
     failed = wait_for_failure(api, stream)
     assert failed.code is api.ErrorCode.DEVICE_LOST

@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from device_library import needs
 from host_memory import address_of, at
 from making import Make
 
@@ -27,8 +28,7 @@ def test_streams_are_distinct(make: Make) -> None:
 
 
 def test_a_stream_has_a_native_handle(api: ModuleType, stream: Any) -> None:
-    if ("runtime", "native_handle", True) not in api.functions():
-        pytest.skip("this device has no native_handle")
+    needs("native_handle")
     assert isinstance(api.native_handle(stream), int)
 
 

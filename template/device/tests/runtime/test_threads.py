@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
 from typing import Any
 
@@ -11,14 +9,7 @@ import numpy as np
 import pytest
 from host_memory import address_of, pattern
 from making import Make
-
-THREADS = 4
-
-
-def in_threads(work: Callable[[int], None]) -> None:
-    """Runs work(0), ..., work(THREADS - 1) in parallel, and raises the first exception."""
-    with ThreadPoolExecutor(THREADS) as pool:
-        list(pool.map(work, range(THREADS)))
+from runtime.work import THREADS, in_threads
 
 
 def test_threads_may_share_a_stream(api: ModuleType, make: Make, stream: Any) -> None:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
 from typing import Any
 
 import pytest
 
+THREADS = 4
+
+
+def in_threads(work: Callable[[int], None], threads: int = THREADS) -> None:
+    """Runs work(0), work(1), ... in parallel, and raises the first exception."""
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(work, range(threads)))
+
 
 def fill(api: ModuleType, stream: Any, buffer: Any, value: int = 1) -> None:
-    """Enqueues a fill of the whole buffer."""
     api.fill_bytes(stream, buffer.address, value, buffer.bytes)
 
 

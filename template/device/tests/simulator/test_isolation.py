@@ -35,7 +35,7 @@ def test_device_memory_has_no_host_address(api: ModuleType) -> None:
     assert not api.properties(0).host_addressable
 
 
-def test_the_host_address_is_a_setting(api: ModuleType, run_child: Callable[..., Any]) -> None:
+def test_the_host_address_is_a_setting(run_child: Callable[..., Any]) -> None:
     code = """
 import ctypes, _device
 assert _device.properties(0).host_addressable
@@ -49,7 +49,7 @@ assert buffer.read(10, 1) == bytes([99])
 assert _device.host_address(1, buffer.address) is None
 assert _device.host_address(0, host) is None
 """
-    done = run_child(code, **{f"{api.ENV_PREFIX}_SIMULATOR_HOST_ADDRESS": "1"})
+    done = run_child(code, SIMULATOR_HOST_ADDRESS="1")
     assert done.returncode == 0, done.stderr
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -46,29 +47,16 @@ def test_a_limit_below_what_is_in_use_leaves_nothing_free(
 
 
 def test_the_environment_limits_the_simulators_memory(
-    api: ModuleType, simulator: Knobs, run_child: Callable[..., Any]
+    simulator: Knobs, run_child: Callable[..., Any]
 ) -> None:
-    environment = {f"{api.ENV_PREFIX}_SIMULATOR_MEMORY": str(64 * MIB)}
-    done = run_child("import _device; print(_device.memory_info(1).total)", **environment)
+    code = "import _device; print(_device.memory_info(1).total)"
+    done = run_child(code, SIMULATOR_MEMORY=str(64 * MIB))
     assert done.stdout.strip() == str(64 * MIB), done.stderr
-
-
-@pytest.mark.parametrize(
-    "value",
-    ["4 GiB", "0", "-1", "1e9", "0x10", "4611686018427387904", "18446744073709551615", "9" * 30],
-)
-def test_a_limit_that_cannot_be_had_is_refused(
-    api: ModuleType, simulator: Knobs, run_child: Callable[..., Any], value: str
-) -> None:
-    variable = f"{api.ENV_PREFIX}_SIMULATOR_MEMORY"
-    done = run_child("import _device; _device.memory_info(0)", **{variable: value})
-    last = done.stderr.strip().splitlines()[-1]
-    assert f"{variable}={value} is not a number of bytes from 1 to " in last
 
 
 @pytest.mark.parametrize("devices", [1, 2, 64])
 def test_the_largest_limit_can_be_had(
-    api: ModuleType, simulator: Knobs, run_child: Callable[..., Any], devices: int
+    simulator: Knobs, run_child: Callable[..., Any], devices: int
 ) -> None:
     code = """
 import _device
@@ -77,54 +65,52 @@ buffer = _device.Buffer(last, 4)
 buffer.write(b"\\1\\2\\3\\4")
 assert buffer.read() == b"\\1\\2\\3\\4"
 """
-    environment = {
-        f"{api.ENV_PREFIX}_SIMULATOR_MEMORY": str(2**44 // devices),
-        f"{api.ENV_PREFIX}_SIMULATOR_DEVICES": str(devices),
-    }
-    done = run_child(code, **environment)
+    memory = str(2**44 // devices)
+    done = run_child(code, SIMULATOR_MEMORY=memory, SIMULATOR_DEVICES=str(devices))
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("name", ["SIMULATOR_HOST_ADDRESS", "LAUNCH_BLOCKING"])
-@pytest.mark.parametrize("value", ["yes", "2", "-1", "false"])
-def test_a_switch_is_0_or_1(
+# The values that a variable cannot have, and what is said of them.
+REFUSED = {
+    "SIMULATOR_MEMORY": (
+        r"a number of bytes from 1 to \d+",
+        ["4 GiB", "0", "-1", "1e9", "0x10", str(2**62), str(2**64 - 1), "9" * 30],
+    ),
+    "SIMULATOR_HOST_ADDRESS": ("0 or 1", ["yes", "2", "-1", "false"]),
+    "LAUNCH_BLOCKING": ("0 or 1", ["yes", "2", "-1", "false"]),
+    "SIMULATOR_SEED": ("a whole number from 0 on", ["yes", "-1", "1.5"]),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [(name, value) for name, (_, values) in REFUSED.items() for value in values]
+)
+def test_a_value_that_cannot_be_had_is_refused(
     api: ModuleType, simulator: Knobs, run_child: Callable[..., Any], name: str, value: str
 ) -> None:
-    variable = f"{api.ENV_PREFIX}_{name}"
-    done = run_child("import _device; _device.memory_info(0)", **{variable: value})
-    assert done.stderr.strip().endswith(f"{variable}={value} is not 0 or 1")
+    done = run_child("import _device; _device.memory_info(0)", **{name: value})
+    last = done.stderr.strip().splitlines()[-1]
+    assert re.search(rf"{api.ENV_PREFIX}_{name}={value} is not {REFUSED[name][0]}$", last)
 
 
-@pytest.mark.parametrize("value", ["yes", "-1", "1.5"])
-def test_a_seed_is_a_whole_number(
-    api: ModuleType, simulator: Knobs, run_child: Callable[..., Any], value: str
-) -> None:
-    variable = f"{api.ENV_PREFIX}_SIMULATOR_SEED"
-    done = run_child("import _device; _device.memory_info(0)", **{variable: value})
-    assert done.stderr.strip().endswith(f"{variable}={value} is not a whole number from 0 on")
-
-
-def test_an_empty_variable_is_not_set(
-    api: ModuleType, simulator: Knobs, run_child: Callable[..., Any]
-) -> None:
+def test_an_empty_variable_is_not_set(simulator: Knobs, run_child: Callable[..., Any]) -> None:
     names = ("MEMORY", "DEVICES", "HOST_ADDRESS", "SEED")
-    environment = {f"{api.ENV_PREFIX}_SIMULATOR_{name}": "" for name in names}
     code = "import _device; print(_device.device_count(), _device.memory_info(1).total)"
-    done = run_child(code, **environment)
+    done = run_child(code, **{f"SIMULATOR_{name}": "" for name in names})
     assert done.stdout.split() == ["2", str(4 << 30)], done.stderr
 
 
 def test_giving_back_what_was_never_allocated_ends_the_process(
-    api: ModuleType, simulator: Knobs, run_child: Callable[..., Any]
+    simulator: Knobs, run_child: Callable[..., Any]
 ) -> None:
     code = "import _device; a = _device.allocate(0, 64); _device.deallocate(0, a + 8)"
-    done = run_child(code, **{f"{api.ENV_PREFIX}_DEVICE_LAYERS": ""})
+    done = run_child(code, DEVICE_LAYERS="")
     assert done.returncode < 0
     assert "no allocation begins" in done.stderr
 
 
 def test_memory_given_back_does_not_stay_resident(
-    api: ModuleType, simulator: Knobs, run_child: Callable[..., Any]
+    simulator: Knobs, run_child: Callable[..., Any]
 ) -> None:
     code = """
 import _device

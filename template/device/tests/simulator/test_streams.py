@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
-import pytest
+from device_library import needs
 from simulator_knobs import Knobs
 
 
 def test_blocking_launches_have_run_when_they_return(
-    api: ModuleType, simulator: Knobs, run_child: Callable[..., Any]
+    simulator: Knobs, run_child: Callable[..., Any]
 ) -> None:
     code = """
 import _device
@@ -22,15 +21,14 @@ for i in range(100):
     assert len(ran) == i + 1
     assert _device.is_idle(stream)
 """
-    done = run_child(code, **{f"{api.ENV_PREFIX}_LAUNCH_BLOCKING": "1"})
+    done = run_child(code, LAUNCH_BLOCKING="1")
     assert done.returncode == 0, done.stderr
 
 
 def test_a_blocking_launch_throws_its_own_failure(
-    api: ModuleType, simulator: Knobs, run_child: Callable[..., Any]
+    simulator: Knobs, run_child: Callable[..., Any]
 ) -> None:
-    if ("families", "check", True) not in api.functions():
-        pytest.skip("this device has no check")
+    needs("check")
     code = """
 import _device
 stream = _device.create_stream(0, 0)
@@ -45,5 +43,5 @@ else:
 _device.acknowledge_stream(stream)
 _device.synchronize(stream)
 """
-    done = run_child(code, **{f"{api.ENV_PREFIX}_LAUNCH_BLOCKING": "1"})
+    done = run_child(code, LAUNCH_BLOCKING="1")
     assert done.returncode == 0, done.stderr

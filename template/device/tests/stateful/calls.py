@@ -62,7 +62,6 @@ class Calls(RuleBasedStateMachine):
     # --- Calls, with the model's expectations ---
 
     def throws(self, call: Callable[[], object], code: str) -> Any:
-        """The error of a call that must throw."""
         with pytest.raises((self.api.DeviceError, MemoryError)) as caught:
             call()
         error: Any = caught.value
@@ -176,6 +175,13 @@ class Calls(RuleBasedStateMachine):
             self.api.deallocate_host(block.address)
         else:
             self.api.deallocate(block.device, block.address)
+
+    def place(self, index: int, block: int) -> tuple[Stream, Block]:
+        """Memory of a device, and a stream of this device."""
+        blocks = [block for block in self.blocks if block.device != self.api.HOST]
+        chosen: Block = self.pick(blocks, block)
+        streams = [stream for stream in self.streams if stream.device == chosen.device]
+        return self.pick(streams, index), chosen
 
     def pick(self, items: list[Any], index: int) -> Any:
         return items[index % len(items)]

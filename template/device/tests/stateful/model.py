@@ -10,8 +10,6 @@ LOST = "device_lost"
 
 @dataclass
 class Fault:
-    """An injected fault."""
-
     nth: int
     code: str
     later: bool
@@ -73,12 +71,10 @@ class Model:
         return self.armed.pop(call) if fault.nth == 0 else None
 
     def lose(self, failure: Failure) -> None:
-        """Marks the device as lost if the failure is its loss."""
         if failure.code == LOST:
             self.lost.setdefault(failure.device, failure)
 
     def record(self, event: Event, stream: Stream) -> None:
-        """The event covers the stream's work so far."""
         event.mark = Stream(stream.handle, stream.device, list(stream.failures))
 
     def wait(self, stream: Stream, event: Event) -> None:
@@ -95,7 +91,6 @@ class Model:
                 stream.failures.append(failure)
 
     def query(self, point: Stream) -> bool:
-        """Whether a query of finished work reports a failure."""
         found = [f for f in point.failures if f.is_found]
         if point.device in self.lost:
             return True
@@ -104,7 +99,6 @@ class Model:
         return bool(found)
 
     def synchronize(self, point: Stream) -> Failure | None:
-        """The failure that a synchronisation throws."""
         if point.device in self.lost:
             return self.lost[point.device]
         found = [f for f in point.failures if f.is_found]
@@ -117,7 +111,6 @@ class Model:
         return found[0] if found else None
 
     def acknowledge(self, streams: list[Stream], events: list[Event]) -> None:
-        """Acknowledges the known failures of the streams, and of events recorded there."""
         marks = [event.mark for event in events if event.mark is not None]
         for stream in streams:
             for point in (stream, *(mark for mark in marks if mark.handle == stream.handle)):

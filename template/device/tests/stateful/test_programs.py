@@ -50,10 +50,7 @@ class Programs(Calls):
 
     @rule(index=INDEX, to=INDEX, value=VALUE)
     def fill_bytes(self, index: int, to: int, value: int) -> None:
-        blocks = [block for block in self.blocks if block.device != self.api.HOST]
-        block = self.pick(blocks, to)
-        streams = [stream for stream in self.streams if stream.device == block.device]
-        stream = self.pick(streams, index)
+        stream, block = self.place(index, to)
         if not self.follow(stream, block):
             return
 
@@ -87,10 +84,7 @@ class Programs(Calls):
     @rule(to=INDEX, value=st.binary(min_size=SIZE, max_size=SIZE), index=INDEX)
     def write(self, to: int, value: bytes, index: int) -> None:
         """Copies from pageable memory, which may be changed after the call."""
-        blocks = [block for block in self.blocks if block.device != self.api.HOST]
-        block = self.pick(blocks, to)
-        streams = [stream for stream in self.streams if stream.device == block.device]
-        stream = self.pick(streams, index)
+        stream, block = self.place(index, to)
         if not self.follow(stream, block):
             return
         source = np.frombuffer(value, np.uint8).copy()
@@ -107,10 +101,7 @@ class Programs(Calls):
     @rule(source=INDEX, index=INDEX)
     def read(self, source: int, index: int) -> None:
         """Copies to pageable memory, which has the bytes on return."""
-        blocks = [block for block in self.blocks if block.device != self.api.HOST]
-        block = self.pick(blocks, source)
-        streams = [stream for stream in self.streams if stream.device == block.device]
-        stream = self.pick(streams, index)
+        stream, block = self.place(index, source)
         if not self.follow(stream, block):
             return
         target = np.zeros(SIZE, np.uint8)

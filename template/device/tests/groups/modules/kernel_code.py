@@ -144,10 +144,3 @@ class Scaling:
 
     def read(self) -> Any:
         return np.frombuffer(self.out.read(), np.float32)
-
-
-def refused(api: ModuleType, call: Callable[[], object], says: str) -> None:
-    """Asserts that the call throws kInvalidArgument with this text."""
-    with pytest.raises(api.DeviceError, match=says) as caught:
-        call()
-    assert caught.value.code is api.ErrorCode.INVALID_ARGUMENT

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import struct
-import threading
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
-from groups.modules.kernel_code import BROKEN, COUNT, VALUES, Scaling, kernels, refused
+from groups.modules.kernel_code import BROKEN, COUNT, VALUES, Scaling, kernels
 from making import Make
-from runtime.work import wait_for_failure
+from runtime.work import THREADS, in_threads, wait_for_failure
 
 GROUP = "modules"
 ONE = (1, 1, 1)
@@ -146,67 +145,64 @@ def test_a_module_may_go_while_its_work_is_pending(
 
 def test_several_threads_load_launch_and_unload(api: ModuleType, make: Make) -> None:
     common = api.load_module(0, kernels(api), "")
-    work = [(Scaling(api, common, make.buffer), make.stream()) for _ in range(4)]
-    problems: list[BaseException] = []
+    own = [(Scaling(api, common, make.buffer), make.stream()) for _ in range(THREADS)]
 
-    def run(number: int) -> None:
-        try:
-            scaling, stream = work[number]
-            for round in range(20):
-                scaling.function = api.find_function(common, "scale")
-                scaling.launch(stream, number + round)
-                own = api.load_module(0, kernels(api), "")
-                scaling.function = api.find_function(own, "scale")
-                scaling.launch(stream, number + round + 1, COUNT // 2)
-                api.unload_module(own)
-                api.synchronize(stream)
-                expected = VALUES * (number + round)
-                expected[: COUNT // 2] += VALUES[: COUNT // 2]
-                assert (scaling.read() == expected).all()
-        except BaseException as error:
-            problems.append(error)
+    def work(number: int) -> None:
+        scaling, stream = own[number]
+        for round in range(20):
+            scaling.function = api.find_function(common, "scale")
+            scaling.launch(stream, number + round)
+            module = api.load_module(0, kernels(api), "")
+            scaling.function = api.find_function(module, "scale")
+            scaling.launch(stream, number + round + 1, COUNT // 2)
+            api.unload_module(module)
+            api.synchronize(stream)
+            expected = VALUES * (number + round)
+            expected[: COUNT // 2] += VALUES[: COUNT // 2]
+            assert (scaling.read() == expected).all()
 
-    threads = [threading.Thread(target=run, args=[number]) for number in range(len(work))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work)
     api.unload_module(common)
-    assert not problems
 
 
 # --- Mistakes ---
 
 
-def test_code_that_the_device_cannot_take_is_refused(api: ModuleType) -> None:
+def test_code_that_the_device_cannot_take_is_refused(
+    api: ModuleType, refuses: Callable[..., None]
+) -> None:
     broken = BROKEN.get(api.code_format(0), b"\x00no code")
     # The message contains the compiler's output.
     said = {"opencl-c": "missing", "elf-host": "is no shared object"}.get(api.code_format(0), "")
-    refused(api, lambda: api.load_module(0, broken, ""), said)
+    refuses(api.load_module, 0, broken, "", says=said)
 
 
-def test_options_that_the_compiler_does_not_know_are_refused(api: ModuleType) -> None:
-    refused(api, lambda: api.load_module(0, kernels(api), "--no-such-option"), "no-such-option")
+def test_options_that_the_compiler_does_not_know_are_refused(
+    api: ModuleType, refuses: Callable[..., None]
+) -> None:
+    refuses(api.load_module, 0, kernels(api), "--no-such-option", says="no-such-option")
 
 
-def test_a_function_that_is_not_there_is_named(api: ModuleType, load: Callable[..., Any]) -> None:
+def test_a_function_that_is_not_there_is_named(
+    api: ModuleType, refuses: Callable[..., None], load: Callable[..., Any]
+) -> None:
     module = load()
-    refused(api, lambda: api.find_function(module, "shrink"), "has no function shrink")
+    refuses(api.find_function, module, "shrink", says="has no function shrink")
     assert api.function_name(api.find_function(module, "scale")) == "scale"
 
 
 def test_wrong_arguments_are_refused_and_nothing_runs(
-    api: ModuleType, stream: Any, scaling: Scaling
+    api: ModuleType, refuses: Callable[..., None], stream: Any, scaling: Scaling
 ) -> None:
     def launch(arguments: list[Any], group: tuple[int, int, int] = (64, 1, 1)) -> None:
         api.launch_function(stream, scaling.function, (16, 1, 1), group, 0, arguments)
 
     good = scaling.arguments(2)
-    refused(api, lambda: launch(good[:3]), "scale takes 4 arguments, and got 3")
-    refused(api, lambda: launch([*good, good[3]]), "scale takes 4 arguments, and got 5")
-    refused(api, lambda: launch([*good[:3], struct.pack("q", 5)]), "argument 4 of scale")
-    refused(api, lambda: launch([*good[:2], good[0], good[3]]), "argument 3 of scale")
-    refused(api, lambda: launch(good, (1 << 20, 1, 1)), "work items")
+    refuses(launch, good[:3], says="scale takes 4 arguments, and got 3")
+    refuses(launch, [*good, good[3]], says="scale takes 4 arguments, and got 5")
+    refuses(launch, [*good[:3], struct.pack("q", 5)], says="argument 4 of scale")
+    refuses(launch, [*good[:2], good[0], good[3]], says="argument 3 of scale")
+    refuses(launch, good, (1 << 20, 1, 1), says="work items")
     api.synchronize(stream)
     assert (scaling.read() == 0).all()
     launch(good)

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from groups.modules.kernel_code import COUNT, VALUES, Scaling, kernels, refused
+from device_library import needs
+from groups.modules.kernel_code import COUNT, VALUES, Scaling, kernels
 from making import Make
 from runtime.work import wait_for_failure
 
@@ -20,8 +21,7 @@ ONE = (1, 1, 1)
 def test_a_graph_has_launches_with_their_arguments_and_keeps_their_module(
     api: ModuleType, stream: Any, make: Make
 ) -> None:
-    if ("graphs", "begin_capture", True) not in api.functions():
-        pytest.skip("the device has no graphs")
+    needs("begin_capture")
     module = api.load_module(0, kernels(api), "")
     scaling = Scaling(api, module, make.buffer)
     api.begin_capture(stream)
@@ -43,8 +43,7 @@ def test_a_graph_has_launches_with_their_arguments_and_keeps_their_module(
 def test_a_launch_has_a_record_with_the_functions_name(
     api: ModuleType, stream: Any, make: Make
 ) -> None:
-    if ("profiling", "start_profiling", True) not in api.functions():
-        pytest.skip("the device keeps no records")
+    needs("start_profiling")
     module = api.load_module(0, kernels(api), "")
     scaling = Scaling(api, module, make.buffer)
     while api.take_activities(100):
@@ -78,14 +77,13 @@ def test_a_launch_fails_on_request(
         scaling.launch(stream, 3)
 
 
-@pytest.fixture
-def layered(api: ModuleType, restored_layers: None) -> Callable[[str], None]:
-    """Adds one layer."""
-    return lambda layer: api.set_layers([layer])
-
-
 def test_promises_are_checked(
-    api: ModuleType, validated: None, second_device: int, stream: Any, make: Make
+    api: ModuleType,
+    refuses: Callable[..., None],
+    validated: None,
+    second_device: int,
+    stream: Any,
+    make: Make,
 ) -> None:
     module = api.load_module(0, kernels(api), "")
     scaling = Scaling(api, module, make.buffer)
@@ -95,23 +93,23 @@ def test_promises_are_checked(
         api.launch_function(on, scaling.function, grid, ONE, 0, arguments)
 
     elsewhere = make.stream(second_device)
-    refused(api, lambda: launch(good, on=elsewhere), "the function is of device 0, the stream of")
-    refused(api, lambda: launch(good, (4, 0, 1)), "a number of groups or work items is 0")
+    refuses(lambda: launch(good, on=elsewhere), says="the function is of device 0, the stream of")
+    refuses(launch, good, (4, 0, 1), says="a number of groups or work items is 0")
     kind, address, _size = good[0]
-    refused(api, lambda: launch([(kind, address, 1 << 40), *good[1:]]), "argument 1 0x.* reaches")
-    refused(api, lambda: launch([(kind, 4096, 4), *good[1:]]), "argument 1 0x1000 is not in memory")
-    refused(api, lambda: launch([*good[:3], b""]), "argument 4 is a scalar without bytes")
-    refused(api, lambda: api.load_module(0, b"", ""), "there is no code")
+    refuses(launch, [(kind, address, 1 << 40), *good[1:]], says="argument 1 0x.* reaches")
+    refuses(launch, [(kind, 4096, 4), *good[1:]], says="argument 1 0x1000 is not in memory")
+    refuses(launch, [*good[:3], b""], says="argument 4 is a scalar without bytes")
+    refuses(api.load_module, 0, b"", "", says="there is no code")
     launch(good)
     api.unload_module(module)
-    refused(api, lambda: launch(good), "function 0x.* was destroyed")
-    refused(api, lambda: api.find_function(module, "scale"), "module 0x.* was destroyed")
+    refuses(launch, good, says="function 0x.* was destroyed")
+    refuses(api.find_function, module, "scale", says="module 0x.* was destroyed")
 
 
 def test_unordered_uses_of_memory_are_reported(
-    api: ModuleType, layered: Callable[[str], None], load: Any, make: Make
+    api: ModuleType, restored_layers: None, load: Any, make: Make
 ) -> None:
-    layered("streams")
+    api.set_layers(["streams"])
     first, second, third = (make.stream() for _ in range(3))
     module = load()
     scaling, reader = Scaling(api, module, make.buffer), Scaling(api, module, make.buffer)
@@ -126,7 +124,7 @@ def test_unordered_uses_of_memory_are_reported(
 
 
 def test_addresses_that_devices_share_are_translated(
-    api: ModuleType, second_device: int, run_child: Callable[..., Any]
+    second_device: int, run_child: Callable[..., Any]
 ) -> None:
     code = f"""
         import struct, sys
@@ -145,14 +143,11 @@ def test_addresses_that_devices_share_are_translated(
         print("translated")
     """
     lines = "\n".join(line[8:] for line in code.splitlines())
-    layers = {f"{api.ENV_PREFIX}_DEVICE_LAYERS": "validate,same_addresses,trace"}
-    done = run_child(lines, **layers)
+    done = run_child(lines, DEVICE_LAYERS="validate,same_addresses,trace")
     assert done.stdout == "translated\n", done.stderr
 
 
-def test_a_trace_of_launches_names_the_function(
-    api: ModuleType, run_child: Callable[..., Any]
-) -> None:
+def test_a_trace_of_launches_names_the_function(run_child: Callable[..., Any]) -> None:
     code = f"""
         import sys
         sys.path.insert(0, {str(Path(__file__).parents[2])!r})
@@ -165,7 +160,7 @@ def test_a_trace_of_launches_names_the_function(
         api.synchronize_device(0)
     """
     lines = "\n".join(line[8:] for line in code.splitlines())
-    done = run_child(lines, **{f"{api.ENV_PREFIX}_TRACE": "launches"})
+    done = run_child(lines, TRACE="launches")
     assert done.returncode == 0, done.stderr
     (line,) = done.stderr.splitlines()
     assert " launch] launch_function(stream 0x" in line
