@@ -117,6 +117,7 @@ def _logit_grad(a: Values, b: Values, alpha: float) -> Values:
 
 # In float64 the integrals are less accurate than a kernel; test_draw.py tests that type.
 _NARROW = ("float16", "bfloat16", "float32")
+_INTEGRAL: dict[str, Any] = {"specials": False, "large": False}
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(300)
 # Powers of nodes are dense near 0, where integrands have roots and logarithms.
@@ -265,7 +266,7 @@ BINARY = [
     operation(
         "logit_grad", _logit_grad, params={"alpha": -1.0}, **{**_GRAD, "domain": (0.01, 0.99)}
     ),
-    operation("gamma_grad", _gamma_grad, _NARROW, specials=False, domain=(0.05, 9.0)),
+    operation("gamma_grad", _gamma_grad, _NARROW, domain=(0.05, 9.0), **_INTEGRAL),
 ]
 
 
@@ -307,5 +308,5 @@ TERNARY = [
         scale=_quotient_size,
         **_VALUE,
     ),
-    operation("dirichlet_grad", _dirichlet_grad, _NARROW, specials=False, domain=(0.05, 0.95)),
+    operation("dirichlet_grad", _dirichlet_grad, _NARROW, domain=(0.05, 0.95), **_INTEGRAL),
 ]

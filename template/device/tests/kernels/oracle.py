@@ -40,6 +40,7 @@ def by_layout(operations: Iterable[Operation]) -> list[Any]:
             cases += [
                 (layouts.of_shape(shape), str(shape), (pytest.mark.full,))
                 for shape in layouts.sizes(dtype)
+                if op.large or shape != layouts.LARGE
             ]
             made += [
                 pytest.param(op, dtype, layout, id=f"{op}-{dtype}-{name}", marks=marks)
@@ -63,6 +64,8 @@ class Operation:
     domain: tuple[float, float] = (-4.0, 4.0)
     specials: bool = True
     to_bool: bool = False
+    # Whether the oracle is fast enough for layouts.LARGE.
+    large: bool = True
     # Whether 0 and -0 are different results.
     signed_zeros: bool = True
     # The magnitude of the terms whose difference is the result, for the tolerance.
