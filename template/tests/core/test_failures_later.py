@@ -37,7 +37,6 @@ def in_another_thread(function: Callable[[], Any]) -> RuntimeError | None:
 @pytest.mark.parametrize("wait", WAITS)
 def test_a_failure_is_raised_once_on_each_thread(wait: str, failure: Failure) -> None:
     stream = backend.Stream()
-    result = failure.on(stream)
     pattern = failure.message + ".*" + failure.origin(stream)
 
     def wait_twice() -> None:
@@ -47,10 +46,13 @@ def test_a_failure_is_raised_once_on_each_thread(wait: str, failure: Failure) ->
             for again in WAITS:
                 WAITS[again](stream, result)
 
-    assert re.search(pattern, str(backend.last_failure(stream)))
-    wait_twice()
-    assert backend.last_failure(stream) is None
-    assert in_another_thread(wait_twice) is None
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(backend.default_stream().synchronize).result()
+        result = failure.on(stream)
+        assert re.search(pattern, str(backend.last_failure(stream)))
+        wait_twice()
+        assert backend.last_failure(stream) is None
+        assert pool.submit(wait_twice).exception() is None
 
 
 def test_the_next_failure_is_raised_too(failure: Failure) -> None:
@@ -63,17 +65,24 @@ def test_the_next_failure_is_raised_too(failure: Failure) -> None:
             result.cpu()
 
 
-def test_work_that_a_thread_begins_later_is_not_concerned(failure: Failure) -> None:
+@pytest.mark.parametrize("wait", WAITS)
+def test_a_thread_that_begins_later_is_not_concerned(wait: str, failure: Failure) -> None:
     stream = backend.Stream()
     result = failure.on(stream)
     with pytest.raises(RuntimeError, match=failure.message):
         stream.synchronize()
+
+    def read() -> None:
+        with backend.stream(stream):
+            assert backend.last_failure(stream) is None
+            WAITS[wait](stream, result)
 
     def compute() -> None:
         with backend.stream(stream):
             assert (torch.ones(2, device=DEVICE) + 1).tolist() == [2, 2]
             result.cpu()
 
+    assert in_another_thread(read) is None
     assert in_another_thread(compute) is None
 
 

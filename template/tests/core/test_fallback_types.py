@@ -150,3 +150,32 @@ def test_what_is_said_of_operators_fits_their_schemas() -> None:
         """
     )
     assert "checked" in result.stdout
+
+
+NOT_FOR_UNSIGNED: dict[str, Callable[[torch.Tensor], Any]] = {
+    "addcmul": lambda x: torch.addcmul(x, x, x),
+    "addcdiv": lambda x: torch.addcdiv(x, x, x),
+    "lerp, a number": lambda x: torch.lerp(x, x, 1),
+    "lerp": lambda x: torch.lerp(x, x, x),
+    "addmm": lambda x: torch.addmm(x, x, x),
+    "threshold": lambda x: torch.threshold(x, 1, 2),
+    "leaky_relu": functional.leaky_relu,
+    "scatter_add": lambda x: x.scatter_add(0, torch.zeros_like(x, dtype=torch.int64), x),
+    "index_add": lambda x: x.index_add(0, torch.zeros(2, dtype=torch.int64, device=x.device), x),
+    "embedding": lambda x: functional.embedding_bag(torch.zeros_like(x, dtype=torch.int64), x),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.uint16, torch.uint32, torch.uint64])
+@pytest.mark.parametrize("name", NOT_FOR_UNSIGNED)
+def test_what_unsigned_dtypes_lack_is_refused_as_on_the_cpu(name: str, dtype: torch.dtype) -> None:
+    """Either both have a kernel, or neither does, without an assertion that asks for a report."""
+    values = torch.ones(2, 2, dtype=dtype)
+    try:
+        expected = NOT_FOR_UNSIGNED[name](values)
+    except (RuntimeError, TypeError):
+        with pytest.raises((RuntimeError, TypeError)) as caught:
+            NOT_FOR_UNSIGNED[name](values.to(DEVICE))
+        assert "INTERNAL ASSERT" not in str(caught.value)
+    else:
+        assert_same(NOT_FOR_UNSIGNED[name](values.to(DEVICE)), expected)

@@ -14,6 +14,8 @@ from torch import nn
 pytestmark = needs(torch.float32)
 
 PADDING = torch.tensor([[False, False, False, True, True], [False] * 5])
+# PyTorch warns that nested tensors are a prototype.
+WARNS = pytest.mark.filterwarnings("ignore:.*nested:UserWarning")
 FUTURE = torch.ones(5, 5, dtype=torch.bool).triu(1)
 
 
@@ -54,25 +56,42 @@ def test_attention(masks: tuple[str, ...], weights: str) -> None:
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
 @pytest.mark.parametrize("norm_first", [False, True])
 @pytest.mark.parametrize("padded", [False, True])
-# On the CPU an encoder converts padded inputs to nested tensors, and warns.
-@pytest.mark.filterwarnings("ignore:.*nested:UserWarning")
-def test_encoder(activation: str, norm_first: bool, padded: bool) -> None:
+@pytest.mark.parametrize("mask_check", [False, True])
+@WARNS
+def test_encoder(activation: str, norm_first: bool, padded: bool, mask_check: bool) -> None:
     layer = nn.TransformerEncoderLayer(
         8, 2, 16, activation=activation, norm_first=norm_first, batch_first=True
     )
     values = sample(2, 5, 8, low=-1, high=1)
     options = {"src_key_padding_mask": PADDING} if padded else {}
-    actual, expected = both(nn.TransformerEncoder(layer, 2), values, **options)
-    # Results at padded positions are arbitrary.
-    kept = PADDING.logical_not() if padded else torch.ones_like(PADDING)
-    assert_same(actual[kept.to(DEVICE)], expected[kept], rtol=1e-4, atol=1e-5)
+    encoder = nn.TransformerEncoder(layer, 2, mask_check=mask_check)
+    actual, expected = both(encoder, values, **options)
+    assert_same(actual, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_nested_tensors_are_refused_in_one_sentence() -> None:
-    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
-    encoder = nn.TransformerEncoder(layer, 1, mask_check=False).to(DEVICE).eval()
-    with (
-        torch.inference_mode(),
-        pytest.raises(NotImplementedError, match="enable_nested_tensor=False"),
-    ):
-        encoder(sample(2, 5, 8).to(DEVICE), src_key_padding_mask=PADDING.to(DEVICE))
+@pytest.mark.parametrize("weights", [None, "mean", "each"])
+@WARNS
+def test_nested_tensors(weights: str | None) -> None:
+    parts = [sample(rows, 8, low=-1, high=1) for rows in (3, 5)]
+    attention = nn.MultiheadAttention(8, 2, batch_first=True).eval()
+    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()
+    results = []
+    for device in ("cpu", DEVICE):
+        nested = torch.nested.nested_tensor([part.to(device) for part in parts])
+        options = {"need_weights": weights is not None, "average_attn_weights": weights == "mean"}
+        with torch.inference_mode():
+            seen, shares = attention.to(device)(nested, nested, nested, **options)
+            results.append([*seen.unbind(), *layer.to(device)(nested).unbind()])
+            results[-1] += [] if shares is None else [shares]
+    for expected, actual in zip(*results, strict=True):
+        assert_same(actual, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("device", ["cpu", DEVICE])
+@WARNS
+def test_a_mask_with_gaps(device: str) -> None:
+    values = sample(2, 4, 8).to(device)
+    mask = torch.tensor([[True, False, True, False], [True] * 4], device=device)
+    assert not torch._nested_tensor_from_mask_left_aligned(values, mask)
+    with pytest.raises(RuntimeError, match="left-aligned without gaps"):
+        torch._nested_tensor_from_mask(values, mask)
