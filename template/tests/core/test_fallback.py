@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 import torch
 from backend import DEVICE, ENV_PREFIX, backend
@@ -178,3 +181,37 @@ def test_fused_steps_of_tensors_in_different_orders() -> None:
     )
     assert fallbacks("_fused_sgd_") == 1
     assert_same(parameter, values - 0.1 * (0.9 * state + grad), rtol=1e-5, atol=1e-6)
+
+
+def sobol(x: torch.Tensor) -> list[torch.Tensor]:
+    state = torch.zeros(4, 30, dtype=torch.int64, device=x.device)
+    torch._sobol_engine_initialize_state_(state, 4)
+    quasi = torch.zeros(4, dtype=torch.int64, device=x.device)
+    drawn, quasi = torch._sobol_engine_draw(quasi, 3, state, 4, 0, torch.float32)
+    torch._sobol_engine_ff_(quasi, 2, state, 4, 3)
+    return [drawn, quasi, state]
+
+
+READ_BY_THE_HOST: dict[str, Callable[[torch.Tensor], Any]] = {
+    "choose_qparams_optimized": lambda x: list(torch.choose_qparams_optimized(x, 16, 200, 0.16, 8)),
+    "reshape": lambda x: [
+        torch.ops.aten._reshape_from_tensor(x, torch.tensor([8, 2], device=x.device))
+    ],
+    "saturate": lambda x: [torch._saturate_weight_to_fp16(x * 1e6)],
+    "sobol": sobol,
+    "range": lambda x: [torch.ops.aten.range.out_(0, 4, out=torch.empty(5, device=x.device))],
+}
+
+
+@needs(torch.int64)
+@pytest.mark.parametrize("name", READ_BY_THE_HOST)
+def test_composites_that_access_memory_on_the_host(name: str) -> None:
+    values = sample(4, 4)
+    results = [READ_BY_THE_HOST[name](values.to(device)) for device in ("cpu", DEVICE)]
+    for expected, actual in zip(*results, strict=True):
+        assert_same(actual, expected)
+
+
+def test_weights_are_packed_for_the_cpu_only() -> None:
+    with pytest.raises(NotImplementedError, match="packs weights for the CPU only"):
+        torch.fbgemm_pack_gemm_matrix_fp16(torch.ones(4, 4, device=DEVICE))

@@ -38,3 +38,12 @@ def test_upsampling_keeps_infinity_where_it_is() -> None:
     values[0, 0, 1, 1] = float("inf")
     expected = F.interpolate(values, scale_factor=2, mode="bilinear")
     assert_same(F.interpolate(values.to(DEVICE), scale_factor=2, mode="bilinear"), expected)
+
+
+@pytest.mark.parametrize(("gradient", "given"), [((4,), (4,)), ((2, 4, 2, 2), (2, 3, 4, 4))])
+def test_gradients_of_adaptive_averages_check_their_sizes(
+    gradient: tuple[int, ...], given: tuple[int, ...]
+) -> None:
+    sizes = (torch.ones(each, device=DEVICE) for each in (gradient, given))
+    with pytest.raises(RuntimeError, match=r"_adaptive_avg_pool2d_backward.*: Expected"):
+        torch.ops.aten._adaptive_avg_pool2d_backward(*sizes)
