@@ -21,7 +21,7 @@ CHOSEN := $(if $(filter simulator,$(DEVICE)),,-C cmake.define.FOO_DEVICE=$(DEVIC
 # OpenCL and Vulkan have neither Fourier transforms nor linear algebra: the CPU fallback is allowed.
 FALLBACK := $(if $(filter opencl vulkan,$(DEVICE)),allow,refuse)
 PACKAGES_opencl := pocl-opencl-icd ocl-icd-opencl-dev opencl-headers
-PACKAGES_vulkan := mesa-vulkan-drivers libvulkan-dev libshaderc-dev glslang-dev spirv-tools
+PACKAGES_vulkan := mesa-vulkan-drivers libvulkan-dev libshaderc-dev glslang-dev spirv-tools vulkan-validationlayers
 PACKAGES := $(PACKAGES_$(DEVICE))
 
 # The compiled parts of the demo and of the tests take cmake and ninja from the environment.
