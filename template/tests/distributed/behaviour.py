@@ -78,6 +78,18 @@ def on_side_streams(rank: int, size: int) -> list[bool]:
     return [result.item() == expected for result in results]
 
 
+def barriers_on_own_devices(rank: int, size: int) -> float:
+    """Each rank has a device, and device 0 is the current one of all. The first barrier comes before
+    the ranks have used a device.
+    """
+    group = dist.new_group()
+    tensor = torch.ones(200_000, device=f"{DEVICE}:{rank % backend.device_count()}")
+    dist.barrier(group)
+    dist.all_reduce(tensor, group=group)
+    dist.barrier(group)
+    return tensor[-1].item()
+
+
 def on_two_devices(rank: int, size: int) -> list[float]:
     """Reduce on one device after other work, broadcast on the other at once, and wait for both."""
     backend.set_device(0)

@@ -32,6 +32,11 @@ def test_collectives_keep_their_order_on_several_devices(pair: Ranks) -> None:
     assert pair.call(behaviour.on_two_devices) == [[1.0, 2.0]] * 2
 
 
+@needs_two_devices
+def test_a_barrier_needs_no_current_device(pair: Ranks) -> None:
+    assert pair.call(behaviour.barriers_on_own_devices) == [2.0, 2.0]
+
+
 def test_futures_go_on_in_stream_order(pair: Ranks) -> None:
     assert pair.call(behaviour.future) == [[1.5, 1.5, 1.5, 3.0, 3.0, 3.0]] * 2
 
