@@ -92,11 +92,11 @@ def _huber(a: Values, b: Values, alpha: float) -> Values:
 
 
 def _elu_grad(a: Values, b: Values, alpha: float, beta: float, gamma: float) -> Values:
-    return a * np.where(b > 0, beta, beta * alpha * gamma * np.exp(gamma * b))
+    return a * np.where(b <= 0, beta * alpha * gamma * np.exp(gamma * b), beta)
 
 
 def _elu_grad_from_result(a: Values, b: Values, alpha: float, beta: float, gamma: float) -> Values:
-    return a * np.where(b > 0, beta, gamma * (b + alpha * beta))
+    return a * np.where(b <= 0, gamma * (b + alpha * beta), beta)
 
 
 def _mish_grad(a: Values, b: Values) -> Values:
