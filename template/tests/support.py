@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE, ENV_PREFIX, PACKAGE, backend
+from fork_server import SECONDS, ForkServer
 
 FLOATING = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
@@ -320,25 +321,42 @@ def leave_out(config: pytest.Config, items: list[pytest.Item], marker: str) -> N
         items[:] = [item for item in items if not item.get_closest_marker(marker)]
 
 
+@functools.cache
+def _fork_server() -> ForkServer:
+    return ForkServer(_environment_of_children({}))
+
+
+def _environment_of_children(changed: dict[str, str]) -> dict[str, str]:
+    path = filter(None, [str(Path(__file__).parent), os.environ.get("PYTHONPATH")])
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path), **changed}
+
+
 def run_python(
-    code: str, environment: dict[str, str] | None = None, *, check: bool = True
+    code: str,
+    environment: dict[str, str] | None = None,
+    *,
+    check: bool = True,
+    forked: bool = True,
 ) -> subprocess.CompletedProcess[str]:
-    """Run ``code`` in a new interpreter, with ``environment`` added, and return its output. It can
-    import this module. With ``check`` a failing child fails the test and shows what it wrote.
+    """Run ``code`` in another process, with ``environment`` added, and return its output. It can
+    import this module. With ``check`` a failing process fails the test and shows what it wrote.
+
+    The process is ``forked`` from one that has imported PyTorch, unless variables have changed that
+    PyTorch may read. The others are new interpreters.
     """
-    path = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
-    result = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        env={
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join(filter(None, path)),
-            **(environment or {}),
-        },
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    code, variables = textwrap.dedent(code), _environment_of_children(environment or {})
+    changed = {name for name, _ in variables.items() ^ _fork_server().environment.items()}
+    if forked and all(name.startswith((f"{ENV_PREFIX}_", "PYTEST_")) for name in changed):
+        result = _fork_server().run(code, variables)
+    else:
+        result = subprocess.run(
+            [sys.executable, "-c", code],
+            env=variables,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
     if check and result.returncode != 0:
         pytest.fail(f"the child ended with {result.returncode}\n{result.stdout}{result.stderr}")
     return result

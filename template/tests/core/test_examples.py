@@ -14,7 +14,7 @@ pytestmark = needs(torch.float32)
 def run(name: str) -> tuple[str, str]:
     script = str(EXAMPLES / name)
     code = f"import runpy; runpy.run_path({script!r}, run_name='__main__')"
-    result = run_python(code, {f"{ENV_PREFIX}_FALLBACK": "silent"})
+    result = run_python(code, {f"{ENV_PREFIX}_FALLBACK": "silent"}, forked=False)
     return result.stdout, result.stderr
 
 

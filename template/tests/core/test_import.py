@@ -15,7 +15,7 @@ USE = f"assert torch.ones(2, device='{DEVICE}').sum().item() == 2"
 
 
 def test_the_package_can_come_second() -> None:
-    run_python(f"import torch, {PACKAGE}\n{USE}\nassert torch.{DEVICE} is {PACKAGE}")
+    run_python(f"import torch, {PACKAGE}\n{USE}\nassert torch.{DEVICE} is {PACKAGE}", forked=False)
 
 
 @pytest.mark.parametrize("order", [f"torch, {PACKAGE}", f"{PACKAGE}, torch"])
@@ -63,6 +63,7 @@ def test_refused_version_names_the_backend_when_it_is_loaded_automatically() -> 
         import torch
         """,
         check=False,
+        forked=False,
     )
     assert result.returncode != 0
     assert f"{PACKAGE} was built for PyTorch 2.1 but" in result.stderr

@@ -58,6 +58,12 @@ def test_wrong_arguments_are_refused() -> None:
         torch.ops.aten.smooth_l1_loss(values, values, 1, -1.0)
 
 
+@needs(torch.float16)
+def test_a_delta_that_the_dtype_cannot_represent() -> None:
+    values = torch.tensor([1, 300, -70, torch.nan]).half()
+    compare_gradients(lambda x: functional.huber_loss(x, torch.zeros_like(x), delta=1e5), values)
+
+
 @needs(torch.float32)
 def test_scores_that_are_not_finite() -> None:
     scores = torch.tensor([[1, torch.nan, 2], [torch.inf, 0, 1], [-torch.inf, 0, 1]])

@@ -78,6 +78,21 @@ def test_outputs_of_another_dtype_or_device_are_refused() -> None:
         )
     with pytest.raises(RuntimeError, match="device"):
         aten.reflection_pad2d.out(images, [1, 1, 2, 2], out=torch.empty(0))
+    for device in ("cpu", DEVICE):
+        ones = torch.ones(2, device=device)
+        for loss in (aten.mse_loss.out, aten.smooth_l1_loss.out, aten.huber_loss.out):
+            with pytest.raises(RuntimeError, match="can't be cast to the desired output type Long"):
+                loss(ones, ones, out=torch.zeros((), dtype=torch.int64, device=device))
+        with pytest.raises(RuntimeError, match="Found dtype Double but expected Float"):
+            aten.hardswish.out(ones, out=torch.zeros(2, dtype=torch.float64, device=device))
+
+
+@needs(torch.complex64)
+def test_parts_of_a_complex_output_that_are_its_inputs() -> None:
+    for device in ("cpu", DEVICE):
+        values = torch.tensor([2 + 1j, 3 + 5j]).to(device)
+        torch.complex(values.imag, values.real, out=values)
+        assert values.tolist() == [1 + 2j, 5 + 3j]
 
 
 def test_running_statistics_are_those_of_the_caller() -> None:

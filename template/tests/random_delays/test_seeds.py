@@ -1,36 +1,30 @@
 """Programs on a difficult device: a seed determines the speed of its streams, launches use scratch
 memory, and the addresses of all devices begin at the same number.
 
-A failing seed fails again with ``<PREFIX>_SIMULATOR_SEED`` and the layers of ``_run``.
+A failing seed fails again with ``<PREFIX>_SIMULATOR_SEED`` and the layers of ``PROGRAMS``.
 """
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-
 import pytest
 import torch
 from backend import ENV_PREFIX
-from support import needs
+from support import needs, run_python
 
 pytestmark = needs(torch.float32, torch.int64, torch.bool)
-
-context = multiprocessing.get_context("forkserver")
-context.set_forkserver_preload(["torch"])
 
 GATE = 20
 NIGHTLY = 1000
 PART = 10
 
 
-def _run(seed: int) -> None:
-    os.environ[f"{ENV_PREFIX}_SIMULATOR_SEED"] = str(seed)
-    from backend import backend
-    from random_delays import programs
+PROGRAMS = """
+from backend import backend
+from random_delays import programs
 
-    backend.set_device_layers(["validate", "same_addresses"])
-    programs.run(seed)
+backend.set_device_layers(["validate", "same_addresses"])
+programs.run(SEED)
+"""
 
 
 @pytest.mark.parametrize(
@@ -43,9 +37,5 @@ def _run(seed: int) -> None:
 def test_programs_are_right_however_late_the_device_is(first: int) -> None:
     """Each seed has its own process, because devices and layers last as long as a process."""
     for seed in range(first, first + PART):
-        process = context.Process(target=_run, args=(seed,))
-        process.start()
-        process.join(120)
-        if process.exitcode is None:
-            process.kill()
-        assert process.exitcode == 0, f"seed {seed} ended with {process.exitcode}"
+        code = PROGRAMS.replace("SEED", str(seed))
+        run_python(code, {f"{ENV_PREFIX}_SIMULATOR_SEED": str(seed)})

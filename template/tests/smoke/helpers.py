@@ -1,16 +1,11 @@
-"""Helpers of the smoke tests: layouts, a comparison with the CPU, another process."""
+"""Helpers of the smoke tests: layouts and a comparison with the CPU."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import textwrap
 from collections.abc import Callable
 from typing import Any
 
 import torch
-from backend import ENV_PREFIX
 from support import assert_same, moved, sample
 
 
@@ -34,17 +29,3 @@ def compare(function: Callable[..., Any], *arguments: Any, **tolerances: Any) ->
         actual, expected = (actual,), (expected,)
     for mine, theirs in zip(actual, expected, strict=True):
         assert_same(mine, theirs, **tolerances)
-
-
-def run_python(code: str, status: int = 0, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a program in another process, which must end with an exit status."""
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        env={f"{ENV_PREFIX}_FALLBACK": "silent", **os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == status, done.stdout + done.stderr
-    return done

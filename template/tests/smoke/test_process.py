@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE, PACKAGE, backend
-from smoke.helpers import run_python
-from support import needs_two_devices
+from support import needs_two_devices, run_python
 
 LAST = backend.device_count() - 1
 ONES = f"torch.ones(2, device='{DEVICE}')"
@@ -24,12 +23,14 @@ def test_import_torch_loads_the_package_and_starts_no_device() -> None:
         assert torch.{DEVICE}.is_available() and not torch.{DEVICE}.is_initialized()
         {ONES}
         assert torch.{DEVICE}.is_initialized()
-        """
+        """,
+        forked=False,
     )
 
 
 def test_the_package_can_be_imported_first() -> None:
-    run_python(f"import {PACKAGE}, torch\nassert torch.{DEVICE} is {PACKAGE}\n{ONES}.sum().item()")
+    code = f"import {PACKAGE}, torch\nassert torch.{DEVICE} is {PACKAGE}\n{ONES}.sum().item()"
+    run_python(code, forked=False)
 
 
 def test_the_package_is_the_device_module() -> None:
@@ -147,7 +148,7 @@ def test_a_fork_before_the_first_use_may_use_the_device() -> None:
 
 @pytest.mark.parametrize("end, status", [("", 0), ("1 / 0", 1)])
 def test_a_process_ends_with_its_own_status_while_the_device_works(end: str, status: int) -> None:
-    run_python(
+    done = run_python(
         f"""
         import torch
         kept = torch.ones(1 << 20, device="{DEVICE}")
@@ -157,5 +158,6 @@ def test_a_process_ends_with_its_own_status_while_the_device_works(end: str, sta
         event = stream.record_event()
         {end}
         """,
-        status,
+        check=False,
     )
+    assert done.returncode == status, done.stderr
