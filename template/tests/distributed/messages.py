@@ -41,13 +41,14 @@ def many_tags(rank: int, size: int) -> tuple[list[float], int]:
     """Send messages of 60 tags in turn. Return the values and the number of new threads."""
     value, came = torch.zeros(1, device=DEVICE), []
     dist.all_reduce(value)
+    dist.barrier()
     before = len(list(Path("/proc/self/task").iterdir()))
     for tag in range(60):
         if rank == 0:
             dist.send(value.fill_(tag), 1, tag=tag)
         else:
             dist.recv(value, 0, tag=tag)
-        backend.synchronize()
+        dist.barrier()  # a staged send has a thread until its message is received
         came.append(value.item())
     return came, len(list(Path("/proc/self/task").iterdir())) - before
 
