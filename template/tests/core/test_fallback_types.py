@@ -179,3 +179,18 @@ def test_what_unsigned_dtypes_lack_is_refused_as_on_the_cpu(name: str, dtype: to
         assert "INTERNAL ASSERT" not in str(caught.value)
     else:
         assert_same(NOT_FOR_UNSIGNED[name](values.to(DEVICE)), expected)
+
+
+AVERAGES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "avg_pool2d": lambda x: functional.avg_pool2d(x, 2),
+    "adaptive_avg_pool2d": lambda x: functional.adaptive_avg_pool2d(x, 2),
+    "nll_loss": lambda x: functional.nll_loss(x[0], torch.zeros(4, dtype=torch.int64).to(x.device)),
+}
+
+
+@needs(torch.int32)
+@pytest.mark.parametrize("name", AVERAGES)
+def test_averages_of_integers_are_refused_as_on_the_cpu(name: str) -> None:
+    for device in ("cpu", DEVICE):
+        with pytest.raises(NotImplementedError, match=f'"{name}.*" not implemented for'):
+            AVERAGES[name](torch.ones(1, 4, 4, dtype=torch.int32, device=device))

@@ -1,4 +1,4 @@
-"""torch.fft of tensors without elements; the conformance tests cover the rest."""
+"""torch.fft of tensors without elements, and exact zeros; the conformance tests cover the rest."""
 
 from __future__ import annotations
 
@@ -41,3 +41,10 @@ def test_without_elements(name: str, dtype: torch.dtype) -> None:
         for device in ("cpu", DEVICE):
             with pytest.raises(RuntimeError, match="Invalid number of data points"):
                 function(sample(*shape, dtype=dtype).to(device))
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("length", [4, 6, 10, 64, 96])
+def test_results_that_are_real_have_no_imaginary_part(length: int) -> None:
+    ends = torch.fft.rfft(sample(length).to(DEVICE))[[0, -1]].cpu()
+    assert ends.imag.tolist() == [0, 0]

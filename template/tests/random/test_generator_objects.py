@@ -82,8 +82,15 @@ class TestGeneratorArgument:
 
 
 def test_generator_of_the_device_is_refused_for_a_cpu_tensor() -> None:
-    with pytest.raises(RuntimeError, match=f"Expected a 'cpu' .*found '{DEVICE}'"):
-        torch.rand(3, generator=torch.Generator(DEVICE))
+    generator, ones = torch.Generator(DEVICE), torch.ones(3)
+    for draw in (
+        lambda: torch.rand(3, generator=generator),
+        lambda: torch.randperm(3, generator=generator),
+        lambda: torch.poisson(ones, generator=generator),
+        lambda: torch.rrelu(-ones, training=True, generator=generator),
+    ):
+        with pytest.raises(RuntimeError, match=f"Expected a 'cpu' .*found '{DEVICE}"):
+            draw()
 
 
 def test_new_generator_is_for_the_current_device() -> None:
