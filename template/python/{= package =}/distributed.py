@@ -16,8 +16,11 @@ import torch
 import torch.distributed as dist
 
 from ._build import NAME
+from ._patching import is_wanted
 
 __all__ = ["collective_record"]
+
+PATCHES = ("data_parallel",)
 
 BACKEND = f"{NAME}ccl"
 
@@ -34,10 +37,29 @@ def collective_record() -> list[dict[str, Any]]:
 
 
 def setup() -> None:
-    """Register the backend with PyTorch. Nothing is loaded until a group is created."""
+    """Register the backend with PyTorch. Nothing else is loaded until a group is created."""
     if dist.is_available():
         # A list: some releases read each letter of a string as a device.
         dist.Backend.register_backend(BACKEND, _create, extended_api=True, devices=[NAME])
+    if is_wanted("data_parallel"):
+        explain_data_parallel()
+
+
+def explain_data_parallel() -> None:
+    """Make ``torch.nn.DataParallel`` and ``torch.nn.parallel.scatter`` raise a clear error.
+
+    They call functions that only CUDA builds of PyTorch have, and raise an AttributeError.
+    """
+
+    def refuse(*_: object, **__: object) -> None:
+        raise NotImplementedError(
+            "torch.nn.DataParallel needs a PyTorch that was built for CUDA: "
+            f"use torch.nn.parallel.DistributedDataParallel on {NAME}"
+        )
+
+    for name in ("_scatter", "_gather", "_broadcast", "_broadcast_coalesced"):
+        if not hasattr(torch._C, name):
+            setattr(torch._C, name, refuse)
         _give_groups_a_default()
 
 

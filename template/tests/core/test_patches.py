@@ -139,6 +139,13 @@ PROBES = {
             except (TypeError, RuntimeError):
                 return True
     """,
+    "data_parallel": """
+        def at_fault():
+            try:
+                torch.nn.DataParallel(torch.nn.Linear(2, 2, device=DEVICE), device_ids=[0, 0])(x)
+            except Exception as error:
+                return "DistributedDataParallel" not in str(error)
+    """,
     "compilers": """
         def at_fault():
             try:
@@ -163,6 +170,7 @@ UNNEEDED = {
     "missing_inductor": (HAS_COMPILERS, "there are compilers"),
     "storage_layouts": (not HAS_LAYOUTS, "generated without storage"),
     "dlpack_export": (not HAS_LAYOUTS, "generated without storage"),
+    "data_parallel": (not FEATURES["distributed"].enabled, "generated without distributed"),
     "compilers": (not HAS_COMPILERS, "generated without compile"),
     "flex_attention": (not HAS_COMPILERS, "generated without compile"),
     "grad_scaler": (not HAS_AMP or HAS_FLOAT64, "no scaler, or one with float64"),
