@@ -37,19 +37,13 @@ class ForkServer:
 
         Only variables that ``import torch`` does not read may differ from the server's.
         """
-        assert self._process.stdin is not None
+        assert self._process.stdin is not None and self._process.stdout is not None
         with tempfile.TemporaryDirectory() as folder:
             outputs = [Path(folder) / name for name in ("stdout", "stderr")]
             request = [code, environment, os.getcwd(), *map(str, outputs)]
             print(json.dumps(request), file=self._process.stdin, flush=True)
-            child = self._answer()
-            if not select.select([self._process.stdout], [], [], SECONDS)[0]:
-                os.kill(child, signal.SIGKILL)
-            return subprocess.CompletedProcess(code, self._answer(), *map(Path.read_text, outputs))
-
-    def _answer(self) -> int:
-        assert self._process.stdout is not None
-        return int(self._process.stdout.readline())
+            status = int(self._process.stdout.readline())
+            return subprocess.CompletedProcess(code, status, *map(Path.read_text, outputs))
 
 
 def serve() -> CodeType:
@@ -69,6 +63,9 @@ def serve() -> CodeType:
                 if torch._is_device_backend_autoload_enabled():
                     torch._import_device_backends()
                 return compile(code, "<string>", "exec")
-            print(child, flush=True)
+            ended = os.pidfd_open(child)
+            if not select.select([ended], [], [], SECONDS)[0]:
+                os.kill(child, signal.SIGKILL)
+            os.close(ended)
             print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
     sys.exit()
