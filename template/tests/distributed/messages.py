@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from backend import DEVICE, backend
+from backend import DEVICE
 
 
 def in_several_orders(rank: int, size: int) -> list[Any]:
