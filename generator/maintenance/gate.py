@@ -58,7 +58,7 @@ SETS = {
         ("-m", "not nightly and not torch", *CHECKED),
     ),
     "test": Set(
-        "'make check', a build of every feature, and its tests: 25 minutes on 2 cores",
+        "'make check', a build of every feature, and its tests: 20 minutes on 2 cores",
         ("-m", "not nightly", "tests"),
         BUILDING,
         needs_torch=True,

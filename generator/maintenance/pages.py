@@ -151,7 +151,7 @@ def shell(*lines: str) -> str:
 def clone() -> str:
     """The commands of the demo: with a clone once published, else in this checkout."""
     demo = "make demo    # renders, builds and runs a sample backend: 98 seconds on 2 cores"
-    test = "make test    # tests of the generator and the backend: 25 minutes; make check: 5"
+    test = "make test    # tests of the generator and the backend: 20 minutes; make check: 5"
     if not is_released():
         return shell(demo, test)
     url = address(REPOSITORY).removesuffix(".git")
