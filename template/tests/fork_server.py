@@ -22,7 +22,7 @@ class ForkServer:
     """A process that imports PyTorch without a backend, and then forks a child for each program."""
 
     def __init__(self, environment: dict[str, str]) -> None:
-        self.environment = environment
+        self._environment = environment
         self._process = subprocess.Popen(
             [sys.executable, "-c", "from fork_server import serve; exec(serve())"],
             env={**environment, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"},
@@ -31,6 +31,10 @@ class ForkServer:
             text=True,
         )
         atexit.register(self._process.terminate)
+
+    def changed(self, environment: dict[str, str]) -> set[str]:
+        """Return the names of the variables that differ from the server's."""
+        return {name for name, _ in environment.items() ^ self._environment.items()}
 
     def run(self, code: str, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
         """Run a program in a child, and return its exit status and output.

@@ -345,8 +345,8 @@ def run_python(
     PyTorch may read. The others are new interpreters.
     """
     code, variables = textwrap.dedent(code), _environment_of_children(environment or {})
-    changed = {name for name, _ in variables.items() ^ _fork_server().environment.items()}
-    if forked and all(name.startswith((f"{ENV_PREFIX}_", "PYTEST_")) for name in changed):
+    ours = (f"{ENV_PREFIX}_", "PYTEST_")
+    if forked and all(name.startswith(ours) for name in _fork_server().changed(variables)):
         result = _fork_server().run(code, variables)
     else:
         result = subprocess.run(

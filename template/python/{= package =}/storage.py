@@ -211,9 +211,9 @@ def _of_plain_layout(original: Callable[..., Any]) -> Callable[..., Any]:
     def to_dlpack(tensor: Any, *arguments: Any, **keywords: Any) -> Any:
         if isinstance(tensor, torch.Tensor) and _has_private_layout(tensor):
             raise BufferError(
-                f"DLPack: a tensor's storage, on {tensor.device}, has a private layout, in which "
-                "sizes and strides do not say where elements are. Convert it to the plain layout "
-                "first, by an operator that knows both"
+                f"DLPack: a tensor's storage, on {tensor.device}, has a private layout: its "
+                "elements are not at the offsets of its sizes and strides. Convert it to the plain "
+                "layout first, with an operator that supports this layout"
             )
         return original(tensor, *arguments, **keywords)
 

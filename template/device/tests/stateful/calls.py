@@ -46,7 +46,7 @@ class Calls(RuleBasedStateMachine):
                 self.blocks.append(Block(buffer.address, device, buffer))
                 self.streams.append(Stream(self.api.create_stream(device, 0), device))
             self.events.append(Event(self.api.create_event(device, False), device))
-            for block in self.blocks[-2:]:  # a copy that should have failed is then seen
+            for block in self.blocks[-2:]:  # not zero: a copy into zeros would be invisible
                 self.api.fill_bytes(self.streams[-1].handle, block.address, 7, SIZE)
             self.api.synchronize_stream(self.streams[-1].handle)
         self.blocks.append(Block(self.api.allocate_host(SIZE), self.api.HOST))
@@ -65,8 +65,8 @@ class Calls(RuleBasedStateMachine):
     # --- Calls, with the model's expectations ---
 
     def throws(self, call: Callable[[], object], code: str) -> Any:
-        """Returns the error without its traceback, which would keep buffers alive in a cycle: their
-        destruction is a copy, to which the next program's fault could happen.
+        """Returns the error without its traceback. A traceback keeps buffers alive in a cycle. Their
+        destructor copies, and could take the injected failure of a later program.
         """
         try:
             call()
