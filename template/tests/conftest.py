@@ -60,7 +60,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
             pytest.skip(f"there is no kernel for it: {error}")
         if marker is None or not fallbacks:
             raise
-        pytest.skip(f"the CPU, which worked here, does not promise it: {', '.join(fallbacks)}")
+        pytest.skip(f"it ran on the CPU, which does not guarantee this: {', '.join(fallbacks)}")
 
 
 @pytest.fixture(autouse=True)

@@ -55,7 +55,7 @@ def computed_dtypes() -> list[torch.dtype]:
 
 
 def supported(*dtypes: torch.dtype | Sequence[torch.dtype]) -> list[torch.dtype]:
-    """Return those of ``dtypes`` that are supported; without arguments all supported dtypes."""
+    """Return the supported ones of ``dtypes``; without arguments, all supported dtypes."""
     wanted: list[torch.dtype] = []
     for item in dtypes:
         wanted.extend([item] if isinstance(item, torch.dtype) else item)
@@ -74,7 +74,7 @@ RELEASE = tuple(map(int, torch.__version__.split(".")[:2]))
 
 
 def since(release: tuple[int, int], what: str) -> pytest.MarkDecorator:
-    """Skip a test with PyTorch releases before this one, which lack what it tests."""
+    """Skip a test with PyTorch releases before this one, which do not have the tested function."""
     reason = f"PyTorch {'.'.join(map(str, release))} is the first that {what}"
     return pytest.mark.skipif(release > RELEASE, reason=reason)
 

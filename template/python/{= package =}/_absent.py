@@ -25,7 +25,7 @@ LATER: dict[str, tuple[str, ...]] = {
         "utilization",
     ),
 }
-"""Names of ``torch.cuda`` and ``torch.xpu`` by what a later release brings them with."""
+"""Names of ``torch.cuda`` and ``torch.xpu``, by the feature of a later release that adds them."""
 
 INSTEAD: dict[str, str] = {
     "AcceleratorError": "failures of work raise RuntimeError, and last_failure() returns them",
@@ -62,7 +62,7 @@ INSTEAD: dict[str, str] = {
     "sparse": f"PyTorch has deprecated typed sparse tensors; use torch.sparse_coo_tensor(..., device={NAME!r})",
     "tunable": "the device library chooses its kernels, and stores its choices in plans",
 }
-"""Names of ``torch.cuda`` that stay absent, and what serves."""
+"""Names of ``torch.cuda`` that stay absent, and what to use instead."""
 
 MODULES: dict[str, str] = {
     "compiler": "compile",
@@ -83,9 +83,9 @@ MODULES: dict[str, str] = {
 def explain(module: str, name: str) -> str:
     """Return the text of the AttributeError for ``name``.
 
-    For a name that belongs to a feature which was left out when the package was generated, the
-    text says which feature that is and how to add it; for one that other device modules have, what
-    brings it or what serves in its place.
+    If the name belongs to a feature that the package was generated without, the text names the
+    feature and how to add it. For a name of other device modules, the text says what adds it or
+    what to use instead.
     """
     for feature, row in FEATURES.items():
         if (name in row.provides or MODULES.get(name, name) == feature) and not row.enabled:
@@ -100,12 +100,12 @@ def explain(module: str, name: str) -> str:
     if name in INSTEAD:
         return f"{text}: {INSTEAD[name]}"
     if name.endswith("Storage"):
-        return f"{text}: PyTorch gives typed storages up; use torch.UntypedStorage(size, device={NAME!r})"
+        return f"{text}: typed storages are deprecated; use torch.UntypedStorage(size, device={NAME!r})"
     return text
 
 
 def fallback_hints() -> dict[str, str]:
-    """Return, by operators that run on the CPU here, which absent feature has a kernel for them."""
+    """Return a hint for each operator that runs on the CPU here and has a kernel in a feature."""
     operators = json.loads(Path(__file__).with_name("_operators.json").read_text("utf-8"))
     return {
         f"aten::{operator}": f"; feature {feature} has one: torchsmith add {feature}"

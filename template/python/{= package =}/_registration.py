@@ -61,8 +61,8 @@ def _leave_a_forked_child(parent: int) -> None:
 def _let_autograd_finish() -> None:
     """Wait until autograd's threads have released the objects of the last backward pass.
 
-    They release them just after ``backward()`` returns, and need Python for it. Without the wait, a
-    script whose last line is ``backward()`` would fail sometimes.
+    They do so just after ``backward()`` returns, and need the interpreter for it. Without the wait,
+    a script that ends with ``backward()`` would sometimes fail.
     """
     if _C.is_in_bad_fork() or _C.is_capturing():
         return

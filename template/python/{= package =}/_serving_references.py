@@ -74,8 +74,8 @@ def _rotary_embedding(
     for tensor in (query, key):
         if tensor is not None and tensor.shape[: positions.dim()] != positions.shape:
             raise ValueError(
-                f"query and key are of sizes {tuple(positions.shape)}, ... as the positions, but one"
-                f" is of sizes {tuple(tensor.shape)}"
+                f"the sizes of query and key begin with {tuple(positions.shape)}, those of the "
+                f"positions; got {tuple(tensor.shape)}"
             )
     _turn(query, head_size, table, is_neox)
     if key is not None:

@@ -208,7 +208,7 @@ def warm_up(function: Callable[..., object], *arguments: Any, **keywords: Any) -
     This captures the call and discards the graph: the device compiles the kernels and caches their
     plans, but reads and writes no memory. Tensors that the function creates are uninitialized. A
     function that stores such tensors, like the first step of an optimizer, must run once before.
-    Set gradients that the function leaves to None.
+    Afterwards, set the gradients that the function created to None.
 
     Raises:
         NotImplementedError: the device library does not support graphs; run the function instead.
@@ -251,8 +251,8 @@ def make_graphed_callables(
     """
     if torch.is_autocast_enabled(NAME) and torch.is_autocast_cache_enabled():
         raise RuntimeError(
-            "a graph cannot keep the casts that autocast caches: use "
-            f"torch.autocast({NAME!r}, cache_enabled=False) round make_graphed_callables"
+            "a graph cannot use casts that autocast has cached: use "
+            f"torch.autocast({NAME!r}, cache_enabled=False) around make_graphed_callables"
         )
     several = isinstance(callables, tuple)
     functions = callables if isinstance(callables, tuple) else (callables,)
@@ -287,7 +287,7 @@ class _Callable:
         self.allow_unused = allow_unused
         self.given: list[torch.Tensor] = _pytree.tree_leaves(arguments)
         if not all(isinstance(argument, torch.Tensor) for argument in self.given):
-            raise TypeError("sample_args are to be tensors only: bind other arguments beforehand")
+            raise TypeError("sample_args must be tensors only: bind other arguments before")
         self.inputs = [*self.given]
         if isinstance(function, torch.nn.Module):
             _check_module(function)
@@ -383,7 +383,7 @@ def _assign(fixed: torch.Tensor, value: torch.Tensor) -> None:
 def _check_module(module: torch.nn.Module) -> None:
     if module._forward_hooks or module._forward_pre_hooks or module._backward_hooks:
         raise ValueError(
-            "the module has hooks, which a replay would not call: register them afterwards"
+            "the module has hooks, which a replay does not call: register them afterwards"
         )
     if any(buffer.requires_grad for buffer in module.buffers()):
-        raise ValueError("a buffer of the module requires gradients, which only parameters get")
+        raise ValueError("a buffer of the module requires gradients, but only parameters can")

@@ -139,7 +139,7 @@ def _rebuild_event(identity: bytes, use: Use, index: int, handle: bytes) -> torc
     if _C.ipc_is_of_this_process(use):
         event = _events.get(use[4])
         if event is None:
-            raise RuntimeError("an event that this process sent came back too late")
+            raise RuntimeError("an event of this process was received before, or taken back")
         _C.ipc_end(use)
         return event
     received: torch.Event = _C.ipc_receive_event(use, index, handle)
@@ -155,6 +155,6 @@ def _check_device(identity: bytes, use: Use, index: int) -> None:
     """Raise unless the device has the same index in both processes."""
     if index >= device_count() or _identity(index) != identity:
         raise RuntimeError(
-            f"process {use[0]} sent something on {NAME}:{index}, which is no device or another one "
-            "in this process: let both see the same devices in the same order"
+            f"process {use[0]} sent a tensor or an event on {NAME}:{index}, which is another "
+            "device or none in this process: make the same devices visible to both, in one order"
         )

@@ -21,8 +21,8 @@ def device_layers() -> list[str]:
 def set_device_layers(names: Iterable[str]) -> list[str]:
     """Replace the active layers, and return the previous ones.
 
-    Call this before the first use of the device, as a layer knows only the streams, events and
-    memory of the calls that passed through it. No other thread may use the device during the call.
+    Call this before the first use of the device: a layer handles only the streams, events and
+    memory of calls that passed through it. No other thread may use the device during the call.
 
     Raises:
         ValueError: a layer does not exist.

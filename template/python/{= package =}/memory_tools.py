@@ -23,7 +23,7 @@ class MemPool(memory.MemPool):
 
 
 def setup() -> None:
-    """Add the names to :mod:`.memory`, as in ``torch.cuda.memory``."""
+    """Add the functions to :mod:`.memory`, as in ``torch.cuda.memory``."""
     for offered in (
         MemPool,
         memory_snapshot,

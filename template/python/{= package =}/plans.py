@@ -47,9 +47,9 @@ def clear_plans(device: DeviceLike = None) -> None:
 
 
 def set_plan_limit(kinds: int) -> None:
-    """Set the maximum number of kinds of launches whose plans each device keeps; it is at least 1.
+    """Set the maximum number of kinds of launches whose plans each device caches.
 
-    The default is the environment variable ``<PREFIX>_PLAN_LIMIT``, or 4096.
+    0 has the effect of 1. The default is the environment variable ``<PREFIX>_PLAN_LIMIT``, or 4096.
 
     Raises:
         ValueError: ``kinds`` is negative.

@@ -86,8 +86,8 @@ def to_format(tensor: torch.Tensor, format: int, *numbers: int) -> torch.Tensor:
     """
     if tensor.requires_grad and torch.is_grad_enabled():
         raise RuntimeError(
-            "to_format makes a tensor that autograd does not see: detach() the argument, or call "
-            "it under torch.no_grad()"
+            "to_format does not support autograd: detach() the argument, or call it under "
+            "torch.no_grad()"
         )
     _untyped(tensor)
     result: torch.Tensor = _C.to_format(tensor, format, list(numbers))
@@ -158,7 +158,7 @@ def _pack(owner: torch.nn.Module) -> bool:
 
 def _give_plain(module: torch.nn.Module, state: dict[str, Any], prefix: str, _: object) -> None:
     value = state.get(prefix + "weight")
-    is_kept = isinstance(value, torch.nn.Parameter)  # keep_vars: the parameter itself is wanted
+    is_kept = isinstance(value, torch.nn.Parameter)  # with keep_vars=True
     if isinstance(value, torch.Tensor) and not is_kept and _has_private_layout(value):
         state[prefix + "weight"] = to_format(value, 0)
 

@@ -1,4 +1,4 @@
-"""Checks whether a program uses the device: libraries that do not know it silently use the CPU.
+"""Checks whether a program uses the device: libraries without support for it silently use the CPU.
 
 ``<PREFIX>_EXPECT=device`` warns when the process ends, ``<PREFIX>_EXPECT=device:error`` makes the
 process fail, and :func:`expect_device` raises at the end of a block.
@@ -75,8 +75,8 @@ class _Seen:
             )
         if self.wrong_autocast:
             found.append(
-                f"{_times(self.wrong_autocast)} a layer on '{NAME}' ran where autocast was for another "
-                f"device, which does nothing for it, at first {self.first_wrong_autocast}: {_AUTOCAST}"
+                f"{_times(self.wrong_autocast)} a layer on '{NAME}' ran under autocast of another "
+                f"device, which has no effect on it, at first {self.first_wrong_autocast}: {_AUTOCAST}"
             )
         return found
 
@@ -141,7 +141,7 @@ def setup() -> None:
     seen, _ = _watch()
     process = os.getpid()
 
-    def judge() -> None:
+    def report() -> None:
         if os.getpid() != process:
             return
         found = seen.problems()
@@ -150,7 +150,7 @@ def setup() -> None:
         if found and value == "device:error":
             _C.exit_at_once(1)
 
-    atexit.register(judge)
+    atexit.register(report)
 
 
 def _roots() -> list[torch.nn.Module]:
@@ -168,7 +168,7 @@ def _models() -> str:
         if places:
             where.setdefault(" and ".join(places), Counter())[type(module).__name__] += 1
     if not where:
-        return "none is alive"
+        return "none exists"
     return "; ".join(
         f"{sum(names.values())} on {place} ({', '.join(name for name, _ in names.most_common(3))})"
         for place, names in sorted(where.items())
@@ -202,7 +202,7 @@ def _autocast() -> str:
         return "off"
     if NAME in on:
         return f"on, {torch.get_autocast_dtype(NAME)}"
-    return f"on for {' and '.join(on)}, which does nothing for tensors on '{NAME}': {_AUTOCAST}"
+    return f"on for {' and '.join(on)}, which has no effect on tensors on '{NAME}': {_AUTOCAST}"
 
 
 def diagnose(*, file: TextIO | None = None) -> None:

@@ -220,7 +220,7 @@ def test_weights_on_the_host_are_refused(tmp_path: Path) -> None:
         def forward(self, x: Tensor) -> Tensor:
             return x * self.weight + (self.host * 2).to(x.device)
 
-    with pytest.raises(Exception, match=f"host.*lies on the CPU: move it to {DEVICE}"):
+    with pytest.raises(Exception, match=f"host.*is on the CPU: move it to {DEVICE}"):
         package(Mixed(), tmp_path, torch.ones(12, device=DEVICE))
 
 

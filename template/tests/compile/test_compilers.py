@@ -110,7 +110,7 @@ def test_names_are_unique() -> None:
 
 def test_reports_what_cannot_be_replayed() -> None:
     compiled = torch.compile(lambda x: x.sin() + x.cpu().sum(), mode="reduce-overhead")
-    with pytest.warns(UserWarning, match="runs without a graph: it works on cpu"):
+    with pytest.warns(UserWarning, match="runs without a graph: it uses cpu"):
         compiled(torch.ones(2, device=DEVICE))
 
 

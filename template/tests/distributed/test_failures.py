@@ -64,7 +64,7 @@ def test_ranks_that_differ_are_told_so(pair: Ranks) -> None:
 def test_sparse_tensors_are_refused(pair: Ranks) -> None:
     for answers in pair.call(behaviour.sparse):
         for answer in answers:
-            assert "take neither sparse nor nested tensors: send dense ones" in answer
+            assert "do not support sparse or nested tensors: use .to_dense()" in answer
 
 
 def test_an_aborted_group_ends_what_waits_and_refuses_more(pair: Ranks) -> None:

@@ -84,7 +84,7 @@ def test_a_launch_on_other_than_the_first_devices_is_refused() -> None:
     environment: dict[str, str] = {}
     accelerator = deepspeed.get_accelerator()
     accelerator.set_visible_devices_envs(environment, [0, 1])
-    with pytest.raises(ValueError, match=r"cannot be shown the devices \[1\] alone"):
+    with pytest.raises(ValueError, match=r"cannot be limited to the devices \[1\]"):
         accelerator.set_visible_devices_envs(environment, [1])
     assert environment == {}
 

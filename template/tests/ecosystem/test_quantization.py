@@ -202,7 +202,7 @@ def test_weights_of_4_bits_are_kept_in_files(tmp_path: Path) -> None:
 def test_what_cannot_be_quantized_is_refused() -> None:
     from torchao.quantization import quantize_
 
-    with pytest.raises(ValueError, match=f"of a matrix on {DEVICE}"):
+    with pytest.raises(ValueError, match=f"need a matrix on {DEVICE}"):
         quantize_(model(torch.bfloat16), meaning("Int4WeightOnlyConfig(group_size=32)"))
     blocks = "Float8DynamicActivationFloat8WeightConfig"
     granularity = "granularity=[PerBlock([1, 128]), PerBlock([128, 128])]"

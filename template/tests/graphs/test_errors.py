@@ -34,7 +34,7 @@ REFUSED: dict[str, tuple[Deed, str]] = {
         "aten::special_airy_ai.out runs on the CPU, as",
     ),
     "empty_cache": (lambda x: backend.empty_cache(), "cache of .* cannot be emptied"),
-    "another capture": (lambda x: backend.Graph().capture_begin(), "a capture is under way"),
+    "another capture": (lambda x: backend.Graph().capture_begin(), "another capture is active"),
     "a step that the host counts": (
         lambda x: torch.optim.Adam([x.requires_grad_()]).step(),
         "Adam counts its steps on the host",
@@ -61,7 +61,7 @@ def test_what_cannot_be_captured_is_named(deed: Deed, text: str) -> None:
 def test_a_copy_between_devices_is_refused(source: int, target: int) -> None:
     there = torch.full((4,), 3.0, device=f"{DEVICE}:{source}")
     here = torch.ones(4, device=f"{DEVICE}:{target}")
-    refused = pytest.raises(RuntimeError, match="aten::copy_ concerns two devices, which cannot")
+    refused = pytest.raises(RuntimeError, match="aten::copy_ uses two devices, which cannot")
     with refused, backend.graph(backend.Graph()):
         here.copy_(there)
     here.copy_(there)

@@ -176,7 +176,7 @@ def test_a_process_that_sees_other_devices_is_told(
     with monkeypatch.context() as patch:
         patch.setattr(backend.ipc, "_identity", lambda index: b"another device, ")
         partner.connection.send((remote.values, (tensor,)))
-    with pytest.raises(RemoteError, match=f"{DEVICE}:0, which is no device or another one"):
+    with pytest.raises(RemoteError, match=f"{DEVICE}:0, which is another device or none"):
         partner.answer()
 
 

@@ -18,5 +18,5 @@ def test_attention_that_the_device_declines(
     source = Path(__file__).parents[1] / "core" / "declining_device.cpp"
     declining = changed_device(source, tmp_path) | {"DECLINED": "attention"}
     said = refusal(checkpoint("llama"), environment=declining)
-    assert f"attention of {DEVICE} declines this model: " in said
+    assert f"attention on {DEVICE} cannot run this model: " in said
     assert "declined by a test" in said

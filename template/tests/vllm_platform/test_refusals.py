@@ -22,12 +22,12 @@ def test_a_model_that_does_not_fit(checkpoint: Checkpoint, refusal: Refusal) -> 
 
 def test_more_devices_than_there_are(checkpoint: Checkpoint, refusal: Refusal) -> None:
     said = refusal(checkpoint("llama"), tensor_parallel_size=512)
-    assert "was told to use 512 devices" in said or "must be divisible" in said
+    assert "is set to use 512 devices" in said or "must be divisible" in said
 
 
 def test_attention_of_another_device(checkpoint: Checkpoint, refusal: Refusal) -> None:
     said = refusal(checkpoint("llama"), attention_backend="FLASH_ATTN")
-    assert "has one attention backend, its own, not FLASH_ATTN" in said
+    assert "has only its own attention backend, not FLASH_ATTN" in said
 
 
 @pytest.mark.parametrize(
@@ -39,5 +39,5 @@ def test_weights_of_a_type_that_the_device_has_not(kernel: str, dtype: str) -> N
         linear.backend.dtype_support = lambda dtype: "unsupported"
         print(linear.{kernel}.is_supported())
     """
-    answer = f"(False, 'needs torch.{dtype}, which {DEVICE} has not')"
+    answer = f"(False, 'needs torch.{dtype}, which {DEVICE} does not support')"
     assert run_python(code).stdout.splitlines()[-1] == answer

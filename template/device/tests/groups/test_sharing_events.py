@@ -207,7 +207,7 @@ def test_an_exported_event_is_not_recorded_in_a_capture(
     event = make.event()
     api.export_event(event)
     api.begin_capture(stream)
-    with refused(api, "an event that other processes see"):
+    with refused(api, "an event that is shared with other processes"):
         api.record(event, stream)
     with pytest.raises(api.DeviceError):
         api.end_capture(stream)

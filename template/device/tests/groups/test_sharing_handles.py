@@ -59,11 +59,11 @@ def test_garbage_is_refused_with_a_sentence(
     memory, event = api.export_memory(0, numbers), api.export_event(make.event())
     for handle in ([0] * 64, [255] * 64, rng.integers(0, 256, 64).tolist()):
         for function in ("open_memory", "open_event"):
-            with refused(api, "are no handle of this device"):
+            with refused(api, "are not a handle of this device"):
                 other.ask(f"api.{function}(0, handle)", handle=handle)
-    with refused(api, "open_event opens it"):
+    with refused(api, "open it with open_event"):
         other.ask("api.open_memory(0, handle)", handle=event)
-    with refused(api, "open_memory opens it"):
+    with refused(api, "open it with open_memory"):
         other.ask("api.open_event(0, handle)", handle=memory)
 
 

@@ -38,7 +38,7 @@ def test_an_error_of_a_call_has_its_own_name_and_number_and_no_origin(api: Modul
     error: Any = caught.value
     assert error.device == api.HOST
     assert error.operation is None
-    wanted = '"ACME_OUT_OF_MEMORY (-4): 512.00 MiB were asked for, 300.00 MiB are free"'
+    wanted = '"ACME_OUT_OF_MEMORY (-4): 512.00 MiB were requested, 300.00 MiB are free"'
     assert re.match(r"\w+ \(-?\w+\): ", str(error)), (
         f"a message is a name, a number, a colon and words, as in {wanted} (error.h), not {error}"
     )

@@ -103,7 +103,7 @@ def current() -> Compiler:
     chosen = find_compiler(wanted)
     if not chosen.usable():
         raise RuntimeError(
-            f"{VARIABLE}={wanted}: {chosen.why_not()}; unset the variable, and another one is chosen"
+            f"{VARIABLE}={wanted}: {chosen.why_not()}; unset the variable to select another one"
         )
     return chosen
 
@@ -129,12 +129,12 @@ def _device_takes_kernels() -> bool:
     except NotImplementedError:
         return False
     if release() < OLDEST:
-        _say_why_not()
+        _warn_once()
     return release() >= OLDEST
 
 
 @functools.cache
-def _say_why_not() -> None:
+def _warn_once() -> None:
     logging.getLogger(__name__).warning(
         "torch.compile calls operators of %s: kernels in the device's language need PyTorch %s or "
         "later",

@@ -107,7 +107,7 @@ class _Expressions(DefaultHandler):
             (step * symbol for step, symbol in zip(steps, self.index, strict=True)), offset
         )
         if sympy.expand(index - linear) != 0:
-            raise _unsupported(f"the place {index}")
+            raise _unsupported(f"the index {index}")
         return steps, offset
 
     @staticmethod

@@ -14,7 +14,7 @@ from ._wrapper import Wrapper
 _FUNCTIONS = torch._C._VariableFunctions
 _CONTIGUOUS = frozenset({"reshape", "view", "_unsafe_view", "unflatten"})
 _VIEWS = frozenset({"alias", "detach", "expand", "permute", "select", "slice", "unsqueeze"})
-"""_VIEWS never copy. Those of _CONTIGUOUS do not copy a contiguous tensor."""
+"""Operators of _VIEWS never copy. Those of _CONTIGUOUS do not copy a contiguous tensor."""
 
 
 def leave_views(graph: torch.fx.GraphModule) -> None:

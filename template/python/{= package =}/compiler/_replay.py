@@ -69,7 +69,7 @@ class Replayed:
             return self._code(inputs)
         moved = capture.moved(inputs)
         if moved & self._mutated:
-            self._refuse("it writes to an input that is in other memory at each call")
+            self._refuse("it writes to an input whose address differs between calls")
         if moved:
             # The next captures copy these inputs.
             self._captures[key] = None
@@ -120,7 +120,7 @@ def refusal(graph: torch.fx.Graph) -> str | None:
         used |= found
     if len(used) <= 1:
         return None
-    return f"it works on {' and '.join(sorted(map(str, used)))}"
+    return f"it uses {' and '.join(sorted(map(str, used)))}"
 
 
 @dataclass(frozen=True)

@@ -143,7 +143,7 @@ INTERFACES = (
         recvAnysource barrier
         """,
         {
-            "collectives take no sparse tensors": "allreduce_sparse",
+            "collectives do not support sparse tensors": "allreduce_sparse",
             "only Gloo supports it": "monitoredBarrier",
             "groups neither shrink nor merge": """
                 supportsShrinking shrink merge supportsReconfigure get_reconfigure_handle

@@ -61,8 +61,8 @@ def _missing_builder(class_name: str) -> Any:
         def load(self, verbose: bool = True) -> Any:
             operator = class_name.removesuffix("Builder")
             raise NotImplementedError(
-                f"DeepSpeed's operator {operator} is not written for {NAME}: leave out the option "
-                "that asks for it"
+                f"DeepSpeed's operator {operator} is not written for {NAME}: remove the option "
+                "that uses it"
             )
 
     return NotImplementedBuilder

@@ -288,8 +288,8 @@ class DeviceAccelerator(DeepSpeedAccelerator):
         ids = [int(index) for index in local_accelerator_ids]
         if ids != list(range(len(ids))):
             raise ValueError(
-                f"a process cannot be shown the devices {ids} alone: let the launcher use the first "
-                f"ones of {NAME}, by --num_gpus"
+                f"a process cannot be limited to the devices {ids}: use the first ones of "
+                f"{NAME}, with --num_gpus of the launcher"
             )
 
     def lazy_call(self, callback: Callable[[], object]) -> object:

@@ -51,7 +51,7 @@ class Int4PlainInt32Tensor(quantization.Int4PlainInt32Tensor):  # type: ignore[m
         group = block_size[-1]
         if w.device.type != NAME or w.dim() != 2 or inner % group:
             raise ValueError(
-                f"weights of 4 bits are made of a matrix on {NAME} whose rows are a multiple of "
+                f"4-bit weights need a matrix on {NAME} whose row length is a multiple of "
                 f"{group}, got sizes {tuple(w.shape)} on {w.device}"
             )
         range_of_codes: dict[str, Any] = {"quant_min": 0, "quant_max": 15}

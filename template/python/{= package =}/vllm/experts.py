@@ -54,7 +54,7 @@ class DeviceExperts(UnquantizedFusedMoEMethod):
         }
         found = [name for name, present in unknown.items() if present]
         if found:
-            raise NotImplementedError(f"mixtures of experts on {NAME} have no {', '.join(found)}")
+            raise NotImplementedError(f"experts on {NAME} do not support {', '.join(found)}")
         super().process_weights_after_loading(layer)
 
     def apply_monolithic(

@@ -39,7 +39,7 @@ SMALLEST = 1e-10
 def holds(dtype: torch.dtype) -> Supported:
     """Return whether the device can have tensors of ``dtype``, and the reason if not."""
     is_there = backend.dtype_support(dtype) != "unsupported"
-    return is_there, None if is_there else f"needs {dtype}, which {NAME} has not"
+    return is_there, None if is_there else f"needs {dtype}, which {NAME} does not support"
 
 
 def replace(layer: Any, name: str, value: Tensor) -> None:

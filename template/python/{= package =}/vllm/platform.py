@@ -61,7 +61,7 @@ class DevicePlatform(Platform):
         if not computes(dtype):
             known = ", ".join(str(each).removeprefix("torch.") for each in cls().supported_dtypes)
             raise ValueError(
-                f"{NAME} does not calculate with {dtype}: give vLLM --dtype, one of {known}"
+                f"{NAME} does not support arithmetic in {dtype}: set --dtype to one of {known}"
             )
 
     @classmethod
@@ -136,13 +136,13 @@ class DevicePlatform(Platform):
 
         if selected_backend is not None and selected_backend.name != "CUSTOM":
             raise ValueError(
-                f"{NAME} has one attention backend, its own, not {selected_backend.name}"
+                f"{NAME} has only its own attention backend, not {selected_backend.name}"
             )
         reasons = PagedAttention.validate_configuration(
             device_capability=DeviceCapability(0, 0), **attn_selector_config._asdict()
         )
         if reasons:
-            raise ValueError(f"attention of {NAME} declines this model: {'; '.join(reasons)}")
+            raise ValueError(f"attention on {NAME} cannot run this model: {'; '.join(reasons)}")
         return f"{PARENT}.attention.PagedAttention"
 
     @classmethod
@@ -182,7 +182,7 @@ class DevicePlatform(Platform):
             )
         if processes > backend.device_count():
             raise ValueError(
-                f"vLLM was told to use {processes} devices, but {NAME} has {backend.device_count()}"
+                f"vLLM is set to use {processes} devices, but {NAME} has {backend.device_count()}"
             )
         # vLLM overlaps copies with the next step on CUDA streams.
         vllm_config.scheduler_config.async_scheduling = False
@@ -192,7 +192,7 @@ class DevicePlatform(Platform):
         compilation.cudagraph_capture_sizes = []
         if vllm_config.speculative_config is not None:
             raise ValueError(
-                f"vLLM's speculative decoding launches Triton's kernels: not on {NAME}"
+                f"vLLM's speculative decoding needs Triton kernels, which {NAME} does not support"
             )
 
     @classmethod
@@ -208,4 +208,4 @@ class DevicePlatform(Platform):
 
         Only elastic expert parallelism creates them.
         """
-        raise NotImplementedError(f"groups that torch.distributed does not register: not on {NAME}")
+        raise NotImplementedError(f"{NAME} supports only groups that torch.distributed registers")

@@ -84,7 +84,7 @@ class DeviceWorker(Worker):
             raise ValueError(
                 f"the weights of {files.name} take {format_gib(share)} GiB of each device, more "
                 f"than the {format_gib(self.requested_memory)} GiB that vLLM may use of {NAME}: "
-                "take more devices (--tensor-parallel-size) or a quantized checkpoint"
+                "use more devices (--tensor-parallel-size) or a quantized checkpoint"
             )
         super().load_model(load_dummy_weights=load_dummy_weights)
 

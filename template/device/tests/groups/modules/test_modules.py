@@ -173,7 +173,7 @@ def test_code_that_the_device_cannot_take_is_refused(
 ) -> None:
     broken = BROKEN.get(api.code_format(0), b"\x00no code")
     # The message contains the compiler's output.
-    said = {"opencl-c": "missing", "elf-host": "is no shared object"}.get(api.code_format(0), "")
+    said = {"opencl-c": "missing", "elf-host": "is not a shared object"}.get(api.code_format(0), "")
     refuses(api.load_module, 0, broken, "", says=said)
 
 

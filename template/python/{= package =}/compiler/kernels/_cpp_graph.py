@@ -128,8 +128,8 @@ def _free_attention(graph: Any, node: Any) -> None:
         if not V.aot_compilation:
             return
         raise NotImplementedError(
-            f"{NAME}: a package cannot call several attentions with dropout: compile what "
-            "model.eval() gives"
+            f"{NAME}: a package cannot call several attentions with dropout: call "
+            "model.eval() before compilation"
         )
     free(graph, node, attention)
 

@@ -57,8 +57,8 @@ class CppWrapper(CppWrapperCpu):
             if V.graph.get_original_value_of_constant(name).device.type != NAME:
                 original = V.graph.dynamo_flat_name_to_original_fqn.get(name, name)
                 raise NotImplementedError(
-                    f"{original}, a weight or a constant of the model, lies on the CPU: move it to "
-                    f"{NAME}, as AOTInductor takes weights of one device"
+                    f"{original}, a weight or a constant of the model, is on the CPU: move it to "
+                    f"{NAME}, as AOTInductor supports weights of one device only"
                 )
         super().codegen_model_constructor()
 
@@ -121,8 +121,8 @@ class CppWrapper(CppWrapperCpu):
     ) -> None:
         if V.graph.aot_mode and any(isinstance(each, torch.device) for each in raw_args):
             raise NotImplementedError(
-                f"{NAME}: a package cannot call {op_overload} with a device, which PyTorch takes for "
-                "CUDA there: pass its result in, or make it like another tensor, as by empty_like"
+                f"{NAME}: a package cannot call {op_overload} with a device, which PyTorch reads "
+                "as CUDA there: pass its result in, or use an operator such as empty_like"
             )
         if not V.graph.aot_mode and isinstance(outputs, (list, tuple)):
             # PyTorch reads all results as tensors. Sizes are already known.
@@ -165,7 +165,7 @@ class CppWrapper(CppWrapperCpu):
         name = self.get_c_shim_func_name(kernel, device)
         if name.startswith(_SHIM) and name.removeprefix(_SHIM) not in _PRODUCTS:
             raise NotImplementedError(
-                f"{NAME}: code in C++ has no call of {kernel}: compile without AOTInductor and "
+                f"{NAME}: code in C++ cannot call {kernel}: compile without AOTInductor and "
                 "cpp_wrapper"
             )
         super().generate_c_shim_extern_kernel_call(kernel, args, device, **keywords)

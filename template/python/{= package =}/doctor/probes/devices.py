@@ -124,7 +124,7 @@ def guard_makes_streams() -> None:
 def guard_has_native_streams() -> None:
     stream: Any = torch.Stream(NAME)
     if not hasattr(torch.Stream, "native_handle"):
-        raise Declined(f"PyTorch {torch.__version__} does not ask for it")
+        raise Declined(f"PyTorch {torch.__version__} does not query it")
     _ = stream.native_handle
 
 

@@ -71,7 +71,7 @@ def memory_is_profiled() -> None:
 def kernels_are_traced() -> None:
     if release() < (2, 12):
         raise Declined(
-            f"PyTorch {torch.__version__} takes no records of devices: 2.12 is the first that does"
+            f"PyTorch {torch.__version__} does not accept records of devices; 2.12 and later do"
         )
     if ("profiling", "take_activities", True) not in _C.device_functions():
         raise Declined("the device keeps no records: profile(use_device=...) times operators")
