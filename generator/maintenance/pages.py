@@ -171,7 +171,7 @@ def own() -> str:
     folder = "torch-acme" if is_released() else "../torch-acme"
     command = f"uvx torchsmith=={__version__}" if is_released() else ".venv/bin/torchsmith"
     first, *_, last = window["versions"]
-    tools = f"torch=={window['tested']} scikit-build-core pybind11 cmake ninja"
+    tools = f"torch=={window['tested']} -r requirements-build.txt"
     return shell(
         f"{command} new {folder}    # asks for a name, a purpose and, on request, more",
         f"cd {folder}",

@@ -22,7 +22,7 @@ def test_add_brings_the_files_and_keeps_edits(
     append(project / "README.md", "\nOur own words.\n")
     commit(project, "edited")
     done = torchsmith("add", "rng", "--yes", cwd=project).passed()
-    assert "+ csrc/random/generator.cpp" in done.out
+    assert "+ csrc/rng/generator.cpp" in done.out
     fresh, actual = contents(render(features=["amp", "rng"])), contents(project)
     assert actual.pop("README.md") == fresh.pop("README.md") + b"\nOur own words.\n"
     assert actual == fresh

@@ -120,7 +120,7 @@ def test_without_a_terminal_it_renders_says_what_to_do_next_and_no_more(
     assert steps == [
         "  cd out",
         "  git init && git add -A && git commit -m 'Render torch-my-chip'   # updates need git",
-        f"  pip install torch=={tested} scikit-build-core pybind11 cmake ninja",
+        f"  pip install torch=={tested} -r requirements-build.txt",
         "  torchsmith doctor   # checks the build tools",
         "  pip install --no-build-isolation '.[test]'",
         "  pytest",

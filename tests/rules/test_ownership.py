@@ -161,7 +161,7 @@ def test_a_project_lists_the_moves_of_the_files_that_it_has(
     moves = """
     - {since: 1.1.0, part: core, from: "python/{package}/old.py", to: "python/{package}/memory.py"}
     - {since: 1.1.0, part: amp, from: csrc/old/autocast.cpp, to: csrc/amp/autocast.cpp}
-    - {since: 1.1.0, part: rng, from: csrc/old/generator.cpp, to: csrc/random/generator.cpp}
+    - {since: 1.1.0, part: rng, from: csrc/old/generator.cpp, to: csrc/rng/generator.cpp}
 """
     rows.write_text(rows.read_text("utf-8").replace("default: []\n", f"default:{moves}"))
     commit(template, "moves")

@@ -60,6 +60,15 @@ def test_what_the_rendered_ci_installs(provider: str, render: Renderer) -> None:
     assert found(project / file, r"((?:ruff|clang-format)==[\d.]+)") == pins
 
 
+def test_builds_without_isolation_have_what_the_build_system_requires(render: Renderer) -> None:
+    project = render(preset="minimal")
+    listed = (project / "requirements-build.txt").read_text("utf-8").splitlines()
+    build_system = (project / "pyproject.toml").read_text("utf-8").partition("build-backend")[0]
+    required = re.findall(r'^  "(.+)",$', build_system, re.MULTILINE)
+    assert {line for line in required if not line.startswith("torch")} <= {*listed}
+    assert len(required) > 1
+
+
 def test_pytorch_is_inside_its_window_and_reserved_names_are_its_own() -> None:
     assert ".".join(TESTED.split(".")[:2]) in WINDOW
     assert f"torch {TESTED}." in (CATALOG / "reserved.yml").read_text("utf-8")

@@ -363,7 +363,7 @@ def _say_what_is_next(destination: Path, project: Project, report: dict[str, Any
         steps.append(f"{words} 'Render {distribution(project)}'   # updates need git")
     if not report["installed"]:
         torch = catalog.torch_window()["tested"]
-        steps.append(f"pip install torch=={torch} scikit-build-core pybind11 cmake ninja")
+        steps.append(f"pip install torch=={torch} -r requirements-build.txt")
         steps.append("torchsmith doctor   # checks the build tools")
         steps.append("pip install --no-build-isolation '.[test]'")
     if report["tests"] is None:

@@ -139,11 +139,11 @@ def _rebuild_event(identity: bytes, use: Use, index: int, handle: bytes) -> torc
     if _C.ipc_is_of_this_process(use):
         event = _events.get(use[4])
         if event is None:
-            raise RuntimeError("an event of this process was received before, or taken back")
+            raise RuntimeError("an event of this process was received before, or withdrawn")
         _C.ipc_end(use)
         return event
     received: torch.Event = _C.ipc_receive_event(use, index, handle)
-    weakref.finalize(received, _C.ipc_give_back, use).atexit = False
+    weakref.finalize(received, _C.ipc_release_event, use).atexit = False
     return received
 
 

@@ -21,7 +21,7 @@ from typing import Any, TextIO
 import torch
 from torch.utils.hooks import RemovableHandle
 
-from . import _C, devices, diagnostics, memory
+from . import _C, devices, fallback, memory
 from ._build import ENV_PREFIX, NAME
 
 __all__ = ["diagnose", "expect_device"]
@@ -176,7 +176,7 @@ def _models() -> str:
 
 
 def _fallbacks() -> str:
-    stats = diagnostics.fallback_stats()
+    stats = fallback.fallback_stats()
     if not stats:
         return "nothing"
     calls = sum(record.calls for record in stats.values())
@@ -225,7 +225,7 @@ def diagnose(*, file: TextIO | None = None) -> None:
     rows.append(("on the CPU", f"{_fallbacks()}, for tensors on '{NAME}'"))
     rows.append(("models", _models()))
     rows.append(("autocast", _autocast()))
-    policy = f"fallback {diagnostics.fallback_policy()}, {VARIABLE}={os.environ.get(VARIABLE, '')}"
+    policy = f"fallback {fallback.fallback_policy()}, {VARIABLE}={os.environ.get(VARIABLE, '')}"
     rows.append(("policy", policy))
     if not launches:
         rows.append(("advice", _HOME))
