@@ -307,20 +307,6 @@ def save_and_load(value: Any, **keywords: Any) -> Any:
     return torch.load(file, **keywords)
 
 
-def ignore_unless_asked_for(config: pytest.Config, path: Path, mark: str) -> bool | None:
-    """Ignore a module of a long run unless its mark, as in ``-m fuzz_full``, or name is given."""
-    named = any(path.name in argument for argument in config.args)
-    return None if mark in config.option.markexpr or named else True
-
-
-def leave_out(config: pytest.Config, items: list[pytest.Item], marker: str) -> None:
-    """Deselect the tests of ``items`` that carry ``marker``."""
-    left_out = [item for item in items if item.get_closest_marker(marker)]
-    if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not item.get_closest_marker(marker)]
-
-
 @functools.cache
 def _fork_server() -> ForkServer:
     return ForkServer(_environment_of_children({}))

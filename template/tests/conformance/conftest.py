@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from conformance.evidence import Evidence
-from support import ignore_unless_asked_for
 
 FULL = ("test_every_argument.py", "test_every_operator.py")
 
@@ -20,7 +19,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Ignore the full tier unless it is selected."""
-    if collection_path.name not in FULL:
-        return None
-    return ignore_unless_asked_for(config, collection_path, "conformance_full")
+    """Ignore a file of the full tier unless the mark or its name selects it."""
+    name = collection_path.name
+    selected = "conformance_full" in config.option.markexpr or name in " ".join(config.args)
+    return True if name in FULL and not selected else None

@@ -7,7 +7,6 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from support import leave_out
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -18,7 +17,9 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect the tests unless ``-m`` names the marker."""
     if "ecosystem" not in (config.getoption("-m") or ""):
-        leave_out(config, items, "ecosystem")
+        left_out = [item for item in items if item.get_closest_marker("ecosystem")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture(autouse=True)

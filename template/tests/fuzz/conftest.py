@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import ignore_unless_asked_for
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -16,10 +15,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Ignore the million steps unless they are selected."""
-    if collection_path.name != "test_many_programs.py":
-        return None
-    return ignore_unless_asked_for(config, collection_path, "fuzz_full")
+    """Ignore the million steps unless the mark or their file's name selects them."""
+    name = collection_path.name
+    selected = "fuzz_full" in config.option.markexpr or name in " ".join(config.args)
+    return True if name == "test_many_programs.py" and not selected else None
 
 
 @pytest.fixture(autouse=True)
