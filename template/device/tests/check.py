@@ -26,8 +26,8 @@ HERE = Path(__file__).parent
 
 RUNTIME = (
     "devices.py::test_properties_are_filled_in",
-    "memory.py::test_describe_knows_every_byte_of_an_allocation",
-    "copies.py::test_bytes_survive_the_way_to_the_device_and_back",
+    "memory.py::test_describe_finds_every_byte_of_an_allocation",
+    "copies.py::test_bytes_are_equal_after_a_copy_there_and_back",
     "copies.py::test_a_fill_sets_every_byte_and_no_other",
     "streams.py::test_work_of_a_stream_runs_in_order",
     "events.py::test_a_stream_waits_for_long_work_before_an_event",

@@ -89,7 +89,7 @@ def faults(api: ModuleType, restored_layers: None) -> Iterator[ModuleType]:
 
 @pytest.fixture
 def refuses(api: ModuleType) -> Callable[..., None]:
-    """Asserts that a call is rejected as a wrong one, with a message that contains this pattern."""
+    """Asserts that a call throws kInvalidArgument, with a message that matches this pattern."""
 
     def refuse(function: Callable[..., object], *arguments: object, says: str = ".") -> None:
         with pytest.raises(api.DeviceError, match=says) as caught:

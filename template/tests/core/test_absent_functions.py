@@ -11,7 +11,7 @@ from support import run_python
 SOURCE = Path(__file__).parent / "reduced_device.cpp"
 
 
-def test_the_package_works_without_what_a_chip_need_not_have(tmp_path: Path) -> None:
+def test_the_package_works_without_optional_functions(tmp_path: Path) -> None:
     code = f"""
         import torch
         x = torch.arange(6.0).reshape(2, 3).to("{DEVICE}")
@@ -37,7 +37,7 @@ def test_the_package_works_without_what_a_chip_need_not_have(tmp_path: Path) -> 
     assert said.startswith("this device has no elapsed_ms: write the function")
 
 
-def test_the_import_names_a_function_that_it_needs(tmp_path: Path) -> None:
+def test_a_missing_required_function_is_named_at_the_first_use(tmp_path: Path) -> None:
     code = f"import torch; torch.ones(1, device='{DEVICE}')"
     done = run_python(code, changed_device(SOURCE, tmp_path, ABSENT="query_event"), check=False)
     assert done.returncode == 1

@@ -84,7 +84,7 @@ def test_scaled_addends_are_not_rounded(dtype: torch.dtype) -> None:
 @pytest.mark.native
 @pytest.mark.parametrize("dtype", NARROW)
 @pytest.mark.parametrize("include_self", [False, True])
-def test_means_of_more_elements_than_the_type_counts(
+def test_means_of_more_elements_than_the_dtype_can_count(
     dtype: torch.dtype, include_self: bool
 ) -> None:
     count = 70000

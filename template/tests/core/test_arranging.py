@@ -18,13 +18,13 @@ def test_joined_dtypes_are_promoted() -> None:
     compare(lambda x, y: torch.cat([x, y]), sample(3), torch.arange(4))
 
 
-def test_a_range_that_includes_its_end() -> None:
+def test_torch_range_includes_its_end() -> None:
     with natively(), pytest.warns(UserWarning, match="deprecated"):
         found = torch.range(0, 2, 0.5, device=DEVICE)
     assert_same(found, torch.tensor([0.0, 0.5, 1.0, 1.5, 2.0]))
 
 
-def test_every_nan_is_distinct() -> None:
+def test_unique_keeps_every_nan() -> None:
     values = torch.tensor([1.0, float("nan"), 1.0, float("nan")])
     assert_same(values.to(DEVICE).unique(), values.unique())
 
@@ -49,14 +49,14 @@ class TestTies:
             assert_same(actual[1], expected[1])
         assert_same(here.argsort(descending=descending), expected[1])
 
-    def test_of_the_last_ones_the_first_are_taken(self) -> None:
+    def test_topk_takes_the_first_of_equal_elements(self) -> None:
         values = self.VALUES.float()
         expected = values.sort(stable=True, descending=True)
         actual = values.to(DEVICE).topk(300)
         assert_same(actual[0], expected[0][:300])
         assert_same(actual[1], expected[1][:300])
 
-    def test_columns_and_gaps(self) -> None:
+    def test_sorts_of_strided_columns_are_stable(self) -> None:
         values = self.VALUES.float().view(40, 200)
         for table in (values.T, values[:, ::3], values.view(40, 20, 10).permute(2, 0, 1)):
             expected = table.sort(dim=0, stable=True)

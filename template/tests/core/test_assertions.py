@@ -11,7 +11,7 @@ DTYPES = supported(torch.bool, torch.int64, torch.float32, torch.complex64)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_what_holds_is_silent(dtype: torch.dtype) -> None:
+def test_a_true_condition_raises_nothing(dtype: torch.dtype) -> None:
     with natively():
         torch._assert_async(torch.ones((), dtype=dtype, device=DEVICE))
         torch._assert_async(torch.ones(1, 1, dtype=dtype, device=DEVICE), "the reason")
@@ -21,7 +21,7 @@ def test_what_holds_is_silent(dtype: torch.dtype) -> None:
 @pytest.mark.native
 @pytest.mark.parametrize("shape", [(), (1,), (1, 1)], ids=str)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_what_does_not_is_raised_when_results_are_read(
+def test_a_false_condition_raises_when_results_are_read(
     dtype: torch.dtype, shape: tuple[int, ...]
 ) -> None:
     condition = torch.zeros(shape, dtype=dtype, device=DEVICE)
@@ -35,14 +35,14 @@ def test_what_does_not_is_raised_when_results_are_read(
             backend.synchronize()
 
 
-def test_the_functional_one_passes_its_token_on() -> None:
+def test_the_functional_assertion_returns_its_token() -> None:
     condition, token = torch.ones(1, device=DEVICE), torch.full((2,), 3.0, device=DEVICE)
     result = torch.ops.aten._functional_assert_async.msg(condition, "the reason", token)
     assert result.tolist() == [3.0, 3.0]
 
 
 @pytest.mark.parametrize("count", [0, 2])
-def test_a_condition_is_one_element(count: int) -> None:
+def test_a_condition_must_have_one_element(count: int) -> None:
     for device in ("cpu", DEVICE):
         with pytest.raises(RuntimeError, match="Boolean value of Tensor with"):
             torch._assert_async(torch.ones(count, device=device))

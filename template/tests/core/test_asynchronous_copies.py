@@ -36,7 +36,7 @@ SMALL: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 
 @pytest.mark.parametrize("layout", SMALL)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16], ids=str)
-def test_small_copies_to_the_device_wait_for_nothing(
+def test_small_copies_to_the_device_do_not_wait(
     busy: None, layout: str, dtype: torch.dtype
 ) -> None:
     source = sample(6, 8)
@@ -48,7 +48,7 @@ def test_small_copies_to_the_device_wait_for_nothing(
     assert moved.cpu().equal(expected)
 
 
-def test_numbers_and_lists_wait_for_nothing(busy: None) -> None:
+def test_tensors_of_numbers_and_lists_do_not_wait(busy: None) -> None:
     number, several = torch.tensor(3.0, device=DEVICE), torch.tensor([1.0, 2.0], device=DEVICE)
     target = torch.zeros(4, device=DEVICE)
     target[1] = 5.0
@@ -104,7 +104,7 @@ def test_copies_to_pinned_memory_reorder_without_waiting(busy: None) -> None:
 
 
 @pytest.mark.parametrize("non_blocking", [False, True])
-def test_large_sources_may_change_at_once(busy: None, non_blocking: bool) -> None:
+def test_large_sources_can_be_changed_after_the_call(busy: None, non_blocking: bool) -> None:
     source = sample(*LARGE)
     expected = source.clone()
     moved = source.to(DEVICE, non_blocking=non_blocking)
@@ -112,7 +112,7 @@ def test_large_sources_may_change_at_once(busy: None, non_blocking: bool) -> Non
     assert moved.cpu().equal(expected)
 
 
-def test_what_the_host_gets_is_complete(busy: None) -> None:
+def test_copies_to_the_host_are_complete(busy: None) -> None:
     source = torch.zeros(LARGE, device=DEVICE)
     for _ in range(50):
         source += 1

@@ -35,7 +35,7 @@ def make(
     rows: tuple[int, int] = (5, 7),
     width: int = 4,
 ) -> Inputs:
-    """Return query, key and value; `heads` and `rows`: of the query, and of key and value."""
+    """Return query, key, value. `heads` and `rows`: one number for query, one for key and value."""
     shapes = [(2, heads[kind], rows[kind], width) for kind in (0, 1, 1)]
     query, key, value = (
         sample(*shape, dtype=dtype, low=-2, high=2, seed=seed) for seed, shape in enumerate(shapes)
@@ -87,7 +87,7 @@ def compare(inputs: Inputs, by: str = FUSED, **options: Any) -> None:
 
 
 @pytest.mark.usefixtures("fused")
-def test_result_lies_in_memory_as_the_query_does() -> None:
+def test_the_result_has_the_strides_of_the_query() -> None:
     inputs = [tensor.transpose(1, 2).contiguous().transpose(1, 2).to(DEVICE) for tensor in make()]
     assert attention(*inputs).transpose(1, 2).is_contiguous()
 
@@ -122,7 +122,7 @@ def math_only(inputs: Inputs, **options: Any) -> set[str]:
 
 
 @pytest.mark.usefixtures("fused")
-def test_sdpa_kernel_chooses() -> None:
+def test_sdpa_kernel_selects_the_operator() -> None:
     with sdpa_kernel(SDPBackend.MATH):
         assert FUSED not in math_only(make())
     with sdpa_kernel(SDPBackend.OVERRIDEABLE):
@@ -144,9 +144,7 @@ def test_sdpa_kernel_chooses() -> None:
 
 @pytest.mark.parametrize("dtype", supported(FLOATING), ids=str)
 @pytest.mark.parametrize("kind", ["plain", "causal", "mask"])
-def test_who_allows_no_other_fused_operator_gets_the_memory_efficient_one(
-    dtype: torch.dtype, kind: str
-) -> None:
+def test_the_memory_efficient_operator_can_be_selected(dtype: torch.dtype, kind: str) -> None:
     mask = sample(5, 7, dtype=dtype, low=-1, high=1, seed=4) if kind == "mask" else None
     # Of the two, the CPU has only MATH.
     with sdpa_kernel([SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]):
@@ -161,7 +159,7 @@ def test_who_allows_no_other_fused_operator_gets_the_memory_efficient_one(
         (sample(2, 3, 0, 4), sample(2, 3, 7, 4), sample(2, 3, 7, 4)),
     ],
 )
-def test_other_shapes_are_composed(inputs: Inputs) -> None:
+def test_other_shapes_use_composed_operators(inputs: Inputs) -> None:
     assert FUSED not in math_only(inputs)
 
 
@@ -226,7 +224,7 @@ def test_a_seed_on_the_device_is_refused() -> None:
 
 @pytest.mark.usefixtures("fused")
 @pytest.mark.parametrize("heads", [(4, 4), (4, 2)], ids=["each its own", "grouped"])
-def test_its_flops_are_counted(heads: tuple[int, int]) -> None:
+def test_flops_are_counted(heads: tuple[int, int]) -> None:
     """As PyTorch counts those of CUDA's fused kernels: two products forward, five backward."""
     inputs = [tensor.to(DEVICE).requires_grad_() for tensor in make(heads=heads, width=6)]
     with FlopCounterMode(display=False) as counter:

@@ -79,7 +79,7 @@ def test_a_tensor_is_the_address_of_its_first_element() -> None:
 
 
 @takes_kernels(SOURCES)
-def test_a_lazy_copy_gets_memory_of_its_own() -> None:
+def test_a_lazy_copy_gets_its_own_memory() -> None:
     x = numbers()
     copy = torch._lazy_clone(x)
     compiled("affine")(args=[copy, ctypes.c_float(1), ctypes.c_int64(5)])
@@ -96,7 +96,7 @@ def test_a_kernel_without_arguments_runs() -> None:
 
 
 @takes_kernels(SOURCES)
-def test_it_is_in_the_order_of_the_stream_that_is_current_or_given() -> None:
+def test_a_launch_is_ordered_on_the_current_or_given_stream() -> None:
     affine = compiled("affine")
     stream = backend.Stream()
     x = torch.ones(1, device=DEVICE)
@@ -129,7 +129,7 @@ def test_memory_is_not_reused_before_a_kernel_on_another_stream_has_run() -> Non
 
 
 @takes_kernels(SOURCES)
-def test_a_kernel_may_go_while_it_runs() -> None:
+def test_a_kernel_can_be_deleted_while_it_runs() -> None:
     out = torch.zeros(COUNT, device=DEVICE)
     compiled("add")((16,), (64,), [out, numbers(), numbers(), COUNT])
     gc.collect()
@@ -138,7 +138,7 @@ def test_a_kernel_may_go_while_it_runs() -> None:
 
 @takes_kernels(SOURCES)
 @needs_two_devices
-def test_each_device_has_kernels_of_its_own() -> None:
+def test_each_device_has_its_own_kernels() -> None:
     for device in (f"{DEVICE}:1", 0):
         x = torch.ones(1, device=torch.device(DEVICE, 1 if device else 0))
         compiled("affine", device)(args=[x, ctypes.c_float(3), ctypes.c_int64(1)])
@@ -151,7 +151,7 @@ def test_each_device_has_kernels_of_its_own() -> None:
 
 
 @takes_kernels(SOURCES)
-def test_bytes_are_code_that_was_compiled_before() -> None:
+def test_bytes_are_loaded_as_compiled_code() -> None:
     if backend.kernel_format() != "elf-host":
         code = SOURCES[backend.kernel_format()].encode()
     else:
@@ -176,7 +176,7 @@ def affine(cache: Path) -> bytes:
     [lambda whole: whole[: len(whole) // 2], lambda whole: b"", lambda whole: b"junk" * 1000],
     ids=["cut off", "empty", "junk"],
 )
-def test_a_kept_kernel_that_is_damaged_is_compiled_again(tmp_path: Path, spoilt: Any) -> None:
+def test_a_damaged_cached_kernel_is_compiled_again(tmp_path: Path, spoilt: Any) -> None:
     code = affine(tmp_path)
     (file,) = tmp_path.iterdir()
     whole = file.read_bytes()
@@ -186,7 +186,7 @@ def test_a_kept_kernel_that_is_damaged_is_compiled_again(tmp_path: Path, spoilt:
 
 
 @on_the_host
-def test_a_kept_kernel_that_others_may_have_written_is_compiled_again(tmp_path: Path) -> None:
+def test_a_cached_kernel_that_others_can_write_is_compiled_again(tmp_path: Path) -> None:
     code = affine(tmp_path)
     (file,) = tmp_path.iterdir()
     planted = b"planted"
@@ -200,7 +200,7 @@ def test_a_kept_kernel_that_others_may_have_written_is_compiled_again(tmp_path: 
         assert affine(tmp_path) == code
 
 
-def test_a_cache_folder_is_for_this_user_alone(tmp_path: Path) -> None:
+def test_the_cache_folder_is_private(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         made = _private.cache_folder(tmp_path / "above" / "folder")
@@ -217,7 +217,7 @@ def test_a_cache_folder_is_for_this_user_alone(tmp_path: Path) -> None:
 
 
 @takes_kernels(SOURCES)
-def test_code_that_is_cut_off_is_refused() -> None:
+def test_truncated_code_is_refused() -> None:
     if backend.kernel_format() != "elf-host":
         pytest.skip("another device's driver looks at its code")
     code = _host_kernels.compile_source(SOURCES["elf-host"], "affine", ())
@@ -227,7 +227,7 @@ def test_code_that_is_cut_off_is_refused() -> None:
 
 
 @takes_kernels(SOURCES)
-def test_tensors_without_one_address_are_refused() -> None:
+def test_nested_sparse_and_conjugate_tensors_are_refused() -> None:
     add = compiled("add")
     nested = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])
     for tensor, says in (
@@ -240,7 +240,7 @@ def test_tensors_without_one_address_are_refused() -> None:
 
 
 @takes_kernels(SOURCES)
-def test_options_go_to_the_compiler() -> None:
+def test_options_are_passed_to_the_compiler() -> None:
     source = {
         "elf-host": "void set(const Group&, float* x) { *x = NUMBER; }",
         "opencl-c": "kernel void set(global float* x) { *x = NUMBER; }",
@@ -254,7 +254,7 @@ def test_options_go_to_the_compiler() -> None:
 
 
 @takes_kernels(SOURCES)
-def test_what_the_compiler_says_is_in_the_error() -> None:
+def test_the_error_contains_the_compilers_output() -> None:
     source = {
         "elf-host": "void bad(const Group&, float* x) {\n  *x = missing;\n}",
         "opencl-c": "kernel void bad(global float* x) {\n  *x = missing;\n}",
@@ -265,13 +265,13 @@ def test_what_the_compiler_says_is_in_the_error() -> None:
 
 
 @takes_kernels(SOURCES)
-def test_a_function_that_is_not_there_is_named() -> None:
+def test_a_missing_function_is_named() -> None:
     with pytest.raises(RuntimeError, match="absent"):
         compiled("absent")
 
 
 @takes_kernels(SOURCES)
-def test_arguments_that_kernels_do_not_take_are_refused_in_a_sentence() -> None:
+def test_wrong_arguments_are_refused_with_an_explanation() -> None:
     add, x = compiled("add"), numbers()
     with pytest.raises(ValueError, match="argument 2 is a tensor of cpu, and the kernel runs on"):
         add(args=[x, x.cpu(), x, 1])
@@ -309,7 +309,7 @@ def test_a_trace_of_launches_names_the_kernel() -> None:
 
 
 @takes_kernels(SOURCES)
-def test_a_device_without_the_group_says_so(tmp_path: Path) -> None:
+def test_a_device_without_modules_raises_an_error(tmp_path: Path) -> None:
     code = f"""
         import torch
         backend = torch.get_device_module("{DEVICE}")

@@ -1,6 +1,6 @@
 """complex32, if it is supported: stored as two float16, computed like complex64.
 
-The CPU has few operators for it, so that complex64 with the same numbers is the reference.
+The CPU has few operators for it, so complex64 with the same numbers is the reference.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def test_converts_both_ways(other: torch.dtype) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:ComplexHalf")
-def test_is_made_and_filled() -> None:
+def test_creation_and_fill() -> None:
     made = torch.full((2, 3), 1 - 2j, dtype=HALF, device=DEVICE)
     assert torch.view_as_real(made).cpu().equal(torch.tensor([1.0, -2.0]).half().expand(2, 3, 2))
     assert torch.view_as_real(made.fill_(0.5)).cpu()[..., 0].eq(0.5).all()

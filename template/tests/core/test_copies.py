@@ -71,7 +71,7 @@ def bits_of(dtype: torch.dtype) -> list[str]:
 
 @pytest.mark.parametrize("from_dtype", KINDS, ids=str)
 @pytest.mark.parametrize("to_dtype", KINDS, ids=str)
-def test_bits_are_honoured_whatever_else_a_copy_does(
+def test_every_copy_resolves_conjugate_and_negative_bits(
     to_dtype: torch.dtype, from_dtype: torch.dtype
 ) -> None:
     """The CPU reference copies plain values of the target's dtype, because the CPU ignores negative
@@ -123,7 +123,7 @@ def test_a_tensor_can_be_overwritten_with_its_own_conjugate() -> None:
 
 @needs(torch.float32)
 @pytest.mark.parametrize("format", [torch.channels_last, torch.contiguous_format])
-def test_memory_format_is_kept_and_can_be_chosen(format: torch.memory_format) -> None:
+def test_memory_format_is_preserved_or_set(format: torch.memory_format) -> None:
     values = sample(2, 3, 4, 5).to(memory_format=torch.channels_last)
     assert values.to(DEVICE).is_contiguous(memory_format=torch.channels_last)
     moved = values.to(DEVICE, memory_format=format)
@@ -174,7 +174,7 @@ def test_long_tensors_are_printed_as_those_of_the_cpu(values: torch.Tensor) -> N
 
 
 @needs(torch.float32)
-def test_printing_copies_what_is_shown() -> None:
+def test_printing_copies_only_printed_elements() -> None:
     peak = run_python(
         f"""
         import resource, torch

@@ -25,7 +25,7 @@ def assert_refused_alike(function: Callable[..., Any], *tensors: torch.Tensor) -
 
 @pytest.mark.parametrize("limits", [{}, {"min": 0, "max": 7}, {"min": 2, "max": 5}], ids=str)
 @pytest.mark.parametrize("dtype", supported(INTEGERS), ids=str)
-def test_histc_of_integers_counts_as_of_numbers(dtype: torch.dtype, limits: dict[str, int]) -> None:
+def test_histc_of_integers_equals_floats(dtype: torch.dtype, limits: dict[str, int]) -> None:
     values = sample(200, dtype=dtype, low=0, high=7)
     with natively():
         actual = torch.histc(values.to(DEVICE), 4, **limits)
@@ -61,7 +61,7 @@ def test_bincount_refuses_what_the_cpu_refuses() -> None:
 
 
 @pytest.mark.parametrize("operator", ["unique_dim", "unique_dim_consecutive"])
-def test_distinct_slices_of_nothing_and_of_what_is_none(operator: str) -> None:
+def test_unique_dim_of_empty_and_nan_tensors_and_wrong_dims(operator: str) -> None:
     function = getattr(torch.ops.aten, operator)
     values = sample(4, 3)
     compare(lambda x: function(x, 0), values[:0])
@@ -75,7 +75,7 @@ def test_distinct_slices_of_nothing_and_of_what_is_none(operator: str) -> None:
 # --- mode ---
 
 
-def test_mode_of_nothing_and_of_one() -> None:
+def test_mode_of_empty_and_zero_dimensional_tensors() -> None:
     compare(torch.mode, torch.tensor(3.0))
     compare(lambda x: torch.mode(x, 0), torch.ones(4, 0))
     assert_refused_alike(lambda x: torch.mode(x, 0), torch.ones(0, 4))

@@ -48,7 +48,7 @@ def test_another_blank() -> None:
     check(TARGETS.clamp(max=4), [12] * BATCH, [4, 3, 2, 1], blank=5)
 
 
-def test_targets_that_do_not_fit() -> None:
+def test_targets_longer_than_their_inputs() -> None:
     inputs = [3, 5, 1, 0]
     for zero_infinity in (False, True):
         check(TARGETS, inputs, LENGTHS, reduction="none", zero_infinity=zero_infinity)

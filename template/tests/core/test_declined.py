@@ -1,4 +1,4 @@
-"""Operators whose kernel family declines: other tests run again on a device that lacks some."""
+"""Operators whose kernel family returns "unsupported": other tests, on a device without some."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def declining(families: str, folder: Path) -> dict[str, str]:
     return device | {"DECLINED": families, f"{ENV_PREFIX}_TEST_FALLBACK": "allow"}
 
 
-def test_what_was_written_before_a_part_was_declined_is_undone(tmp_path: Path) -> None:
+def test_arguments_are_restored_if_a_later_step_is_unsupported(tmp_path: Path) -> None:
     """``linalg.lu`` computes one factor in the memory of both."""
     code = f"""
         import torch
@@ -49,8 +49,8 @@ def test_what_was_written_before_a_part_was_declined_is_undone(tmp_path: Path) -
     run_python(code, declining("unpack_pivots", tmp_path))
 
 
-def test_a_copy_writes_nothing_between_the_elements(tmp_path: Path) -> None:
-    """The elements between may belong to another thread, whose writes would be lost."""
+def test_a_copy_writes_no_bytes_between_elements(tmp_path: Path) -> None:
+    """Another thread may write the elements between, and its writes would be lost."""
     code = f"""
         import threading, torch
         from functools import partial

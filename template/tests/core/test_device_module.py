@@ -1,4 +1,4 @@
-"""The device module: the current device, names of devices, what PyTorch asks of it."""
+"""The device module: the current device, names of devices, functions that PyTorch calls."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from support import computed_dtypes, is_simulator, needs, needs_two_devices
 LAST = backend.device_count() - 1
 
 
-def test_is_available_decides_for_torch_accelerator(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_torch_accelerator_calls_is_available(monkeypatch: pytest.MonkeyPatch) -> None:
     assert torch.accelerator.is_available()
     monkeypatch.setattr(backend, "is_available", lambda: False)
     assert not torch.accelerator.is_available()
 
 
-def test_device_count_is_what_torch_accelerator_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_torch_accelerator_calls_device_count(monkeypatch: pytest.MonkeyPatch) -> None:
     assert torch.accelerator.device_count() == backend.device_count() >= 1
     monkeypatch.setattr(backend, "device_count", lambda: 7)
     assert torch.accelerator.device_count() == 7
@@ -28,7 +28,7 @@ def test_device_count_is_what_torch_accelerator_says(monkeypatch: pytest.MonkeyP
 @needs_two_devices
 @needs(torch.float32)
 @pytest.mark.parametrize("device", [1, f"{DEVICE}:1", torch.device(DEVICE, 1)])
-def test_set_device_chooses_where_tensors_go(device: Any) -> None:
+def test_set_device_sets_the_device_of_new_tensors(device: Any) -> None:
     backend.set_device(device)
     assert backend.current_device() == 1
     assert torch.accelerator.current_device_index() == 1
@@ -46,7 +46,7 @@ def test_torch_accelerator_sets_the_same_current_device() -> None:
 
 
 @pytest.mark.parametrize("device", [None, -1])
-def test_device_changes_nothing_for_none_and_minus_one(device: Any) -> None:
+def test_device_of_none_or_minus_one_changes_nothing(device: Any) -> None:
     backend.set_device(LAST)
     with backend.device(device):
         assert backend.current_device() == LAST
@@ -71,7 +71,7 @@ def test_device_of_follows_a_tensor_and_ignores_other_devices() -> None:
 
 
 @needs_two_devices
-def test_current_device_belongs_to_the_thread() -> None:
+def test_current_device_is_per_thread() -> None:
     backend.set_device(1)
     seen: list[int] = []
     thread = threading.Thread(target=lambda: seen.append(backend.current_device()))
@@ -87,7 +87,7 @@ def test_a_device_of_another_type_is_refused() -> None:
                 use(other)
 
 
-def test_synchronize_takes_every_way_to_name_a_device() -> None:
+def test_synchronize_accepts_every_form_of_a_device() -> None:
     for device in (
         None,
         0,
@@ -100,13 +100,13 @@ def test_synchronize_takes_every_way_to_name_a_device() -> None:
     torch.accelerator.synchronize()
 
 
-def test_capability_is_a_version_here_and_the_dtypes_for_the_accelerator() -> None:
+def test_capability_is_a_version_or_the_dtypes() -> None:
     properties = backend.get_device_properties()
     assert backend.get_device_capability() == (properties.major, properties.minor) >= (0, 0)
     assert torch.accelerator.get_device_capability() == {"supported_dtypes": set(computed_dtypes())}
 
 
-def test_peer_access_is_answered_for_every_pair() -> None:
+def test_peer_access_is_known_for_every_pair() -> None:
     devices = range(backend.device_count())
     for one in devices:
         answers = [backend.can_device_access_peer(one, other) for other in devices]
@@ -115,7 +115,7 @@ def test_peer_access_is_answered_for_every_pair() -> None:
             assert answers == [other != one for other in devices]
 
 
-def test_autocast_is_available_exactly_where_it_can_be_entered() -> None:
+def test_autocast_is_available_if_it_can_be_enabled() -> None:
     assert torch.amp.is_autocast_available(DEVICE) is hasattr(backend, "get_amp_supported_dtype")
     if torch.amp.is_autocast_available(DEVICE):
         with torch.autocast(DEVICE):
@@ -128,13 +128,13 @@ def test_autocast_is_available_exactly_where_it_can_be_entered() -> None:
 
 
 @needs(torch.float32)
-def test_an_integer_stands_for_this_device() -> None:
+def test_an_integer_is_an_index_of_this_device() -> None:
     assert torch.device(LAST) == torch.device(DEVICE, LAST)
     assert torch.ones(1, device=LAST).device == torch.device(DEVICE, LAST)
 
 
 @needs(torch.float32)
-def test_fake_tensors_know_the_current_device() -> None:
+def test_fake_tensors_have_the_current_device() -> None:
     from torch._subclasses.fake_tensor import FakeTensorMode
 
     backend.set_device(LAST)

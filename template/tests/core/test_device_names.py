@@ -13,7 +13,7 @@ from support import computed_dtypes
 ABSENT = importlib.import_module(f"{PACKAGE}._absent")
 
 
-def test_bfloat16_is_supported_where_it_was_chosen() -> None:
+def test_bfloat16_is_supported_if_it_was_chosen() -> None:
     assert backend.is_bf16_supported() is (torch.bfloat16 in computed_dtypes())
     assert backend.is_bf16_supported(including_emulation=False) is backend.is_bf16_supported()
     assert backend.is_tf32_supported() is False
@@ -34,7 +34,7 @@ def test_stream_gives_a_stream_context() -> None:
 
 
 @pytest.mark.parametrize("feature", ABSENT.LATER)
-def test_name_of_a_later_feature_says_which_one(feature: str) -> None:
+def test_the_error_for_a_later_feature_names_it(feature: str) -> None:
     for name in ABSENT.LATER[feature]:
         with pytest.raises(AttributeError, match=f"'{name}': a later .* adds {feature}"):
             getattr(backend, name)
@@ -51,13 +51,13 @@ def test_name_of_a_later_feature_says_which_one(feature: str) -> None:
         if name not in ABSENT.FEATURES or ABSENT.FEATURES[name].enabled
     ],
 )
-def test_name_that_stays_absent_says_what_serves(name: str) -> None:
+def test_the_error_for_an_absent_name_has_an_alternative(name: str) -> None:
     with pytest.raises(AttributeError, match=re.escape(ABSENT.INSTEAD[name])):
         getattr(backend, name)
 
 
 @pytest.mark.parametrize("name", sorted(set(torch.cuda.__all__)))
-def test_every_name_of_cuda_is_there_or_says_what_serves(name: str) -> None:
+def test_every_name_of_cuda_exists_or_has_an_explanation(name: str) -> None:
     if name in dir(backend):
         return
     with pytest.raises(AttributeError) as raised:
@@ -65,7 +65,7 @@ def test_every_name_of_cuda_is_there_or_says_what_serves(name: str) -> None:
     assert not str(raised.value).endswith(f"has no attribute {name!r}")
 
 
-def test_typed_storages_are_sent_to_untyped_ones() -> None:
+def test_the_error_for_typed_storages_names_untyped_ones() -> None:
     with pytest.raises(AttributeError, match=r"use torch\.UntypedStorage"):
         _ = backend.FloatStorage
     assert torch.UntypedStorage(8, device=DEVICE).nbytes() == 8

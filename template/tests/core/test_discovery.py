@@ -48,7 +48,7 @@ def test_core_comes_first_then_public_modules_by_name(package: ModuleType) -> No
     assert [extension.name for extension in discover(package)] == ["base", "alpha", "beta"]
 
 
-def test_feature_replaces_what_the_core_has(package: ModuleType) -> None:
+def test_a_feature_overrides_the_core(package: ModuleType) -> None:
     exports: dict[str, Any] = {}
     for extension in discover(package):
         exports.update(extension.exports)
@@ -56,7 +56,7 @@ def test_feature_replaces_what_the_core_has(package: ModuleType) -> None:
     assert exports["beta"] == 2
 
 
-def test_setup_is_found_and_not_run_yet(package: ModuleType) -> None:
+def test_setup_is_found_but_not_called(package: ModuleType) -> None:
     _, alpha, beta = discover(package)
     assert beta.setup is None
     assert alpha.module.done == []
@@ -68,7 +68,7 @@ def test_generated_methods_are_merged(package: ModuleType) -> None:
     assert discovery.generated_methods(discover(package)) == {"for_storage": True}
 
 
-def test_features_that_disagree_are_named(package: ModuleType) -> None:
+def test_conflicting_features_are_named(package: ModuleType) -> None:
     extensions = discover(package)
     extensions[1].generated_methods["for_storage"] = False
     with pytest.raises(ValueError, match=r"alpha and beta disagree on .*'for_storage'"):

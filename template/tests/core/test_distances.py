@@ -12,18 +12,18 @@ pytestmark = [needs(torch.float32), pytest.mark.usefixtures("everything_is_nativ
 NORMS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, float("inf"))
 
 
-def test_equal_rows_have_no_slope() -> None:
+def test_the_gradient_of_equal_rows_is_zero() -> None:
     for p in NORMS:
         compare_gradients(lambda x, p=p: torch.cdist(x, x.detach(), p), sample(4, 3))
 
 
-def test_a_part_of_the_rows_at_a_time_gives_the_same() -> None:
+def test_large_inputs_are_computed_in_parts() -> None:
     x1, x2 = sample(70, 600), sample(700, 600, seed=1)
     actual = torch.cdist(x1.to(DEVICE), x2.to(DEVICE), 1.0)
     assert_same(actual, torch.cdist(x1, x2, 1.0), rtol=1e-4, atol=1e-2)
 
 
-def test_what_does_not_fit_is_refused() -> None:
+def test_wrong_arguments_are_refused() -> None:
     x = sample(3, 4).to(DEVICE)
     with pytest.raises(RuntimeError, match="same number of columns"):
         torch.cdist(x, x[:, :3])

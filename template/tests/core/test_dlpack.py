@@ -46,7 +46,7 @@ def test_from_dlpack_moves_between_devices() -> None:
 
 
 @needs(torch.float32)
-def test_subclass_that_overrides_functions_is_asked() -> None:
+def test_torch_function_of_a_subclass_is_called() -> None:
     seen: list[Callable[..., Any]] = []
 
     class Recorder(torch.Tensor):
@@ -150,7 +150,7 @@ def capsule(
 
 @needs(torch.float32)
 @pytest.mark.parametrize("versioned", [False, True])
-def test_capsules_of_other_producers_are_taken(versioned: bool) -> None:
+def test_capsules_of_other_producers_are_imported(versioned: bool) -> None:
     tensor = torch.arange(8.0, device=LAST)
     for claim, expected in (
         (capsule(tensor, versioned=versioned), list(range(8))),
@@ -179,7 +179,7 @@ def test_capsules_of_other_producers_are_taken(versioned: bool) -> None:
         ({"data": 64}, "not memory of"),
     ],
 )
-def test_claims_that_cannot_be_true_are_refused(
+def test_impossible_metadata_is_refused(
     claim: dict[str, Any], message: str, versioned: bool
 ) -> None:
     tensor = torch.arange(8.0, device=LAST)

@@ -41,7 +41,7 @@ def test_every_surface_works_or_is_declined_with_a_reason(said: dict[str, Any]) 
     assert all(item["detail"] for item in said["surfaces"] if item["status"] == "declined")
 
 
-def test_all_that_pytorch_asks_of_a_device_module_is_tried() -> None:
+def test_every_device_module_function_used_by_pytorch_is_checked() -> None:
     modules = r"(?:device_module|device_mod|device_handle|get_device_module\([^)]*\))"
     asked = re.compile(rf"{modules}\.(\w+)|attr\({modules}, \"(\w+)\"")
     names = {
@@ -55,7 +55,7 @@ def test_all_that_pytorch_asks_of_a_device_module_is_tried() -> None:
     assert names - tried - {"__wrapped__", "set_rng_ctx", "unset_rng_ctx"} == set()
 
 
-def test_what_is_declared_not_to_work_does_not(said: dict[str, Any]) -> None:
+def test_declined_interfaces_do_not_work(said: dict[str, Any]) -> None:
     declared = {(item.section, item.name) for item in SURFACES if item.declined}
     statuses = {(item["section"], item["name"]): item["status"] for item in said["surfaces"]}
     assert declared
@@ -74,12 +74,12 @@ def test_features_left_out_are_declined_with_the_command_that_adds_them(
             assert left_out is not FEATURES[item.feature].enabled
 
 
-def test_pages_are_there(said: dict[str, Any]) -> None:
+def test_the_named_pages_exist(said: dict[str, Any]) -> None:
     pages = {item["page"] for item in (*said["surfaces"], *said["audit"])}
     assert [page for page in pages if not (DOCS / page).is_file()] == []
 
 
-def test_environment_is_that_of_this_process(said: dict[str, Any]) -> None:
+def test_the_environment_matches_this_process(said: dict[str, Any]) -> None:
     assert torch.__version__ in said["environment"]["torch"]
     devices = said["devices"]
     properties = [backend.get_device_properties(index) for index in range(len(devices))]
@@ -90,7 +90,7 @@ def test_environment_is_that_of_this_process(said: dict[str, Any]) -> None:
     assert len(devices) == backend.device_count()
 
 
-def test_libraries_are_where_they_were_loaded_from(said: dict[str, Any]) -> None:
+def test_libraries_have_their_loaded_paths(said: dict[str, Any]) -> None:
     libraries = {name: Path(path) for name, path in said["libraries"].items()}
     assert all(path.is_file() for path in libraries.values()), libraries
     assert libraries["libtorch_cpu.so"].samefile(
@@ -104,7 +104,7 @@ def test_libraries_are_where_they_were_loaded_from(said: dict[str, Any]) -> None
     assert f"lib{PACKAGE}.so" in own
 
 
-def test_text_says_the_same(said: dict[str, Any]) -> None:
+def test_the_text_matches_the_json(said: dict[str, Any]) -> None:
     def findings(part: str) -> list[Any]:
         return [
             REPORT.Finding(**{**item, "status": REPORT.Status(item["status"])})

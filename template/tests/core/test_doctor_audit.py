@@ -50,7 +50,7 @@ def test_every_virtual_function_of_this_pytorch_is_overridden_or_declined() -> N
 
 
 @pytest.mark.parametrize("name", CLASSES)
-def test_what_is_said_to_be_overridden_is_so_in_the_sources(name: str) -> None:
+def test_functions_listed_as_overridden_are_overridden(name: str) -> None:
     interface = INTERFACES[name]
     if interface.feature and not FEATURES[interface.feature].enabled:
         pytest.skip(f"generated without {interface.feature}")
@@ -77,7 +77,7 @@ def a_tree(folder: Path, edit: Callable[[str, str], str]) -> Path:
     return folder
 
 
-def test_a_virtual_function_that_nobody_thought_of_is_named(tmp_path: Path) -> None:
+def test_an_unknown_virtual_function_is_reported(tmp_path: Path) -> None:
     def edit(path: str, text: str) -> str:
         text = text.replace(
             "virtual DeviceType type()",
@@ -104,7 +104,7 @@ def against(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
-def test_against_a_wheel_what_differs_is_named(tmp_path: Path) -> None:
+def test_differences_from_a_wheel_are_named(tmp_path: Path) -> None:
     def edit(path: str, text: str) -> str:
         if path == AGAINST.SCHEMAS:
             text = re.sub(r"- func: empty_strided\(.*\n", "- func: gone_strided() -> ()\n", text)
@@ -152,7 +152,7 @@ def test_against_a_wheel_what_differs_is_named(tmp_path: Path) -> None:
         (str(CSRC), r"has no torchgen.*: give a folder or wheel that torch is in"),
     ],
 )
-def test_what_is_no_pytorch_is_refused_in_one_sentence(
+def test_a_wrong_path_or_version_is_refused_in_one_sentence(
     other: str, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PIP_NO_INDEX", "1")

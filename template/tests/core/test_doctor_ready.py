@@ -62,7 +62,7 @@ HARDWARE = {("L1", "hardware that can be named")}
 """The requirement that the simulator does not meet."""
 
 
-def test_a_project_with_everything_lacks_nothing_but_hardware(project: Path) -> None:
+def test_a_complete_project_lacks_only_hardware(project: Path) -> None:
     assert missing(project) == set()
     readiness = READY.examine(project)
     assert readiness.ready is not SIMULATED
@@ -83,7 +83,7 @@ def test_a_project_with_everything_lacks_nothing_but_hardware(project: Path) -> 
         "https://github.com/acme/torch.acme/",
     ],
 )
-def test_github_is_known_by_any_of_its_addresses(remote: str, project: Path) -> None:
+def test_every_form_of_a_github_address_is_accepted(remote: str, project: Path) -> None:
     git(project, "remote", "set-url", "origin", remote)
     assert "acme/torch.acme" in READY.examine(project).request
 
@@ -92,7 +92,7 @@ def test_github_is_known_by_any_of_its_addresses(remote: str, project: Path) -> 
     "remote",
     ["https://gitlab.com/acme/a.git", "https://github.com.evil.example/a/b", "/srv/github.com/a/b"],
 )
-def test_another_host_is_no_repository_and_nothing_is_sent(remote: str, project: Path) -> None:
+def test_a_repository_on_another_host_is_missing_at_l1(remote: str, project: Path) -> None:
     git(project, "remote", "set-url", "origin", remote)
     assert missing(project) == {("L1", "repository on GitHub")}
     readiness = READY.examine(project)
@@ -100,7 +100,7 @@ def test_another_host_is_no_repository_and_nothing_is_sent(remote: str, project:
     assert "no text" in readiness.text()
 
 
-def test_a_project_without_a_workflow_is_told_how_to_get_one(project: Path) -> None:
+def test_without_a_workflow_the_command_that_adds_it_is_printed(project: Path) -> None:
     (project / ".github/workflows/relay.yml").unlink()
     assert missing(project) == {
         ("L1", "workflow on repository_dispatch"),
@@ -123,9 +123,7 @@ def test_a_project_without_a_workflow_is_told_how_to_get_one(project: Path) -> N
         ("id-token: write", "contents: read", "results go back"),
     ],
 )
-def test_a_workflow_that_is_less_than_l2_asks_is_named(
-    old: str, new: str, lacking: str, project: Path
-) -> None:
+def test_a_workflow_below_l2_is_named(old: str, new: str, lacking: str, project: Path) -> None:
     write(project / ".github/workflows/relay.yml", WORKFLOW.replace(old, new))
     assert missing(project) == {("L2", lacking)}
 
@@ -150,12 +148,12 @@ def test_less_than_90_percent_of_pytorchs_suites_is_missing_at_l3(
     assert words in READY.examine(project).text()
 
 
-def test_nobody_on_call_is_missing_at_l3(project: Path) -> None:
+def test_without_people_on_call_l3_is_missing(project: Path) -> None:
     write(project / ".github/CODEOWNERS", "/csrc/\n# @ada\n")
     assert missing(project) == {("L3", "people on call")}
 
 
-def test_the_request_asks_for_the_level_that_is_reached(
+def test_the_request_is_for_the_reached_level(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(READY, "_devices", lambda: ["Acme X1"])
@@ -190,7 +188,7 @@ def test_the_command_prints_text_or_json_and_its_status_says_whether_something_i
     assert "under L" in said["request"]
 
 
-def test_another_folder_is_one_sentence_and_status_2(tmp_path: Path) -> None:
+def test_outside_a_project_the_status_is_2(tmp_path: Path) -> None:
     done = doctor(tmp_path, "--ready")
     assert (done.returncode, done.stdout) == (2, "")
     assert f"has no python/{PACKAGE}: run this in the project's folder" in done.stderr

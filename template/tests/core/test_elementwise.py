@@ -45,7 +45,7 @@ def test_two_dtypes_promote_as_on_the_cpu(name: str, dtype: torch.dtype) -> None
 
 
 @needs(torch.bool)
-def test_the_size_of_a_truth_value_is_itself() -> None:
+def test_abs_of_bool_is_the_identity() -> None:
     """As on CUDA; the CPU has no kernel for it."""
     values = torch.tensor([True, False])
     assert_same(torch.abs(values.to(DEVICE)), values)
@@ -102,7 +102,7 @@ def test_result_is_on_the_device_of_the_inputs_not_the_current_one() -> None:
 
 
 @needs(torch.float32)
-def test_more_dimensions_than_a_kernel_takes() -> None:
+def test_more_dimensions_than_a_kernel_supports() -> None:
     values = sample(*([1, 2] * 9))
     compare(lambda x: x.transpose(1, 17) + x, values)
     compare(torch.exp, values.transpose(3, 15))
@@ -162,7 +162,7 @@ BOOLEAN: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 
 @needs(torch.float32, torch.uint8, torch.int64, torch.bool)
 @pytest.mark.parametrize("name", BOOLEAN)
-def test_any_byte_but_0_is_true(name: str) -> None:
+def test_every_nonzero_byte_is_true(name: str) -> None:
     """A view of bytes as bool can have other bytes than 0 and 1."""
     bytes_ = torch.tensor([0, 2, 137, 1], dtype=torch.uint8)
     expected = BOOLEAN[name](bytes_.bool())
@@ -171,7 +171,7 @@ def test_any_byte_but_0_is_true(name: str) -> None:
 
 
 @needs(torch.float16, torch.int64)
-def test_ldexp_where_the_power_alone_is_out_of_range() -> None:
+def test_ldexp_with_a_power_out_of_range() -> None:
     numbers = torch.tensor([-2.0, 2.0**-10], dtype=torch.float16)
     exponents = torch.tensor([-25, 20])
     expected = torch.ldexp(numbers, exponents)

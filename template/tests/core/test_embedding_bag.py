@@ -66,7 +66,7 @@ def test_narrow_types_are_summed_in_float32() -> None:
         assert_same(actual, (table.double() * 3000).to(dtype), **close(dtype))
 
 
-def test_a_nan_is_the_greatest() -> None:
+def test_the_maximum_of_nan_is_nan() -> None:
     table = torch.tensor([[1.0, float("nan")], [float("nan"), 2.0]])
     indices = torch.tensor([[0, 1]])
     actual = embedding_bag(indices.to(DEVICE), table.to(DEVICE), mode="max")

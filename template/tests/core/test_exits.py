@@ -67,7 +67,7 @@ def test_a_process_ends_while_its_devices_work(end: str) -> None:
 
 @needs(torch.float32)
 def test_waits_end_although_another_thread_goes_on_enqueueing() -> None:
-    """As at the exit, when daemon threads may be in the middle of training.
+    """At the exit, daemon threads may still enqueue work.
 
     The exit status is not checked, because the interpreter stops the threads at any point.
     """

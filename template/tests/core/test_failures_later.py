@@ -66,7 +66,7 @@ def test_the_next_failure_is_raised_too(failure: Failure) -> None:
 
 
 @pytest.mark.parametrize("wait", WAITS)
-def test_a_thread_that_begins_later_is_not_concerned(wait: str, failure: Failure) -> None:
+def test_a_thread_that_starts_later_raises_nothing(wait: str, failure: Failure) -> None:
     stream = backend.Stream()
     result = failure.on(stream)
     with pytest.raises(RuntimeError, match=failure.message):
@@ -87,7 +87,7 @@ def test_a_thread_that_begins_later_is_not_concerned(wait: str, failure: Failure
 
 
 @pytest.mark.filterwarnings("ignore:Anomaly Detection has been enabled")
-def test_a_backward_pass_raises_for_its_caller(failure: Failure) -> None:
+def test_a_backward_pass_raises_on_the_calling_thread(failure: Failure) -> None:
     class Fails(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, values: torch.Tensor) -> torch.Tensor:
@@ -111,7 +111,7 @@ def test_a_backward_pass_raises_for_its_caller(failure: Failure) -> None:
 
 
 @pytest.mark.parametrize("monitor", WAITS)
-def test_a_thread_that_only_logs_takes_no_failure_from_another(
+def test_a_failure_caught_on_one_thread_is_raised_on_another(
     monitor: str, failure: Failure
 ) -> None:
     stream = backend.Stream()
@@ -133,7 +133,7 @@ def test_a_thread_that_only_logs_takes_no_failure_from_another(
         result.cpu()
 
 
-def test_acknowledging_is_for_one_stream_or_for_all(failure: Failure) -> None:
+def test_a_failure_is_acknowledged_for_one_or_all_streams(failure: Failure) -> None:
     streams = [backend.Stream(), backend.Stream()]
     for stream in streams:
         failure.on(stream)
@@ -155,7 +155,7 @@ def test_a_stream_of_another_device_is_refused(function: str) -> None:
         getattr(backend, function)(7)
 
 
-def test_a_lost_device_comes_back_by_a_reset(failure: Failure) -> None:
+def test_a_reset_restores_a_lost_device(failure: Failure) -> None:
     if not failure.layers:
         pytest.skip("only the layer `faults` loses devices")
     kept = torch.ones(2, device=DEVICE)
@@ -172,7 +172,7 @@ def test_a_lost_device_comes_back_by_a_reset(failure: Failure) -> None:
 
 
 @pytest.mark.parametrize("wait", WAITS)
-def test_a_stream_that_waits_for_an_event_has_the_failure(wait: str, failure: Failure) -> None:
+def test_a_stream_that_waits_for_an_event_inherits_the_failure(wait: str, failure: Failure) -> None:
     failing, waiting = backend.Stream(), backend.Stream()
     result = failure.on(failing)
     waiting.wait_stream(failing)
@@ -184,7 +184,7 @@ def test_a_stream_that_waits_for_an_event_has_the_failure(wait: str, failure: Fa
     failing.synchronize()
 
 
-def test_a_stream_that_waits_after_a_monitor_has_seen_it_has_failed_too(failure: Failure) -> None:
+def test_a_failure_caught_on_another_thread_is_still_inherited(failure: Failure) -> None:
     failing, waiting = backend.Stream(), backend.Stream()
     failure.on(failing)
     assert in_another_thread(failing.synchronize) is not None
@@ -194,7 +194,7 @@ def test_a_stream_that_waits_after_a_monitor_has_seen_it_has_failed_too(failure:
     failing.synchronize()
 
 
-def test_who_has_waited_keeps_a_failure_that_is_acknowledged(failure: Failure) -> None:
+def test_acknowledging_does_not_clear_streams_that_waited(failure: Failure) -> None:
     failing, waiting = backend.Stream(), backend.Stream()
     failure.on(failing)
     waiting.wait_stream(failing)
@@ -215,7 +215,7 @@ def test_waits_for_other_work_do_not_raise(failure: Failure) -> None:
 
 
 @needs_two_devices
-def test_a_failure_travels_with_a_copy_to_another_device(failure: Failure) -> None:
+def test_a_copy_to_another_device_passes_on_a_failure(failure: Failure) -> None:
     stream = backend.Stream(0)
     result = failure.on(stream)
     with backend.stream(stream):
@@ -226,7 +226,7 @@ def test_a_failure_travels_with_a_copy_to_another_device(failure: Failure) -> No
     stream.synchronize()
 
 
-def test_asking_and_allocating_neither_tell_nor_forget(failure: Failure) -> None:
+def test_queries_and_allocations_neither_raise_nor_clear_a_failure(failure: Failure) -> None:
     stream = backend.Stream()
     result = failure.on(stream)
     event = stream.record_event()
@@ -272,7 +272,7 @@ def test_an_integer_division_by_zero_names_its_operator(
         result.cpu()
 
 
-def test_each_of_two_streams_has_its_failure(failure: Failure) -> None:
+def test_each_stream_has_its_own_failure(failure: Failure) -> None:
     streams = [backend.Stream(), backend.Stream()]
     for stream in streams:
         failure.on(stream)
@@ -304,7 +304,7 @@ ENDS: dict[str, tuple[str, int, bool]] = {
 
 
 @pytest.mark.parametrize(("and_then", "status", "is_named"), ENDS.values(), ids=ENDS)
-def test_the_end_of_a_process_with_failed_work(
+def test_the_exit_status_after_failed_work(
     and_then: str, status: int, is_named: bool, failure: Failure
 ) -> None:
     code = f"""
@@ -322,7 +322,7 @@ print("done")
 
 
 @reports_errors
-def test_with_blocking_launches_the_operator_itself_raises_and_nothing_later() -> None:
+def test_with_blocking_launches_only_the_operator_raises() -> None:
     if not is_simulator():
         pytest.skip("only the simulator has blocking launches")
     code = f"""
@@ -338,6 +338,6 @@ except RuntimeError as error:
     assert ended.stderr == ""
 
 
-def test_work_that_succeeds_is_waited_for_in_silence() -> None:
+def test_the_exit_prints_nothing_after_successful_work() -> None:
     ended = run_python(f"import torch\ntorch.ones(1000, device='{DEVICE}').sort()")
     assert ended.stderr == ""

@@ -57,7 +57,7 @@ def test_cpu_tensor_with_dimensions_is_refused() -> None:
             use()
 
 
-def test_work_that_is_still_queued_is_seen() -> None:
+def test_a_fallback_waits_for_queued_work() -> None:
     value = torch.zeros(2000, device=DEVICE)
     for _ in range(50):
         value += 1
@@ -72,7 +72,7 @@ def test_work_that_is_still_queued_is_seen() -> None:
 @reports_errors
 @needs(torch.int64)
 @pytest.mark.parametrize("address", ["0", "1"])
-def test_work_that_has_failed_is_not_computed_on(address: str) -> None:
+def test_a_fallback_raises_the_failure_of_its_inputs(address: str) -> None:
     result = run_python(
         f"""
         import torch
@@ -92,7 +92,7 @@ def test_work_that_has_failed_is_not_computed_on(address: str) -> None:
 @needs(torch.complex64, torch.int32)
 @pytest.mark.parametrize("address", ["0", "1"])
 @pytest.mark.parametrize("bit", ["conj", "neg"])
-def test_a_result_that_the_cpu_leaves_lazy_has_its_values(bit: str, address: str) -> None:
+def test_conjugate_and_negative_cpu_results_are_resolved(bit: str, address: str) -> None:
     run_python(
         f"""
         import torch
@@ -140,7 +140,7 @@ def test_custom_operator_runs_and_mutates(library: torch.library.Library) -> Non
     assert fallbacks("fallback_test::double") == 1
 
 
-def test_an_operator_without_a_kernel_takes_numbers_of_the_cpu_and_no_other_tensor_of_it(
+def test_only_zero_dimensional_cpu_tensors_are_accepted(
     library: torch.library.Library,
 ) -> None:
     library.define("sum(Tensor x, Tensor y) -> Tensor")

@@ -19,7 +19,7 @@ pytestmark = needs(torch.float32)
 bessel = torch.special.bessel_j0
 
 
-def test_stats_say_what_a_call_cost_and_why() -> None:
+def test_stats_have_the_time_bytes_and_reason() -> None:
     values = sample(50, 4)
     bessel(values.to(DEVICE))
     record = record_of("bessel_j0")
@@ -38,7 +38,7 @@ def record_of(operator: str) -> Any:
     return record
 
 
-def test_a_reason_does_not_outlive_its_call() -> None:
+def test_a_reason_is_cleared_after_its_call() -> None:
     """Operators without a kernel do not repeat the reason of an earlier operator that has one."""
     values = torch.ones(MANY_DIMENSIONS, device=DEVICE)
     parameter = values.clone().requires_grad_()
@@ -57,7 +57,7 @@ def test_a_reason_does_not_outlive_its_call() -> None:
         assert record_of("bessel_j0").reason == "no kernel"
 
 
-def test_a_decline_before_any_family_is_asked_has_its_reason() -> None:
+def test_unsupported_ranks_have_a_reason() -> None:
     values = torch.ones(MANY_DIMENSIONS, device=DEVICE)
     parameter = values.clone().requires_grad_()
     parameter.grad = values
@@ -69,7 +69,7 @@ def test_a_decline_before_any_family_is_asked_has_its_reason() -> None:
 
 
 @needs(torch.complex64)
-def test_every_reason_is_kept() -> None:
+def test_the_stats_have_every_reason() -> None:
     """A block reports the reasons of its own calls."""
     given = set()
     for values in (torch.ones(MANY_DIMENSIONS), torch.ones(3, dtype=torch.complex64)):
@@ -105,7 +105,7 @@ def test_every_reason_is_counted() -> None:
         assert block[name].reasons == dict.fromkeys(record.reasons, 1)
 
 
-def test_what_the_device_had_to_do_before_is_waiting_and_not_work() -> None:
+def test_waiting_for_earlier_work_is_counted_separately() -> None:
     values = torch.ones(2**22, device=DEVICE)
     bessel(values[:1])
     backend.reset_fallback_stats()
@@ -125,7 +125,7 @@ def test_what_the_device_had_to_do_before_is_waiting_and_not_work() -> None:
     assert f"waited {record.waiting * 1e3:.2f} ms" in text.getvalue()
 
 
-def test_a_call_within_a_call_is_counted_once() -> None:
+def test_a_nested_call_is_counted_once() -> None:
     large = [torch.ones(2**20, device=DEVICE)]
 
     def with_another_within(x: torch.Tensor) -> torch.Tensor:
@@ -140,7 +140,7 @@ def test_a_call_within_a_call_is_counted_once() -> None:
         start = time.perf_counter()
         torch.ops.fallback_test.nested(torch.ones(2, device=DEVICE))
         elapsed = time.perf_counter() - start
-    large.clear()  # PyTorch keeps the operator's function, which would keep the tensor.
+    large.clear()  # PyTorch stores the operator's function, which refers to the tensor.
     outer, inner = record_of("nested"), record_of("bessel_j0")
     assert outer.calls == inner.calls == 1
     times = [outer.seconds, outer.waiting, inner.seconds, inner.waiting]
@@ -215,7 +215,7 @@ def test_policy_of_one_operator(policy: Callable[[str], str], text: str, forbidd
 
 
 @pytest.mark.parametrize("text", ["eror", "warn:", "warn,loud:aten::sort"])
-def test_what_is_no_policy_is_refused(policy: Callable[[str], str], text: str) -> None:
+def test_a_wrong_policy_is_refused(policy: Callable[[str], str], text: str) -> None:
     before = backend.fallback_policy()
     with pytest.raises(ValueError, match="policy"):
         policy(text)

@@ -70,7 +70,7 @@ def test_out_and_in_place_keep_their_dtype(dtype: torch.dtype) -> None:
 
 
 @pytest.mark.parametrize("dtype", LOW)
-def test_it_is_reported(dtype: torch.dtype) -> None:
+def test_the_report_names_the_wider_dtype(dtype: torch.dtype) -> None:
     values = sample(3, dtype=dtype).to(DEVICE)
     torch.special.bessel_j0(values.float())
     assert reason("bessel_j0") == "no kernel"
@@ -92,7 +92,7 @@ def only(*dtypes: torch.dtype) -> Callable[[torch.Tensor], None]:
 
 
 @pytest.mark.parametrize("dtype", [*LOW, torch.int32])
-def test_what_an_operator_of_another_library_refuses_is_refused(
+def test_errors_of_other_libraries_operators_are_raised(
     library: torch.library.Library, dtype: torch.dtype
 ) -> None:
     """In another dtype it might give results that its authors did not intend."""
@@ -113,7 +113,7 @@ def test_what_an_operator_of_another_library_refuses_is_refused(
 
 
 @needs(torch.float16, torch.int64)
-def test_what_no_accelerator_takes_is_refused_as_before() -> None:
+def test_dtypes_that_cuda_does_not_support_raise_an_error() -> None:
     integers = torch.arange(4, device=DEVICE)
     for use in (
         lambda: functional.gelu(integers),
@@ -125,7 +125,7 @@ def test_what_no_accelerator_takes_is_refused_as_before() -> None:
             use()
 
 
-def test_what_is_said_of_operators_fits_their_schemas() -> None:
+def test_the_table_of_operators_fits_their_schemas() -> None:
     """The table of csrc/fallback/traits.h."""
     result = run_python(
         f"""
@@ -168,7 +168,7 @@ NOT_FOR_UNSIGNED: dict[str, Callable[[torch.Tensor], Any]] = {
 
 @pytest.mark.parametrize("dtype", [torch.uint16, torch.uint32, torch.uint64])
 @pytest.mark.parametrize("name", NOT_FOR_UNSIGNED)
-def test_what_unsigned_dtypes_lack_is_refused_as_on_the_cpu(name: str, dtype: torch.dtype) -> None:
+def test_unsigned_dtypes_raise_as_on_the_cpu(name: str, dtype: torch.dtype) -> None:
     """Either both have a kernel, or neither does, without an assertion that asks for a report."""
     values = torch.ones(2, 2, dtype=dtype)
     try:

@@ -12,7 +12,7 @@ ROW = type(next(iter(FEATURES.values())))
 ABSENT = importlib.import_module(f"{PACKAGE}._absent")
 
 
-def test_a_name_of_a_feature_left_out_says_how_to_add_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_for_an_absent_feature_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     invented = {"one": ROW(enabled=False, provides=("first",))}
     monkeypatch.setattr(ABSENT, "FEATURES", FEATURES | invented)
     left_out = [(feature, name) for feature, row in FEATURES.items() for name in row.provides]
@@ -28,7 +28,7 @@ def test_a_name_of_a_feature_left_out_says_how_to_add_it(monkeypatch: pytest.Mon
         )
 
 
-def test_a_feature_that_is_there_is_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_does_not_offer_an_enabled_feature(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ABSENT, "FEATURES", {"one": ROW(enabled=True, provides=("first",))})
     with pytest.raises(AttributeError, match="has no attribute 'first'"):
         _ = backend.first

@@ -31,7 +31,7 @@ def lists(
 @pytest.mark.parametrize("to", PLACES)
 @pytest.mark.parametrize("source", PLACES)
 @pytest.mark.parametrize("non_blocking", [False, True])
-def test_between_all_places(to: str, source: str, non_blocking: bool) -> None:
+def test_copies_between_all_devices(to: str, source: str, non_blocking: bool) -> None:
     target, sources, values = lists(to, source)
     torch._foreach_copy_(target, sources, non_blocking)
     backend.synchronize()
@@ -39,7 +39,7 @@ def test_between_all_places(to: str, source: str, non_blocking: bool) -> None:
         assert got.cpu().equal(expected)
 
 
-def test_what_is_no_block_is_copied_as_by_copy() -> None:
+def test_strided_and_broadcast_tensors_are_copied_as_by_copy() -> None:
     values = [torch.randn(6, 8, dtype=torch.complex64).conj(), torch.randn(8), torch.randn(4, 4)]
     target = [
         torch.zeros(6, 8, dtype=torch.complex64, device=DEVICE),
@@ -64,7 +64,7 @@ def test_copies_that_depend_on_each_other_keep_their_order() -> None:
     assert y.cpu().equal(torch.full((4,), 2.0))
 
 
-def test_a_lazy_copy_gets_memory_of_its_own() -> None:
+def test_a_lazy_copy_gets_its_own_memory() -> None:
     kept = torch.zeros(5, device=DEVICE)
     lazy = torch._lazy_clone(kept)
     torch._foreach_copy_([lazy, torch.zeros(2, device=DEVICE)], [torch.ones(5), torch.ones(2)])
@@ -77,7 +77,7 @@ def test_a_lazy_copy_gets_memory_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("device", ["cpu", DEVICE])
-def test_the_version_goes_up_and_there_is_no_derivative(device: str) -> None:
+def test_the_version_increases_and_backward_raises(device: str) -> None:
     target = [torch.zeros(3, device=device), torch.zeros(2, device=device)]
     source = torch.ones(3, device=device, requires_grad=True)
     torch._foreach_copy_(target, [source, torch.ones(2)])
@@ -95,7 +95,7 @@ def test_wrong_lists_are_refused_as_on_the_cpu() -> None:
             torch._foreach_copy_([x, x], [torch.zeros(2, 3), torch.zeros(3)])
 
 
-def test_pinned_sources_are_not_waited_for_and_not_reused_too_early() -> None:
+def test_pinned_sources_are_copied_asynchronously_and_not_reused_early() -> None:
     sources = [torch.full((50, 60), float(i)).pin_memory() for i in range(4)]
     target = [torch.zeros(50, 60, device=DEVICE) for _ in sources]
     keep_busy(seconds=0.5)
@@ -110,7 +110,7 @@ def test_pinned_sources_are_not_waited_for_and_not_reused_too_early() -> None:
 
 
 @pytest.mark.skipif(not has_function("copies", "copy_batch"), reason="the device copies no batches")
-def test_a_list_is_one_copy() -> None:
+def test_a_list_is_one_call_of_the_device() -> None:
     code = f"""
 import torch
 there = [torch.zeros(100 + i, device="{DEVICE}") for i in range(20)]

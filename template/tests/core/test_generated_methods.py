@@ -22,7 +22,7 @@ def move(value: Any, *args: Any, **kwargs: Any) -> Any:
     return getattr(value, DEVICE)(*args, **kwargs)
 
 
-def test_tensor_method_moves_and_property_tells() -> None:
+def test_the_tensor_method_and_property() -> None:
     tensor = torch.arange(3)
     moved = move(tensor)
     assert moved.device == torch.device(DEVICE, 0)
@@ -31,17 +31,17 @@ def test_tensor_method_moves_and_property_tells() -> None:
     assert moved.cpu().equal(tensor)
 
 
-def test_tensor_method_returns_a_tensor_that_is_there_already() -> None:
+def test_tensor_method_returns_a_tensor_of_the_device_itself() -> None:
     tensor = torch.ones(2, device=DEVICE)
     assert move(tensor) is tensor
 
 
 @pytest.mark.parametrize("device", [LAST, f"{DEVICE}:{LAST}", torch.device(DEVICE, LAST)])
-def test_tensor_method_takes_a_device(device: Any) -> None:
+def test_tensor_method_accepts_a_device(device: Any) -> None:
     assert move(torch.ones(2), device).device == torch.device(DEVICE, LAST)
 
 
-def test_tensor_method_takes_non_blocking_and_memory_format() -> None:
+def test_tensor_method_accepts_non_blocking_and_memory_format() -> None:
     tensor = torch.arange(24.0).reshape(1, 2, 3, 4)
     moved = move(tensor, non_blocking=True, memory_format=torch.channels_last)
     assert moved.is_contiguous(memory_format=torch.channels_last)
@@ -53,7 +53,7 @@ def test_tensor_method_refuses_a_device_of_another_type() -> None:
         move(torch.ones(1), "cpu")
 
 
-def test_torch_function_sees_the_method_and_the_property() -> None:
+def test_torch_function_is_called_for_the_method_and_the_property() -> None:
     seen: list[str] = []
 
     class Recorder(torch.Tensor):
@@ -97,7 +97,7 @@ def packed() -> rnn.PackedSequence:
     return rnn.pack_sequence([torch.arange(3.0), torch.arange(2.0)])
 
 
-def test_packed_sequence_method_moves_and_property_tells() -> None:
+def test_the_packed_sequence_method_and_property() -> None:
     sequence = packed()
     moved = move(sequence)
     assert getattr(sequence, IS_DEVICE) is False
@@ -109,7 +109,7 @@ def test_packed_sequence_method_moves_and_property_tells() -> None:
 
 
 @needs_two_devices
-def test_packed_sequence_method_takes_a_device() -> None:
+def test_packed_sequence_method_accepts_a_device() -> None:
     assert move(packed(), f"{DEVICE}:1").data.device == torch.device(DEVICE, 1)
 
 

@@ -116,7 +116,7 @@ def test_scaled_groups(ragged: str, ends: list[int]) -> None:
     torch.testing.assert_close(got.cpu().double(), wanted, rtol=2**-7, atol=2)
 
 
-def test_what_does_not_fit_is_refused() -> None:
+def test_wrong_arguments_are_refused() -> None:
     a, b = torch.ones(10, 16, device=DEVICE), torch.ones(3, 16, 8, device=DEVICE)
     ends = on_device(ENDS[0])
     with pytest.raises(RuntimeError, match="contraction dimension"):

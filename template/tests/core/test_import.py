@@ -14,7 +14,7 @@ pytestmark = needs(torch.float32, torch.int64)
 USE = f"assert torch.ones(2, device='{DEVICE}').sum().item() == 2"
 
 
-def test_the_package_can_come_second() -> None:
+def test_torch_can_be_imported_first() -> None:
     run_python(f"import torch, {PACKAGE}\n{USE}\nassert torch.{DEVICE} is {PACKAGE}", forked=False)
 
 
@@ -53,7 +53,7 @@ def test_another_torch_version_is_refused_in_one_sentence() -> None:
     assert "pip install --no-build-isolation" in message
 
 
-def test_refused_version_names_the_backend_when_it_is_loaded_automatically() -> None:
+def test_the_autoload_error_names_the_backend() -> None:
     result = run_python(
         f"""
         import sys, types

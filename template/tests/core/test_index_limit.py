@@ -138,7 +138,7 @@ compare("training", train, a, b, native=False)
 
 
 @pytest.mark.parametrize("program", ["ELEMENTWISE", "SUMS", "NETWORKS"])
-def test_values_are_the_cpus(program: str) -> None:
+def test_values_equal_the_cpus(program: str) -> None:
     run_python(CHECK + str(globals()[program]), LIMITED)
 
 
@@ -158,7 +158,7 @@ print(torch.rand(3, device="{DEVICE}").tolist())
 
 
 @pytest.mark.full
-def test_random_numbers_are_those_of_a_device_without_the_limit() -> None:
+def test_random_numbers_do_not_depend_on_the_limit() -> None:
     limited, free = run_python(DRAWS, LIMITED), run_python(DRAWS)
     # Sums of floats are taken in another order.
     assert re.findall(r"[-\d.]+", limited.stdout)[-3:] == re.findall(r"[-\d.]+", free.stdout)[-3:]

@@ -90,14 +90,14 @@ def test_assignments() -> None:
         compare(assign, values, mask, torch.tensor([0, 2, 4]))
 
 
-def test_a_value_for_one_mask_needs_no_waiting_for_the_device() -> None:
+def test_an_assignment_by_a_mask_does_not_wait() -> None:
     values, mask = sample(40).to(DEVICE), sample(40).to(DEVICE) > 0
     with natively():
         values[mask] = 0.0
     assert_same(values, sample(40).masked_fill(sample(40) > 0, 0.0))
 
 
-def test_indices_and_masks_of_the_cpu_are_taken() -> None:
+def test_cpu_indices_and_masks_are_accepted() -> None:
     values, index, mask = sample(5, 6), torch.tensor([4, 0]), sample(5) > 0
     here = values.to(DEVICE)
     with natively():
@@ -111,7 +111,7 @@ def test_indices_and_masks_of_the_cpu_are_taken() -> None:
 
 @needs(torch.int32, torch.int64)
 @pytest.mark.parametrize("order", [(torch.int64, torch.int32), (torch.int32, torch.int64)])
-def test_index_tensors_of_two_integer_types_reach_the_device_as_one(
+def test_index_tensors_of_two_dtypes_are_converted_to_one(
     order: tuple[torch.dtype, torch.dtype],
 ) -> None:
     run_python(

@@ -50,7 +50,7 @@ INTO_NOTHING: dict[str, Function] = {
 
 @pytest.mark.parametrize("device", ["cpu", DEVICE])
 @pytest.mark.parametrize("name", INTO_NOTHING)
-def test_a_dimension_without_elements_has_no_index(name: str, device: str) -> None:
+def test_every_index_of_an_empty_dimension_is_refused(name: str, device: str) -> None:
     """No kernel runs that could check the index."""
     nothing, index = torch.zeros(0, device=device), torch.tensor([0], device=device)
     with pytest.raises((IndexError, RuntimeError)):
@@ -59,7 +59,7 @@ def test_a_dimension_without_elements_has_no_index(name: str, device: str) -> No
         assert INTO_NOTHING[name](nothing, index[:0]).shape == (0,)
 
 
-def test_what_the_host_can_see_is_refused_at_once() -> None:
+def test_wrong_ranks_and_dtypes_are_refused_at_once() -> None:
     values = torch.ones(5, 3, device=DEVICE)
     index = torch.tensor([0, 1], device=DEVICE)
     with pytest.raises(IndexError, match="at least one index"):
@@ -89,7 +89,7 @@ def test_what_the_host_can_see_is_refused_at_once() -> None:
         mask[1:].masked_fill_(mask[:-1], True)
 
 
-def test_what_indexes_the_cpu_is_on_the_cpu() -> None:
+def test_device_indices_of_a_cpu_tensor_are_refused() -> None:
     index = torch.tensor([0], device=DEVICE)
     with pytest.raises(RuntimeError, match=r"indices should be either on cpu or .* \(cpu\)"):
         torch.ones(5)[index]

@@ -114,7 +114,7 @@ assert ticks > 10, ticks
         run_python(counting.replace("WAIT", wait))
 
 
-def test_a_handler_that_returns_lets_the_wait_go_on() -> None:
+def test_a_wait_continues_after_a_signal_handler_returns() -> None:
     run_python(
         f"""
         import signal, torch
@@ -148,7 +148,7 @@ timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGUSR1))
 FAULTS = {f"{ENV_PREFIX}_DEVICE_LAYERS": "faults"}
 
 
-def test_a_handler_may_allocate_while_memory_is_waited_for() -> None:
+def test_a_signal_handler_can_allocate_during_a_wait_for_memory() -> None:
     run_python(
         LATE
         + f"""
@@ -163,7 +163,7 @@ assert signalled == [half + (4 << 20)], signalled
     )
 
 
-def test_nothing_is_interrupted_by_a_deleter() -> None:
+def test_signal_handlers_do_not_run_in_a_deleter() -> None:
     """Freeing a tensor enqueues an event, which waits if the queue is full."""
     ended = run_python(
         f"""

@@ -87,7 +87,7 @@ def test_reading_leaves_a_copy_lazy(name: str) -> None:
 
 @pytest.mark.parametrize("name", WRITERS)
 @pytest.mark.parametrize("which", ["original", "copy"])
-def test_writing_changes_one_of_the_two(name: str, which: str) -> None:
+def test_writing_changes_only_one_of_two_copies(name: str, which: str) -> None:
     values = sample(3, 4)
     original = values.to(DEVICE)
     copy = original._lazy_clone()
@@ -100,7 +100,7 @@ def test_writing_changes_one_of_the_two(name: str, which: str) -> None:
     assert other.cpu().equal(values)
 
 
-def test_without_memory_for_it_a_lazy_copy_stays_what_it_is() -> None:
+def test_a_lazy_copy_stays_lazy_if_memory_runs_out() -> None:
     backend.empty_cache()
     free, _ = backend.mem_get_info()
     original = torch.full((int(free * 0.2) // 4,), 3.0, device=DEVICE)
@@ -119,7 +119,7 @@ def test_without_memory_for_it_a_lazy_copy_stays_what_it_is() -> None:
     backend.empty_cache()
 
 
-def test_an_optimizer_writes_its_own_parameters() -> None:
+def test_an_optimizer_does_not_change_copies_of_its_parameters() -> None:
     parameters = [sample(4).to(device)._lazy_clone().requires_grad_() for device in ("cpu", DEVICE)]
     before = [parameter.detach()._lazy_clone() for parameter in parameters]
     for parameter in parameters:
@@ -129,7 +129,7 @@ def test_an_optimizer_writes_its_own_parameters() -> None:
     assert before[1].cpu().equal(sample(4))
 
 
-def test_memory_that_another_stream_copies_from_is_not_handed_out() -> None:
+def test_memory_that_another_stream_copies_is_not_reused() -> None:
     stream = backend.Stream()
     for _ in range(20):
         original = torch.full((512, 512), 3.0, device=DEVICE)
@@ -146,7 +146,7 @@ def test_memory_that_another_stream_copies_from_is_not_handed_out() -> None:
 
 
 @needs_two_devices
-def test_operators_write_on_the_tensors_own_device() -> None:
+def test_operators_write_on_the_device_of_their_tensors() -> None:
     original = sample(3, 4).to(f"{DEVICE}:1")
     copy = original._lazy_clone()
     third = copy._lazy_clone()
@@ -158,7 +158,7 @@ def test_operators_write_on_the_tensors_own_device() -> None:
     assert original.cpu().equal(sample(3, 4))
 
 
-def test_record_stream_knows_the_memory_of_a_lazy_copy() -> None:
+def test_record_stream_applies_to_the_memory_of_a_lazy_copy() -> None:
     stream = backend.Stream()
     for _ in range(20):
         copy = torch.full((512, 512), 3.0, device=DEVICE)._lazy_clone()

@@ -14,7 +14,7 @@ TYPES = LEGACY.__all__
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_legacy_type_makes_tensors_as_the_cpus_does(name: str) -> None:
+def test_legacy_type_creates_tensors_as_on_the_cpu(name: str) -> None:
     here, there = getattr(backend, name), getattr(torch, name)
     for arguments in ((), (2, 3), (torch.Size([4]),), ([1, 0, 1],), ([[1], [0]],)):
         made = here(*arguments)
@@ -24,7 +24,7 @@ def test_legacy_type_makes_tensors_as_the_cpus_does(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_legacy_type_knows_its_tensors(name: str) -> None:
+def test_isinstance_works_with_legacy_types(name: str) -> None:
     kind, dtype = getattr(backend, name), getattr(torch, name).dtype
     values = sample(3, dtype=dtype)
     for other in supported():

@@ -49,13 +49,13 @@ def test_there_are_three_libraries() -> None:
 
 
 @pytest.mark.parametrize("library", LIBRARIES, ids=lambda path: path.name)
-def test_libraries_are_looked_for_beside_this_package_only(library: Path) -> None:
-    # On another machine, any user may own a folder of the build machine.
+def test_search_paths_are_relative_to_the_package(library: Path) -> None:
+    # On another machine, any user may own a folder with a path of the build machine.
     folders = list(searched(library))
     assert [folder for folder in folders if not folder.startswith("$ORIGIN")] == []
 
 
-def test_package_works_away_from_the_packages_that_it_needs(tmp_path: Path) -> None:
+def test_a_copy_of_the_package_in_another_folder_works(tmp_path: Path) -> None:
     for folder in FOLDERS:
         shutil.copytree(folder, tmp_path / PACKAGE, dirs_exist_ok=True)
     run_python(

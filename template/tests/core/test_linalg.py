@@ -64,7 +64,7 @@ def eig(x: torch.Tensor) -> Any:
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("batch", [(), (2, 3), (0,)], ids=str)
-def test_vectors_give_their_matrix_again(batch: tuple[int, ...], dtype: torch.dtype) -> None:
+def test_decompositions_reproduce_their_matrix(batch: tuple[int, ...], dtype: torch.dtype) -> None:
     for size in (1, 4, 7):
         values = hermitian(*batch, size, size, dtype=dtype)
         for function in (eigh, eig) if supported(dtype.to_complex()) else (eigh,):
@@ -89,7 +89,7 @@ def test_least_squares_of_a_matrix_without_full_rank() -> None:
 
 @pytest.mark.parametrize(("of", "other"), [((1, 0), (1, 0)), ((3, 0), (3, 2)), ((0, 3), (0, 2))])
 @pytest.mark.parametrize("driver", ["gels", "gelsd"])
-def test_least_squares_of_nothing(driver: str, of: tuple[int, int], other: tuple[int, int]) -> None:
+def test_least_squares_when_empty(driver: str, of: tuple[int, int], other: tuple[int, int]) -> None:
     compare(
         lambda a, b: linalg.lstsq(a, b, driver=driver).solution, torch.ones(of), torch.ones(other)
     )
@@ -134,7 +134,7 @@ def test_errors_are_the_cpus(name: str) -> None:
 
 @pytest.mark.native
 @pytest.mark.parametrize("of", [linalg.svd, linalg.svdvals, linalg.pinv, linalg.cond])
-def test_infinity_has_no_singular_values(of: Function) -> None:
+def test_decompositions_of_infinity_raise_an_error(of: Function) -> None:
     """The CPU's library raises an error or gives NaN, depending on sizes."""
     values = hermitian(3, 3).to(DEVICE)
     values[1, 2] = torch.inf
@@ -143,7 +143,7 @@ def test_infinity_has_no_singular_values(of: Function) -> None:
 
 
 @pytest.mark.native
-def test_what_is_not_finite_has_eigenvalues_that_are_no_numbers() -> None:
+def test_eigenvalues_of_nan_are_nan() -> None:
     values = hermitian(2, 4, 4)
     values[1, 2, 2] = torch.nan
     found = linalg.eigvals(values.to(DEVICE)).cpu()
@@ -151,7 +151,7 @@ def test_what_is_not_finite_has_eigenvalues_that_are_no_numbers() -> None:
     assert found[1].isnan().any()
 
 
-def test_what_fails_without_an_exception_says_so() -> None:
+def test_failures_without_an_exception_are_in_info() -> None:
     values = torch.stack([hermitian(4, 4), -hermitian(4, 4), hermitian(4, 4)])
     for device in ("cpu", DEVICE):
         assert linalg.cholesky_ex(values.to(device)).info.tolist() == [0, 1, 0]
@@ -192,7 +192,7 @@ def test_a_gaussian_process_is_fitted() -> None:
         compare_gradients(loss, torch.tensor([-1.0, -2.0]), rtol=1e-3, atol=1e-3)
 
 
-def test_factors_are_taken_on_the_stream_of_the_call() -> None:
+def test_factorizations_run_on_the_current_stream() -> None:
     run_python(
         f"""
         import torch

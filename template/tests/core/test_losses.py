@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("everything_is_native")
 @reports_errors
 @pytest.mark.native
 @pytest.mark.parametrize("value", [1.5, -0.1, float("nan")])
-def test_binary_cross_entropy_of_what_is_no_probability_is_told(value: float) -> None:
+def test_binary_cross_entropy_reports_values_outside_0_and_1(value: float) -> None:
     values = torch.tensor([0.5, value], device=DEVICE)
     with pytest.raises(RuntimeError, match="all elements of input should be between 0 and 1"):
         functional.binary_cross_entropy(values, torch.ones_like(values)).item()
@@ -24,7 +24,7 @@ def test_binary_cross_entropy_of_what_is_no_probability_is_told(value: float) ->
         functional.binary_cross_entropy(torch.ones_like(values), values).item()
 
 
-def test_binary_cross_entropy_of_certain_probabilities() -> None:
+def test_binary_cross_entropy_of_0_and_1() -> None:
     values, target = torch.tensor([0.0, 1.0, 0.0, 1.0]), torch.tensor([0.0, 1.0, 1.0, 0.0])
     expected = functional.binary_cross_entropy(values, target, reduction="none")
     actual = functional.binary_cross_entropy(values.to(DEVICE), target.to(DEVICE), reduction="none")
@@ -32,7 +32,7 @@ def test_binary_cross_entropy_of_certain_probabilities() -> None:
 
 
 @needs(torch.float32)
-def test_a_probability_of_0_that_is_ignored_does_no_harm() -> None:
+def test_nll_loss_ignores_infinity_at_ignored_labels() -> None:
     values = torch.tensor([[-torch.inf, 0.0], [0.0, -torch.inf]])
     labels = torch.tensor([1, -100]).to(DEVICE)
     assert functional.nll_loss(values.to(DEVICE), labels).item() == 0

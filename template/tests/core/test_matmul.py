@@ -19,7 +19,7 @@ def test_beta_of_zero_ignores_nan() -> None:
 
 
 @needs(torch.float32, torch.float64)
-def test_two_dtypes_are_named_in_the_order_of_the_arguments() -> None:
+def test_an_error_names_two_dtypes_in_the_order_of_the_arguments() -> None:
     one = torch.ones(2, 2, device=DEVICE)
     with pytest.raises(RuntimeError, match="float != double"):
         torch.mm(one, one.double())

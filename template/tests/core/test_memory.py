@@ -1,4 +1,4 @@
-"""The allocator's figures, its cache, and leaks."""
+"""The allocator's statistics, its cache, and leaks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def fresh_figures(full_segments: None) -> None:
     backend.reset_accumulated_memory_stats()
 
 
-def test_accumulated_figures_start_again_after_the_reset() -> None:
+def test_a_reset_clears_accumulated_statistics() -> None:
     take(MIB)
     stats = backend.memory_stats()
     assert stats["allocation.all.allocated"] == stats["allocation.all.freed"] == 1
@@ -25,7 +25,7 @@ def test_accumulated_figures_start_again_after_the_reset() -> None:
     assert backend.memory_stats()["allocation.all.allocated"] == 0
 
 
-def test_torch_accelerator_gives_the_same_figures() -> None:
+def test_torch_accelerator_has_the_same_statistics() -> None:
     tensor = take(MIB)
     assert torch.accelerator.memory_allocated() == backend.memory_allocated() >= tensor.nbytes
     assert torch.accelerator.memory_reserved() == backend.memory_reserved()
@@ -44,7 +44,7 @@ def test_device_reports_free_and_total_memory() -> None:
 
 
 @needs_two_devices
-def test_figures_belong_to_one_device() -> None:
+def test_statistics_are_per_device() -> None:
     before = backend.memory_allocated(0), backend.memory_allocated(1)
     tensor = take(4 * MIB, f"{DEVICE}:1")
     assert backend.memory_allocated(0) == before[0]
@@ -53,7 +53,7 @@ def test_figures_belong_to_one_device() -> None:
         assert backend.memory_allocated() == before[1] + tensor.nbytes
 
 
-def test_summary_shows_the_figures() -> None:
+def test_the_summary_shows_the_statistics() -> None:
     tensor = take(3 * MIB)
     rows = {line[:26].strip(): line.split() for line in backend.memory_summary().splitlines()}
     held = f"{backend.memory_allocated() / MIB:.2f}"
@@ -64,7 +64,7 @@ def test_summary_shows_the_figures() -> None:
     assert tensor.nbytes == 3 * MIB
 
 
-def test_figures_have_the_names_of_torch_cuda() -> None:
+def test_statistics_have_the_names_of_torch_cuda() -> None:
     take(MIB)
     per_kind = """allocation segment active inactive_split allocated_bytes reserved_bytes
         active_bytes inactive_split_bytes requested_bytes"""
@@ -89,7 +89,7 @@ def test_figures_have_the_names_of_torch_cuda() -> None:
     assert {name for name in backend.memory_stats() if "private_pools" not in name} == expected
 
 
-def test_figures_of_kinds_add_up() -> None:
+def test_statistics_of_small_and_large_blocks_add_up() -> None:
     kept = [take(size) for size in (8, 1000, 3 * MIB, 30 * MIB)]
     figures = backend.memory_stats()
     assert figures["requested_bytes.all.current"] <= figures["active_bytes.all.current"]
@@ -108,7 +108,7 @@ def test_empty_tensors_take_no_memory() -> None:
     assert (tensor + 1).sum().item() == 0
 
 
-def test_a_private_pool_that_is_gone_leaves_no_figures() -> None:
+def test_a_deleted_private_pool_has_no_statistics() -> None:
     def private() -> dict[Any, Any]:
         figures: dict[Any, Any] = backend.memory_stats_as_nested_dict()
         return figures["reserved_bytes_by_private_pools"]
@@ -122,7 +122,7 @@ def test_a_private_pool_that_is_gone_leaves_no_figures() -> None:
     assert set(private()) == before
 
 
-def test_nested_figures_are_the_flat_ones() -> None:
+def test_nested_statistics_equal_the_flat_ones() -> None:
     tensor = take(MIB)
     nested = backend.memory_stats_as_nested_dict()
     assert nested["allocated_bytes"]["all"]["current"] == backend.memory_allocated()

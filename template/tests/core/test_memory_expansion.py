@@ -117,7 +117,7 @@ def test_segments_grow(name: str) -> None:
 
 @pytest.mark.skipif(has_function("virtual_memory", "map_memory"), reason="the device maps memory")
 @needs(torch.float32)
-def test_a_device_that_cannot_map_memory_goes_on_with_one_warning() -> None:
+def test_a_device_that_cannot_map_memory_warns_once() -> None:
     run_expandable("""
 import warnings
 with warnings.catch_warnings(record=True) as caught:

@@ -62,7 +62,7 @@ def run_with_faults(code: str, settings: str = "") -> None:
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
-def test_memory_comes_back_where_the_event_behind_it_fails(fault: str) -> None:
+def test_memory_is_freed_if_its_event_fails(fault: str) -> None:
     run_with_faults(
         f"""
 before = backend.memory_stats()
@@ -92,7 +92,7 @@ for figure in ("allocation", "active", "allocated_bytes", "active_bytes"):
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
-def test_pinned_memory_comes_back_where_the_event_behind_it_fails(fault: str) -> None:
+def test_pinned_memory_is_freed_if_its_event_fails(fault: str) -> None:
     run_with_faults(
         f"""
 target = take()
@@ -111,7 +111,7 @@ for _ in range(3):
 
 
 @pytest.mark.parametrize("nth", [1, 2])
-def test_a_request_is_served_where_free_segments_cannot_be_given_back(nth: int) -> None:
+def test_an_allocation_succeeds_if_freeing_segments_fails(nth: int) -> None:
     run_with_faults(
         f"""
 tensors = [take(12 * 2**20), take(14 * 2**20)]
@@ -130,7 +130,7 @@ assert len({{tensor.data_ptr() for tensor in [*again, larger]}}) == 3
 
 @pytest.mark.parametrize("settings", ["garbage_collection_threshold:0.2", "max_split_size_mb:25"])
 @pytest.mark.parametrize("nth", [1, 2])
-def test_so_it_is_with_settings_that_give_segments_back(nth: int, settings: str) -> None:
+def test_an_allocation_succeeds_if_freeing_by_a_setting_fails(nth: int, settings: str) -> None:
     run_with_faults(
         f"""
 total = backend.mem_get_info()[1]
@@ -150,7 +150,7 @@ assert backend.memory_allocated() == 0
 
 
 @pytest.mark.parametrize("nth", [1, 2])
-def test_emptying_the_cache_tells_of_a_failure_and_loses_nothing(nth: int) -> None:
+def test_empty_cache_raises_a_failure_and_keeps_the_memory(nth: int) -> None:
     run_with_faults(
         f"""
 kept = take()
@@ -173,7 +173,7 @@ assert backend.memory_reserved() == reserved
     )
 
 
-def test_memory_of_a_lost_device_is_given_back_in_silence() -> None:
+def test_memory_of_a_lost_device_is_freed_without_an_error() -> None:
     run_with_faults(
         """
 before = backend.memory_stats()

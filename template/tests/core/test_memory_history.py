@@ -45,7 +45,7 @@ def block_of(tensor: torch.Tensor) -> dict[str, Any]:
 # --- Snapshots ---
 
 
-def test_snapshot_shows_a_tensor_and_what_becomes_of_it() -> None:
+def test_snapshot_shows_a_tensor_and_its_release() -> None:
     tensor = take(12 * MIB)
     address = tensor.data_ptr()
     (segment,) = [item for item in backend.memory_snapshot() if item["address"] == address]
@@ -64,7 +64,7 @@ def test_snapshot_shows_a_tensor_and_what_becomes_of_it() -> None:
     assert address not in [item["address"] for item in backend.memory_snapshot()]
 
 
-def test_snapshot_adds_up_to_the_figures() -> None:
+def test_snapshot_adds_up_to_the_statistics() -> None:
     kept = [take(size) for size in (100 * 8, MIB, 5 * MIB)]
     take(2 * MIB)
     for device in range(backend.device_count()):
@@ -93,7 +93,7 @@ def test_snapshot_names_the_stream() -> None:
     assert backend.memory_snapshot(no_pool) == []
 
 
-def test_snapshot_tells_the_settings() -> None:
+def test_snapshot_has_the_settings() -> None:
     settings = snapshot()["allocator_settings"]
     assert settings["max_split_size"] == backend.memory_stats()["max_split_size"]
     assert settings["expandable_segments"] is False
@@ -102,7 +102,7 @@ def test_snapshot_tells_the_settings() -> None:
 # --- History ---
 
 
-def test_events_are_what_happened_in_order() -> None:
+def test_events_are_in_order() -> None:
     record()
     first = take(12 * MIB)
     address = first.data_ptr()
@@ -134,7 +134,7 @@ def test_frames_are_those_of_the_caller() -> None:
     assert allocated["frames"] == frames
 
 
-def test_frames_of_cxx_are_there_on_demand() -> None:
+def test_frames_of_cxx_are_recorded_on_request() -> None:
     run_python(
         f"""
         import torch
@@ -155,7 +155,7 @@ def test_frames_of_cxx_are_there_on_demand() -> None:
 
 
 @pytest.mark.parametrize("context", [None, "state", "alloc", "all"])
-def test_context_says_whose_frames_are_kept(context: str | None) -> None:
+def test_context_selects_the_recorded_frames(context: str | None) -> None:
     record(context=context)
     kept = take(MIB)
     freed = take(12 * MIB)
@@ -171,7 +171,7 @@ def test_context_says_whose_frames_are_kept(context: str | None) -> None:
     assert (free["frames"] != alloc["frames"]) == (context == "all")
 
 
-def test_state_keeps_no_history() -> None:
+def test_state_records_no_history() -> None:
     record(enabled="state")
     for _ in range(5):
         tensor = take(MIB)
@@ -194,7 +194,7 @@ def test_actions_can_be_skipped() -> None:
     assert {event["action"] for event in events()} == {"alloc", "free_completed"}
 
 
-def test_recording_ends_and_begins_again() -> None:
+def test_recording_can_be_restarted() -> None:
     record()
     take(MIB)
     record(enabled=None)
@@ -218,7 +218,7 @@ def test_running_out_of_memory_is_recorded() -> None:
 
 
 @needs_two_devices
-def test_devices_have_histories_of_their_own() -> None:
+def test_each_device_has_its_own_history() -> None:
     record()
     tensor = take(MIB, f"{DEVICE}:1")
     assert tensor.data_ptr() in [event["addr"] for event in events("alloc", device=1)]
@@ -236,7 +236,7 @@ def test_devices_have_histories_of_their_own() -> None:
     ],
     ids=str,
 )
-def test_a_choice_that_there_is_not_is_refused(options: dict[str, Any]) -> None:
+def test_a_wrong_option_is_refused(options: dict[str, Any]) -> None:
     (word,) = options
     with pytest.raises(ValueError, match=word):
         record(**options)

@@ -33,7 +33,7 @@ def test_cache_is_emptied_before_memory_runs_out() -> None:
     backend.empty_cache()
 
 
-def test_a_request_that_fails_leaves_what_there_is() -> None:
+def test_a_failed_request_does_not_change_the_statistics() -> None:
     kept = take(3 * MIB)
     figures = backend.memory_stats()
     with pytest.raises(torch.OutOfMemoryError):
@@ -55,7 +55,7 @@ def share() -> Iterator[float]:
     backend.set_per_process_memory_fraction(1.0, 0)
 
 
-def test_a_process_takes_no_more_than_its_share(share: float) -> None:
+def test_a_process_allocates_at_most_its_fraction(share: float) -> None:
     total = backend.mem_get_info()[1]
     assert backend.get_per_process_memory_fraction() == share
     with pytest.raises(torch.OutOfMemoryError, match="set_per_process_memory_fraction allows"):
@@ -71,12 +71,12 @@ def test_a_process_takes_no_more_than_its_share(share: float) -> None:
 
 
 @needs_two_devices
-def test_the_share_is_of_one_device(share: float) -> None:
+def test_the_fraction_is_per_device(share: float) -> None:
     assert backend.get_per_process_memory_fraction(1) == 1
     assert take(int(backend.mem_get_info(1)[1] * 0.11), f"{DEVICE}:1").nbytes > 0
 
 
-def test_a_share_of_nothing_leaves_what_there_is() -> None:
+def test_a_fraction_of_0_keeps_existing_tensors() -> None:
     tensor = take(MIB)
     rejections = backend.memory_stats()["num_oom_rejections"]
     backend.set_per_process_memory_fraction(0.0)
@@ -89,7 +89,7 @@ def test_a_share_of_nothing_leaves_what_there_is() -> None:
         backend.set_per_process_memory_fraction(1.0)
 
 
-def test_a_share_of_more_than_the_device_has_says_how_much_that_is() -> None:
+def test_the_error_for_a_fraction_above_1_names_the_size() -> None:
     total = backend.mem_get_info()[1] // MIB
     with pytest.raises(ValueError, match=f"which is {2 * total} MiB of a device that has {total}$"):
         backend.set_per_process_memory_fraction(2.0)
@@ -98,7 +98,7 @@ def test_a_share_of_more_than_the_device_has_says_how_much_that_is() -> None:
 @pytest.mark.parametrize(
     ("fraction", "error"), [(-0.1, ValueError), (1.5, ValueError), (1, TypeError), ("1", TypeError)]
 )
-def test_a_share_that_is_none_is_refused(fraction: Any, error: type[Exception]) -> None:
+def test_a_wrong_fraction_is_refused(fraction: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match="fraction must be"):
         backend.set_per_process_memory_fraction(fraction)
     assert backend.get_per_process_memory_fraction() == 1
@@ -196,7 +196,7 @@ def test_settings(name: str) -> None:
 @pytest.mark.parametrize(
     "settings", ["max_split_size_mb:x", "max_split_size_mb", ",", "max_split_size_mb:1"]
 )
-def test_settings_that_cannot_be_read_are_refused(settings: str) -> None:
+def test_invalid_settings_are_refused(settings: str) -> None:
     run_with_settings(
         settings,
         f"""
@@ -213,7 +213,7 @@ for _ in range(2):
 
 
 @needs(torch.float32)
-def test_settings_that_nobody_follows_are_warned_of() -> None:
+def test_settings_without_effect_cause_a_warning() -> None:
     result = run_python(
         f"{MEMORY_PRELUDE}\nx, y = take(MIB), torch.ones(3, device='{DEVICE}:0')",
         {

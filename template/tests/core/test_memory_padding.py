@@ -57,7 +57,7 @@ def test_blocks_are_aligned_and_end_with_the_padding(padded_device: dict[str, st
 
 
 @needs(torch.float32)
-def test_small_and_large_are_told_apart_with_the_padding(padded_device: dict[str, str]) -> None:
+def test_the_padding_counts_for_small_and_large(padded_device: dict[str, str]) -> None:
     run_python(
         f"""
         import torch

@@ -59,7 +59,7 @@ def test_small_tensors_share_a_segment(pool: Pool) -> None:
     assert segment["requested_size"] == sum(tensor.nbytes for tensor in tensors)
 
 
-def test_neighbours_that_are_free_become_one_block(pool: Pool) -> None:
+def test_free_neighbours_are_merged(pool: Pool) -> None:
     first, second, third, last = (pool.take(1024) for _ in range(4))
     rest = SMALL_SEGMENT - 4 * 1024
     assert last.nbytes == 1024
@@ -79,7 +79,7 @@ def test_neighbours_that_are_free_become_one_block(pool: Pool) -> None:
     assert pool.blocks() == [(SMALL_SEGMENT, FREE)]
 
 
-def test_the_smallest_hole_that_is_large_enough_is_filled(pool: Pool) -> None:
+def test_the_smallest_sufficient_block_is_used(pool: Pool) -> None:
     tensors = [pool.take(size) for size in (4096, 512, 1024, 512, 2048, 512)]
     places = [tensor.data_ptr() for tensor in tensors]
     for index in (0, 2, 4):
@@ -157,7 +157,7 @@ def test_segments_with_a_tensor_stay_when_the_cache_is_emptied() -> None:
 # --- Merged segments ---
 
 
-def test_free_segments_that_are_too_small_alone_become_one() -> None:
+def test_small_free_segments_are_replaced_by_a_large_one() -> None:
     reserved = backend.memory_reserved()
     tensors = [take(size * MIB) for size in (12, 14, 30)]
     del tensors[:2]
@@ -173,7 +173,7 @@ def test_free_segments_that_are_too_small_alone_become_one() -> None:
     assert segment["total_size"] == 26 * MIB
 
 
-def test_only_as_many_become_one_as_the_request_needs() -> None:
+def test_only_as_many_segments_as_needed_are_freed() -> None:
     tensors = [take(30 * MIB) for _ in range(4)]
     tensors.clear()
     merged = take(50 * MIB)
@@ -183,7 +183,7 @@ def test_only_as_many_become_one_as_the_request_needs() -> None:
     assert merged.nbytes == 50 * MIB
 
 
-def test_free_segments_that_are_too_small_together_stay() -> None:
+def test_free_segments_that_are_too_small_together_are_kept() -> None:
     reserved = backend.memory_reserved()
     tensors = [take(12 * MIB), take(12 * MIB)]
     tensors.clear()
@@ -192,7 +192,7 @@ def test_free_segments_that_are_too_small_together_stay() -> None:
     assert larger.nbytes == 26 * MIB
 
 
-def test_free_segments_of_another_stream_or_pool_or_with_a_tensor_stay(pool: Pool) -> None:
+def test_only_free_segments_of_the_stream_and_pool_are_replaced(pool: Pool) -> None:
     stream = backend.Stream()
     kept = take(3 * MIB)
     with backend.stream(stream):
@@ -205,7 +205,7 @@ def test_free_segments_of_another_stream_or_pool_or_with_a_tensor_stay(pool: Poo
     assert kept.nbytes + sum(tensor.nbytes for tensor in larger) == 51 * MIB
 
 
-def test_a_private_pool_keeps_the_addresses_that_it_has(pool: Pool) -> None:
+def test_a_private_pool_keeps_its_addresses(pool: Pool) -> None:
     tensors = [pool.take(12 * MIB), pool.take(14 * MIB)]
     places = {tensor.data_ptr() for tensor in tensors}
     tensors.clear()
@@ -213,7 +213,7 @@ def test_a_private_pool_keeps_the_addresses_that_it_has(pool: Pool) -> None:
     assert places < {segment["address"] for segment in pool.segments()}
 
 
-def test_a_program_whose_sizes_vary_soon_asks_the_device_no_more() -> None:
+def test_a_program_with_varying_sizes_stops_allocating_segments() -> None:
     draws = random.Random(0)
     sizes = [draws.randrange(2 * MIB, 40 * MIB, 4) for _ in range(12)]
 
@@ -277,7 +277,7 @@ def test_blocks_cover_their_segments_and_never_overlap(pool: Pool, seed: int) ->
 # --- Private pools ---
 
 
-def test_a_private_pool_shares_nothing(pool: Pool) -> None:
+def test_a_private_pool_does_not_share_segments(pool: Pool) -> None:
     common = take(3 * MIB)
     inside = pool.take(3 * MIB)
     outside = take(3 * MIB)

@@ -31,7 +31,7 @@ def figures(*names: str) -> list[int]:
 
 @needs(torch.float32)
 @pytest.mark.parametrize("kind", ["empty", "larger"])
-def test_memory_goes_back_to_the_device_behind_the_work_that_uses_it(kind: str) -> None:
+def test_memory_is_freed_after_the_work_that_uses_it(kind: str) -> None:
     run_python(
         f"""
         import torch
@@ -54,7 +54,7 @@ def test_memory_goes_back_to_the_device_behind_the_work_that_uses_it(kind: str) 
 
 
 @needs(torch.float32)
-def test_memory_that_another_stream_uses_is_kept_until_that_stream_is_done() -> None:
+def test_memory_is_reused_after_a_recorded_stream_has_finished() -> None:
     stream = backend.Stream()
     waited = 0
     for _ in range(10):
@@ -84,7 +84,7 @@ def test_memory_that_another_stream_uses_is_kept_until_that_stream_is_done() -> 
 
 
 @needs(torch.float32)
-def test_memory_waits_for_each_of_several_streams() -> None:
+def test_memory_is_reused_after_all_recorded_streams_have_finished() -> None:
     streams = [backend.Stream() for _ in range(3)]
     tensor = take(3 * MIB)
     address = tensor.data_ptr()
@@ -108,7 +108,7 @@ def test_memory_waits_for_each_of_several_streams() -> None:
 
 
 @needs(torch.float32)
-def test_a_busy_stream_does_not_keep_what_waits_for_another() -> None:
+def test_a_busy_stream_delays_only_its_own_memory() -> None:
     busy, idle = backend.Stream(), backend.Stream()
     first, second = take(3 * MIB), take(3 * MIB)
     place = second.data_ptr()
@@ -134,7 +134,7 @@ def test_streams_do_not_share_free_memory() -> None:
 
 
 @needs(torch.float32)
-def test_emptying_the_cache_leaves_what_is_in_use() -> None:
+def test_empty_cache_keeps_used_memory() -> None:
     stream = backend.Stream()
     for _ in range(5):
         data = torch.full((512, 512), 3.0, device=DEVICE)
@@ -152,7 +152,7 @@ def test_emptying_the_cache_leaves_what_is_in_use() -> None:
 
 @pytest.mark.native(like=succeed)
 @needs(torch.float32, torch.int64)
-def test_memory_that_failed_work_used_comes_back_and_whoever_takes_it_hears_nothing(
+def test_memory_of_failed_work_is_reused_without_an_error(
     failure: Failure,
 ) -> None:
     run_python(
@@ -206,7 +206,7 @@ def test_memory_that_failed_work_used_comes_back_and_whoever_takes_it_hears_noth
 
 @needs(torch.float32)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
-def test_forked_child_leaves_memory_that_streams_wait_for_alone() -> None:
+def test_a_forked_child_does_not_free_memory_of_its_parent() -> None:
     run_python(
         f"""
         import os, torch, warnings

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("full_segments")
 THREADS, ROUNDS = 8, 100_000
 
 
-def test_threads_take_and_give_back_at_once() -> None:
+def test_threads_allocate_and_free_concurrently() -> None:
     """Each thread allocates on its own stream and frees tensors of all threads. Other streams use
     some of them meanwhile.
     """

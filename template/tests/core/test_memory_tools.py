@@ -29,11 +29,11 @@ def work() -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def text(lines: str) -> str:
-    """Stand in for flamegraph.pl, which the tools download."""
+    """Replace flamegraph.pl, which the tools download."""
     return lines
 
 
-def test_tools_sum_up_what_there_is() -> None:
+def test_the_tools_print_a_summary() -> None:
     kept, _ = work()
     data = backend.memory._snapshot()
     summary = _memory_viz.segsum(data)
@@ -67,7 +67,7 @@ def test_tools_compare_two_snapshots(capsys: pytest.CaptureFixture[str]) -> None
 
 
 @pytest.mark.parametrize("plot", [_memory_viz.trace_plot, _memory_viz.segment_plot])
-def test_tools_draw_what_they_read_back(plot: Any, tmp_path: Path) -> None:
+def test_the_tools_plot_a_loaded_snapshot(plot: Any, tmp_path: Path) -> None:
     kept, small = work()
     backend.memory._dump_snapshot(tmp_path / "snapshot.pickle")
     data = pickle.loads((tmp_path / "snapshot.pickle").read_bytes())
@@ -105,7 +105,7 @@ def assert_plain(value: Any, key: str = "") -> None:
         assert type(value) is not int or abs(value) < bound, value
 
 
-def test_pages_read_what_is_pickled(tmp_path: Path) -> None:
+def test_the_pages_can_read_the_pickle(tmp_path: Path) -> None:
     kept = work()
     with pytest.raises(torch.OutOfMemoryError):
         take(2 * backend.mem_get_info()[1])
@@ -128,7 +128,7 @@ def contents(data: dict[str, Any]) -> tuple[dict[int, int], dict[int, int]]:
 
 
 @needs(torch.float32)
-def test_undoing_the_history_leads_from_a_snapshot_to_the_beginning() -> None:
+def test_undoing_the_history_gives_the_first_snapshot() -> None:
     """The page of `segment_plot` does this for each event."""
     before = contents(backend.memory._snapshot())
     backend.memory._record_memory_history(stacks="python")

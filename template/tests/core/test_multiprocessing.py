@@ -56,7 +56,7 @@ def test_tensors_cross_queues_to_a_spawned_process_and_back(tmp_path: Path) -> N
 
 
 @needs(torch.float32)
-def test_tensor_that_autograd_computed_is_refused() -> None:
+def test_a_result_of_autograd_is_refused() -> None:
     from multiprocessing.reduction import ForkingPickler
 
     value = torch.ones(2, device=DEVICE, requires_grad=True) * 2
@@ -89,7 +89,7 @@ def test_forked_child_ends_without_waiting_for_threads_of_autograd(device: str) 
 @needs(torch.float32)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 @pytest.mark.parametrize("end", ["os._exit(0)", "sys.exit(0)"])
-def test_forked_child_drops_what_it_inherited(end: str) -> None:
+def test_a_forked_child_can_delete_inherited_objects(end: str) -> None:
     result = run_python(
         f"""
         import gc, os, sys, torch, warnings
@@ -135,7 +135,7 @@ def test_forked_child_drops_what_it_inherited(end: str) -> None:
 
 @needs(torch.float32)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
-def test_workers_of_a_data_loader_drop_what_they_inherited() -> None:
+def test_data_loader_workers_can_delete_inherited_objects() -> None:
     result = run_python(
         f"""
         import torch, warnings

@@ -108,7 +108,7 @@ def test_jagged(name: str) -> None:
 
 @pytest.mark.parametrize("padding", [float("-inf"), float("inf"), -1.0, 3.0])
 @pytest.mark.parametrize("dtype", supported(torch.int16, torch.int64, torch.float16))
-def test_padding_that_a_type_does_not_hold_is_its_limit(dtype: torch.dtype, padding: float) -> None:
+def test_padding_out_of_range_is_clamped_to_the_dtype(dtype: torch.dtype, padding: float) -> None:
     def padded(rows: torch.Tensor) -> Any:
         offsets = torch.tensor([0, 1, 3], device=rows.device)
         return torch.ops.aten._jagged_to_padded_dense_forward(rows, [offsets], [2], padding)
@@ -120,7 +120,7 @@ def test_padding_that_a_type_does_not_hold_is_its_limit(dtype: torch.dtype, padd
 @pytest.mark.parametrize(
     "name", ["softmax", "linear", "layer_norm", "mean of lengths", "to_padded_tensor"]
 )
-def test_jagged_ones_run_on_the_device(name: str) -> None:
+def test_jagged_tensors_do_not_fall_back(name: str) -> None:
     tensor = jagged(parts(DEVICE))
     with natively():
         result = {**SHARED, **JAGGED}[name](tensor)
@@ -157,7 +157,7 @@ def test_attention_on_jagged_tensors_runs_on_the_device() -> None:
 
 
 @pytest.mark.parametrize("device", ["cpu", DEVICE])
-def test_sizes_of_padded_tensors_may_lie_anywhere(device: str) -> None:
+def test_sizes_of_padded_tensors_can_be_on_any_device(device: str) -> None:
     padded = sample(2, 3, 4)
     sizes = torch.tensor([[4, 2], [4, 3]]).flip(1)
     expected = torch._nested_from_padded(padded, sizes.contiguous()).unbind()
@@ -171,7 +171,7 @@ def test_sizes_of_padded_tensors_may_lie_anywhere(device: str) -> None:
 
 
 @pytest.mark.parametrize("device", ["cpu", DEVICE])
-def test_files_of_strided_ones_are_loaded_onto_the_device(device: str) -> None:
+def test_strided_tensors_are_loaded_onto_the_device(device: str) -> None:
     saved = strided(parts(device)).detach()
     file = io.BytesIO()
     torch.save(saved, file)
@@ -184,7 +184,7 @@ def test_files_of_strided_ones_are_loaded_onto_the_device(device: str) -> None:
     assert copy.copy(saved).is_nested
 
 
-def test_what_strided_ones_lack_says_so() -> None:
+def test_unsupported_operators_on_strided_tensors_raise_an_error() -> None:
     tensor = strided(parts(DEVICE)).detach()
     for function in (
         lambda n: n.exp(),

@@ -48,7 +48,7 @@ expected = model(values).detach().cpu()
         pytest.param("fullgraph=True, dynamic=True", marks=pytest.mark.full),
     ],
 )
-def test_compiling_works_or_says_which_backend_to_use(options: str) -> None:
+def test_compiling_works_or_the_error_names_a_backend(options: str) -> None:
     result = run_python(
         f"""{COMPILED}
 try:
@@ -80,7 +80,7 @@ print("right")
     assert "right" in result.stdout
 
 
-def test_profiling_times_the_device() -> None:
+def test_the_profiler_times_the_device() -> None:
     result = run_python(
         f"""
         import torch

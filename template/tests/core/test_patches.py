@@ -187,7 +187,7 @@ def is_at_fault(name: str, left_out: str) -> bool:
 
 @pytest.mark.full  # the result changes only with PyTorch
 @pytest.mark.parametrize("name", PROBES)
-def test_pytorch_needs_each_repair_still(name: str) -> None:
+def test_pytorch_still_needs_each_patch(name: str) -> None:
     unneeded, reason = UNNEEDED.get(name, (False, ""))
     if unneeded:
         pytest.skip(reason)
@@ -195,7 +195,7 @@ def test_pytorch_needs_each_repair_still(name: str) -> None:
     assert is_at_fault(name, name), f"PyTorch does not need the patch '{name}' any more: delete it"
 
 
-def test_a_name_of_no_patch_is_refused() -> None:
+def test_an_unknown_patch_is_refused() -> None:
     result = run_python(
         "import torch", {f"{ENV_PREFIX}_WITHOUT_PATCHES": "printing,nonsense"}, check=False
     )

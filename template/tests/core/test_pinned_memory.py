@@ -29,7 +29,7 @@ def test_pinning_a_pinned_tensor_returns_it() -> None:
     ],
     ids=["view", "part of an array", "array", "buffer"],
 )
-def test_pinned_memory_behind_an_alias_is_kept_until_the_copy_ran(
+def test_pinned_memory_of_an_alias_is_kept_until_its_copy_has_run(
     alias: Callable[[torch.Tensor], torch.Tensor],
 ) -> None:
     for _ in range(5):
@@ -58,7 +58,7 @@ def test_copy_into_an_alias_does_not_reach_the_next_owner() -> None:
 
 
 @pytest.mark.native(like=succeed)
-def test_failed_work_is_no_concern_of_who_takes_pinned_memory(failure: Failure) -> None:
+def test_reusing_pinned_memory_of_failed_work_raises_nothing(failure: Failure) -> None:
     result = run_python(
         f"""
         import torch

@@ -9,7 +9,7 @@ import torch
 from backend import DEVICE, ENV_PREFIX, backend
 from support import has_function, is_simulator, run_python
 
-# The simulator then compiles, and keeps plans.
+# With this setting, the simulator compiles kernels and has plans.
 COMPILES = {f"{ENV_PREFIX}_SIMULATOR_COMPILE_MS": "5"}
 
 on_the_simulator = pytest.mark.skipif(
@@ -17,7 +17,7 @@ on_the_simulator = pytest.mark.skipif(
 )
 
 
-def test_a_device_that_prepares_nothing_has_no_plans() -> None:
+def test_a_device_without_release_plan_has_no_plans() -> None:
     if has_function("plans", "release_plan") and not is_simulator():
         pytest.skip("the device may have some")
     run_python(
@@ -66,7 +66,7 @@ def test_only_the_first_step_of_a_training_compiles() -> None:
 
 
 @on_the_simulator
-def test_plans_come_and_go_on_two_devices_and_threads() -> None:
+def test_plans_are_created_and_released_on_two_devices_and_threads() -> None:
     code = f"""
         import threading, torch
         backend = torch.{DEVICE}
@@ -104,7 +104,7 @@ def test_plans_come_and_go_on_two_devices_and_threads() -> None:
 
 
 @on_the_simulator
-def test_attention_asks_once_whether_the_device_does_it() -> None:
+def test_attention_probes_the_device_once() -> None:
     code = f"""
         import torch
         backend = torch.{DEVICE}
@@ -133,7 +133,7 @@ def test_another_process_compiles_nothing(tmp_path: Path) -> None:
     assert first >= 0.15 > second
 
 
-def test_what_is_set_is_checked(tmp_path: Path) -> None:
+def test_settings_of_plans_are_checked(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="from 0 on, not -1"):
         backend.set_plan_limit(-1)
     (tmp_path / "file").write_text("")
@@ -149,7 +149,7 @@ def test_what_is_set_is_checked(tmp_path: Path) -> None:
         backend.set_cache_folder(tmp_path)
 
 
-def test_figures_are_of_the_current_device_unless_another_is_named() -> None:
+def test_statistics_are_those_of_the_current_or_given_device() -> None:
     assert backend.plan_stats() == backend.plan_stats(0) == backend.plan_stats(f"{DEVICE}:0")
     with pytest.raises(ValueError, match="cpu"):
         backend.plan_stats(torch.device("cpu"))

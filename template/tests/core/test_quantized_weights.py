@@ -92,7 +92,7 @@ def test_weights_of_4_bits_with_whole_zero_points() -> None:
 
 @pytest.mark.parametrize("with_bias", [False, True])
 @pytest.mark.parametrize("block", [32, 128])
-def test_inputs_that_are_quantized_as_they_come(block: int, with_bias: bool) -> None:
+def test_inputs_that_are_quantized_in_the_call(block: int, with_bias: bool) -> None:
     columns, inner = 64, 128
     codes = integers(0, 256, columns, inner // 2, dtype=torch.uint8)
     scales = sample(columns, inner // block, low=0.05, high=0.2)
@@ -113,7 +113,7 @@ def test_inputs_that_are_quantized_as_they_come(block: int, with_bias: bool) -> 
 
 
 @pytest.mark.parametrize("use_gelu", [False, True])
-def test_what_follows_a_product(use_gelu: bool) -> None:
+def test_products_with_an_activation(use_gelu: bool) -> None:
     compare(
         lambda bias, a, b: torch._addmm_activation(
             bias, a, b, beta=0.5, alpha=2, use_gelu=use_gelu
@@ -126,7 +126,7 @@ def test_what_follows_a_product(use_gelu: bool) -> None:
     )
 
 
-def test_what_does_not_fit_is_refused() -> None:
+def test_wrong_arguments_are_refused() -> None:
     x = torch.ones(3, 64, device=DEVICE)
     weights = torch.ones(8, 64, dtype=torch.int8, device=DEVICE)
     scales = torch.ones(8, device=DEVICE)

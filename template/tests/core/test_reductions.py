@@ -29,7 +29,7 @@ def test_empty_tensors_reduce_as_on_the_cpu(name: str, dim: int | None) -> None:
 
 @needs(torch.float32)
 @pytest.mark.parametrize("name", ["all", "any", "amax", "sum", "var"])
-def test_over_no_dimension(name: str) -> None:
+def test_reductions_over_an_empty_list_of_dimensions(name: str) -> None:
     function, values = getattr(torch, name), sample(3, 4)
     result = function(values.to(DEVICE), dim=())
     assert_same(result, function(values, dim=()), **close(torch.float32))
@@ -53,7 +53,7 @@ def test_many_numbers_add_up_as_precisely_as_on_the_cpu(
 
 
 @needs(torch.float64)
-def test_doubles_lose_nothing_that_matters() -> None:
+def test_float64_sums_are_exact_to_a_few_ulp() -> None:
     x = torch.full((1_000_001,), 0.1, dtype=torch.float64)
     x[::1000] = 1e9
     exact = math.fsum(x.tolist())
@@ -64,7 +64,7 @@ def test_doubles_lose_nothing_that_matters() -> None:
 
 @pytest.mark.parametrize("function", [torch.std, torch.var])
 @needs(torch.float64)
-def test_deviations_of_huge_numbers(function: Callable[..., torch.Tensor]) -> None:
+def test_std_and_var_of_huge_numbers(function: Callable[..., torch.Tensor]) -> None:
     for numbers in ([1e160, -1e160, 1.0], [1e160, 2e160], [float("inf"), 1.0], [1e160, 1e160]):
         x = torch.tensor(numbers, dtype=torch.float64)
         for lies in (x, x.view(-1, 1)):
@@ -73,7 +73,7 @@ def test_deviations_of_huge_numbers(function: Callable[..., torch.Tensor]) -> No
 
 @pytest.mark.parametrize("number", [0.1, 1234.567, -7.7])
 @pytest.mark.parametrize("dtype", supported(FLOATING), ids=str)
-def test_equal_numbers_do_not_deviate(dtype: torch.dtype, number: float) -> None:
+def test_std_and_var_of_equal_numbers_are_zero(dtype: torch.dtype, number: float) -> None:
     x = torch.full((3000, 3), number, dtype=dtype, device=DEVICE)
     assert x.var(0).count_nonzero() == 0
     assert x.T.contiguous().std(1).count_nonzero() == 0
@@ -114,7 +114,7 @@ def test_reductions_convert_while_they_read(name: str) -> None:
 
 @pytest.mark.parametrize("dtype", [torch.int64, torch.bool], ids=str)
 @needs(torch.float32)
-def test_logsumexp_of_integers_of_as_many_dimensions_as_there_can_be(dtype: torch.dtype) -> None:
+def test_logsumexp_of_integers_with_64_dimensions(dtype: torch.dtype) -> None:
     values = torch.tensor([[3, 0, 1], [0, 0, 2]]).to(dtype)
     many = values.view(*[1] * 62, 2, 3)
     actual = many.to(DEVICE).logsumexp(-1)

@@ -73,14 +73,14 @@ NONSENSE: list[Callable[[torch.Tensor], Any]] = [
 
 @pytest.mark.filterwarnings("ignore:.*resized:UserWarning")
 @pytest.mark.parametrize("change", TOO_LARGE)
-def test_running_out_of_memory_leaves_the_tensor_as_it_was(
+def test_running_out_of_memory_does_not_change_the_tensor(
     change: Callable[[torch.Tensor], Any],
 ) -> None:
     assert_unchanged_by(change, torch.OutOfMemoryError)
 
 
 @pytest.mark.parametrize("change", NONSENSE)
-def test_arguments_that_make_no_sense_leave_the_tensor_as_it_was(
+def test_wrong_arguments_do_not_change_the_tensor(
     change: Callable[[torch.Tensor], Any],
 ) -> None:
     assert_unchanged_by(change, RuntimeError)
@@ -104,7 +104,7 @@ def test_negative_strides_are_refused_by_name() -> None:
         torch.empty(0, device=DEVICE).set_(storage, 3, (4,), (-1,))
 
 
-def test_memory_that_belongs_to_others_is_not_resized() -> None:
+def test_external_memory_is_not_resized() -> None:
     ours = torch.arange(4.0, device=DEVICE)
     imported = torch.from_dlpack(ours)
     with pytest.raises(RuntimeError, match="not resizable"):
@@ -140,7 +140,7 @@ def test_a_tensor_beyond_its_storage_is_refused(use: Callable[[Any], Any], bytes
     assert tensor.cpu().eq(2).all()
 
 
-def test_elements_that_are_left_in_a_resized_storage() -> None:
+def test_remaining_elements_of_a_resized_storage_can_be_used() -> None:
     tensor = torch.ones(4, 4, device=DEVICE)
     tensor.untyped_storage().resize_(16)
     assert (tensor[0] + 1).cpu().eq(2).all()
@@ -168,7 +168,7 @@ def test_set_grows_a_storage_that_is_too_small_as_on_the_cpu() -> None:
         lambda x: x.resize_as_(torch.zeros(3), memory_format=torch.contiguous_format),
     ],
 )
-def test_an_expanded_tensor_that_becomes_dense_gets_its_memory(
+def test_an_expanded_tensor_that_becomes_dense_is_allocated(
     resize: Callable[[torch.Tensor], Any],
 ) -> None:
     tensor = torch.zeros(1, device=DEVICE).expand(3)
@@ -179,7 +179,7 @@ def test_an_expanded_tensor_that_becomes_dense_gets_its_memory(
 
 
 @pytest.mark.parametrize("memory_format", [torch.channels_last, torch.contiguous_format])
-def test_resizing_takes_a_memory_format(memory_format: torch.memory_format) -> None:
+def test_resize_accepts_a_memory_format(memory_format: torch.memory_format) -> None:
     shape = (2, 3, 4, 5)
     expected = torch.empty(shape).contiguous(memory_format=memory_format)
     tensor = torch.empty(0, device=DEVICE).resize_(shape, memory_format=memory_format)

@@ -35,7 +35,7 @@ def sample(dtype: torch.dtype = torch.float32) -> torch.Tensor:
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("pinned", [False, True])
 @pytest.mark.parametrize("non_blocking", [False, True])
-def test_views_go_both_ways(view: str, pinned: bool, non_blocking: bool) -> None:
+def test_rows_are_copied_in_both_directions(view: str, pinned: bool, non_blocking: bool) -> None:
     host = sample().pin_memory() if pinned else sample()
     there = torch.zeros(40, 30, 80, device=DEVICE)
     part = VIEWS[view]
@@ -58,7 +58,7 @@ def test_views_go_both_ways(view: str, pinned: bool, non_blocking: bool) -> None
 
 
 @pytest.mark.parametrize("dtype", [torch.bool, torch.int64, torch.complex64])
-def test_of_any_type(dtype: torch.dtype) -> None:
+def test_rows_of_any_dtype(dtype: torch.dtype) -> None:
     values = (sample() % 7).to(dtype)
     there = values.to(DEVICE)
     assert there[:, 3:20, :].cpu().equal(values[:, 3:20, :])
@@ -67,7 +67,7 @@ def test_of_any_type(dtype: torch.dtype) -> None:
     assert there[:, 3:20].cpu().equal(values[:, :17])
 
 
-def test_conversions_and_conjugates_are_as_before() -> None:
+def test_rows_are_converted_and_conjugated() -> None:
     values = torch.view_as_complex(torch.randn(30, 40, 2))
     there = values.to(DEVICE)
     assert there[:, 2:30].conj().cpu().equal(values[:, 2:30].conj())
@@ -78,7 +78,7 @@ def test_conversions_and_conjugates_are_as_before() -> None:
     assert real[:, 5:20].to(DEVICE, torch.float64).cpu().equal(real[:, 5:20].double())
 
 
-def test_a_pinned_source_is_not_waited_for_and_not_reused_too_early() -> None:
+def test_a_pinned_source_is_copied_asynchronously_and_not_reused_early() -> None:
     source = sample().pin_memory()
     target = torch.zeros(40, 15, 80, device=DEVICE)
     keep_busy(seconds=0.5)
@@ -93,7 +93,7 @@ def test_a_pinned_source_is_not_waited_for_and_not_reused_too_early() -> None:
 
 
 @pytest.mark.skipif(not has_function("copies", "copy_2d"), reason="the device copies no rows")
-def test_rows_are_one_copy_and_no_kernel() -> None:
+def test_rows_are_copied_by_one_call_without_a_kernel() -> None:
     code = f"""
 import torch
 x = torch.arange(4000.0 * 50).view(4000, 50)

@@ -65,7 +65,7 @@ def with_nonfinite(*shape: int) -> torch.Tensor:
 
 @pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
 @pytest.mark.parametrize("size", [(3, 3), (5, 6), (9, 8)])
-def test_nonfinite_elements_reach_only_what_the_filter_covers(
+def test_nonfinite_elements_affect_only_results_within_the_filter(
     mode: str, size: tuple[int, int]
 ) -> None:
     image = with_nonfinite(1, 2, 5, 6)

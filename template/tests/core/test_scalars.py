@@ -127,7 +127,7 @@ def check(operator: Operator, dtype: torch.dtype, number: Any) -> None:
 
 @pytest.mark.parametrize("dtype", supported(), ids=str)
 @pytest.mark.parametrize("name", [*FILLS, *ARITHMETIC, *BOUNDS])
-def test_numbers_fit_where_they_fit_on_the_cpu(name: str, dtype: torch.dtype) -> None:
+def test_numbers_out_of_range_raise_as_on_the_cpu(name: str, dtype: torch.dtype) -> None:
     operator = {**FILLS, **ARITHMETIC, **BOUNDS}[name]
     numbers: tuple[Any, ...] = NUMBERS
     if name in FILLS or name in BOUNDS:

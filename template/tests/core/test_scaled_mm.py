@@ -229,7 +229,7 @@ def test_out_is_resized_and_fake_tensors_agree() -> None:
     [torch.int32, torch.int8, torch.int64, torch.bool, torch.float64, torch.complex64, FLOAT4],
     ids=str,
 )
-def test_results_of_a_type_that_products_with_scales_have_not(dtype: torch.dtype) -> None:
+def test_an_unsupported_out_dtype_is_refused(dtype: torch.dtype) -> None:
     a, b = on_device(*factors(16, 32, 24))
     one = torch.tensor(1.0, device=DEVICE)
     experts, ends = b.expand(2, 32, 24), torch.tensor([4, 16], dtype=torch.int32, device=DEVICE)

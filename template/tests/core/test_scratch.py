@@ -35,7 +35,7 @@ def stepping(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.mark.parametrize("layers", ["", "validate,same_addresses"])
 @pytest.mark.parametrize("releases", [False, True])
-def test_a_step_has_the_memory_of_the_one_before(
+def test_a_step_reuses_released_scratch_memory(
     stepping: dict[str, str], releases: bool, layers: str
 ) -> None:
     environment = {

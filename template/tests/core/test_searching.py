@@ -13,7 +13,7 @@ COMPLEX = supported(torch.complex64)
 
 @pytest.mark.parametrize("number", [2, 2.5, -100, 100])
 @pytest.mark.parametrize("dtype", NUMBERS, ids=str)
-def test_numbers_are_promoted_as_beside_any_tensor(dtype: torch.dtype, number: float) -> None:
+def test_numbers_are_promoted_as_with_tensors(dtype: torch.dtype, number: float) -> None:
     if number < 0 and not dtype.is_signed:
         pytest.skip("the CPU wraps it around")
     sequence = sample(20, dtype=dtype).sort().values

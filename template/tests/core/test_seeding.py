@@ -34,7 +34,7 @@ def test_manual_seed_reaches_the_device_without_a_warning() -> None:
         torch.seed()
 
 
-def test_torch_seeds_through_the_module(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_torch_manual_seed_calls_the_module(monkeypatch: pytest.MonkeyPatch) -> None:
     seeds: list[int] = []
     monkeypatch.setattr(backend, "manual_seed_all", seeds.append)
     torch.manual_seed(7)
@@ -46,7 +46,7 @@ def test_torch_seeds_through_the_module(monkeypatch: pytest.MonkeyPatch) -> None
     assert seeds == [7, chosen]
 
 
-def test_module_without_the_functions_makes_torch_warn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_torch_warns_if_the_module_has_no_manual_seed_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(backend, "manual_seed_all")
     with pytest.warns(UserWarning, match=f"Set seed for `{DEVICE}` device does not take effect"):
         torch.manual_seed(7)
@@ -81,7 +81,7 @@ def test_fork_rng_leaves_the_state_as_it_was() -> None:
     assert draw(LAST).equal(expected)
 
 
-def test_fork_rng_asks_the_module(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fork_rng_calls_the_module(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[tuple[str, int]] = []
     monkeypatch.setattr(backend, "get_rng_state", lambda device: calls.append(("get", device)))
     monkeypatch.setattr(backend, "set_rng_state", lambda _, device: calls.append(("set", device)))
@@ -124,13 +124,13 @@ def test_random_operators_draw_from_the_generator_of_the_cpu() -> None:
 
 
 @pytest.mark.skipif(not DRAWS_ON_THE_CPU, reason="the device has generators of its own")
-def test_generator_of_the_device_is_refused_with_advice() -> None:
+def test_the_error_for_a_device_generator_names_the_cpus() -> None:
     with pytest.raises((NotImplementedError, RuntimeError), match=r"torch.Generator\(\)"):
         torch.Generator(DEVICE)
 
 
 @pytest.mark.skipif(not DRAWS_ON_THE_CPU, reason="the device has generators of its own")
-def test_generator_of_the_cpu_serves() -> None:
+def test_a_cpu_generator_is_accepted() -> None:
     generator = torch.Generator().manual_seed(2)
     first = torch.rand(5, device=DEVICE, generator=generator).cpu()
     assert first.equal(torch.rand(5, generator=torch.Generator().manual_seed(2)))

@@ -20,7 +20,7 @@ def test_conjugate_tensor_comes_back(dtype: torch.dtype) -> None:
 
 
 @needs(torch.float32)
-def test_map_location_brings_tensors_here() -> None:
+def test_map_location_loads_onto_the_device() -> None:
     for location in (DEVICE, f"{DEVICE}:{LAST.index}", LAST):
         loaded = save_and_load(torch.arange(3.0), map_location=location)
         assert_same(loaded, torch.arange(3.0))
@@ -28,7 +28,7 @@ def test_map_location_brings_tensors_here() -> None:
 
 
 @needs(torch.float32)
-def test_file_can_be_mapped(tmp_path: Path) -> None:
+def test_a_file_can_be_loaded_with_mmap(tmp_path: Path) -> None:
     path = tmp_path / "tensors.pt"
     torch.save({"a": torch.arange(5.0, device=DEVICE)}, path)
     loaded = torch.load(path, mmap=True)
@@ -36,7 +36,7 @@ def test_file_can_be_mapped(tmp_path: Path) -> None:
 
 
 @needs(torch.float32)
-def test_device_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_device_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     location = f"{DEVICE}:{backend.device_count()}"
     with pytest.raises(RuntimeError, match=r"device_count\(\) is"):
         save_and_load(torch.ones(1), map_location=location)

@@ -52,7 +52,7 @@ def on_device(*tensors: torch.Tensor | None) -> list[torch.Tensor | None]:
 
 @native
 @pytest.mark.parametrize("dtype", supported(FLOATING))
-def test_tokens_go_to_their_slots(dtype: torch.dtype) -> None:
+def test_tokens_are_written_to_their_slots(dtype: torch.dtype) -> None:
     """There can be more tokens than slots, because engines pad their batches."""
     expected, actual = tokens(dtype), on_device(*tokens(dtype))
     serving.reshape_and_cache(*expected, SLOTS)
@@ -64,7 +64,7 @@ def test_tokens_go_to_their_slots(dtype: torch.dtype) -> None:
     assert torch.equal(expected[2], plain[2])
 
 
-def test_a_cache_that_is_declined_is_filled_by_the_cpu() -> None:
+def test_an_unsupported_cache_is_filled_by_the_cpu() -> None:
     given = [(10 * tensor).int() for tensor in tokens(torch.float32)]
     expected, actual = [tensor.clone() for tensor in given], on_device(*given)
     serving.reshape_and_cache(*expected, SLOTS)
@@ -75,7 +75,7 @@ def test_a_cache_that_is_declined_is_filled_by_the_cpu() -> None:
         assert torch.equal(one.cpu(), other)
 
 
-def test_mistakes_of_caches() -> None:
+def test_wrong_arguments_of_reshape_and_cache() -> None:
     key, value, key_cache, value_cache = on_device(*tokens(torch.float32))
     slots = SLOTS.to(DEVICE)
     with pytest.raises(RuntimeError, match="do not fit the caches"):
@@ -108,7 +108,7 @@ def test_rotary_embedding(dtype: torch.dtype, is_neox: bool, width: int) -> None
 
 
 @pytest.mark.parametrize("device", ["cpu", DEVICE])
-def test_a_key_of_other_tokens(device: str) -> None:
+def test_a_key_with_another_number_of_tokens_is_refused(device: str) -> None:
     """It is refused although its number of elements would fit."""
     positions = torch.arange(2, device=device)
     query, key = torch.ones(2, 16, device=device), torch.ones(3, 16, device=device)
@@ -120,7 +120,7 @@ def test_a_key_of_other_tokens(device: str) -> None:
     assert query.eq(1).all()
 
 
-def test_mistakes_of_positions() -> None:
+def test_wrong_arguments_of_rotary_embedding() -> None:
     positions, query = torch.arange(2, device=DEVICE), torch.ones(2, 16, device=DEVICE)
     numbers = table(torch.float32, 8).to(DEVICE)
     with pytest.raises(RuntimeError, match="whole heads of 4611686018427387904 for each"):
@@ -161,7 +161,7 @@ def test_gates(dtype: torch.dtype, name: str) -> None:
     assert gate(given[:0].to(DEVICE)).shape == (0, 4, 7)
 
 
-def test_a_gate_of_another_size() -> None:
+def test_a_gate_of_another_size_is_refused() -> None:
     with pytest.raises(RuntimeError, match="half its last dimension"):
         serving.silu_and_mul(torch.zeros(3, 8, device=DEVICE), torch.zeros(3, 5, device=DEVICE))
 
@@ -242,7 +242,7 @@ def test_a_cache_is_read_after_it_is_written() -> None:
     assert_close(torch.cat(results), expected[0].transpose(0, 1).contiguous())
 
 
-def test_a_cache_of_another_type_is_attended_to_by_the_cpu() -> None:
+def test_attention_with_a_cache_of_another_dtype_runs_on_the_cpu() -> None:
     if not supported(torch.float16):
         pytest.skip("generated without torch.float16")
     given = cached(torch.float32, torch.float16)
@@ -252,7 +252,7 @@ def test_a_cache_of_another_type_is_attended_to_by_the_cpu() -> None:
     assert_close(actual, attend(given, "cpu")[0])
 
 
-def test_mistakes_of_attention() -> None:
+def test_wrong_arguments_of_attention_with_cache() -> None:
     given = cached(torch.float32)
     for name, wrong, says in (
         ("seqused_k", given["seqused_k"].long(), "to be int32 of sizes .any., but got int64"),
@@ -267,7 +267,7 @@ def test_mistakes_of_attention() -> None:
     ):
         with pytest.raises(RuntimeError, match=says):
             attend(given | {name: wrong}, DEVICE)
-    # The number of heads is no divisor then.
+    # Caches with 0 heads: the check must not divide by this number.
     caches = {name: given[name][:, :, :0] for name in ("key_cache", "value_cache")}
     with pytest.raises(RuntimeError, match="does not fit the caches"):
         attend(given | caches, DEVICE)
@@ -275,7 +275,7 @@ def test_mistakes_of_attention() -> None:
 
 @pytest.mark.parametrize("name", ["sinks", "alibi_slopes", "k_scale", "v_scale"])
 @pytest.mark.parametrize("place", ["cpu", pytest.param(f"{DEVICE}:1", marks=needs_two_devices)])
-def test_arguments_of_another_device(place: str, name: str) -> None:
+def test_arguments_on_another_device_are_refused(place: str, name: str) -> None:
     given = {key: tensor.to(DEVICE) for key, tensor in cached(torch.float32).items()}
     elsewhere = {name: torch.ones(1, device=place)}
     with pytest.raises(
@@ -319,7 +319,7 @@ def attend_beyond_the_cache() -> None:
         (attend_beyond_the_cache, "of a block table, where there are 12 blocks"),
     ],
 )
-def test_a_place_that_there_is_not(use: Callable[[], None], says: str) -> None:
+def test_indices_out_of_range_are_reported(use: Callable[[], None], says: str) -> None:
     use()
     with pytest.raises(RuntimeError, match=says):
         backend.synchronize()
@@ -348,7 +348,7 @@ assert caches[0][0].float().eq(2).all() and caches[1][0].float().eq(2).all()
 """
 
 
-def test_what_is_made_for_a_call_outlives_it(tmp_path: Path) -> None:
+def test_converted_arguments_are_kept_until_the_kernel_has_read_them(tmp_path: Path) -> None:
     """A kernel may allocate scratch memory before it reads its arguments."""
     source = Path(__file__).with_name("poisoned_device.cpp")
     run_python(CONVERTED, changed_device(source, tmp_path))

@@ -36,13 +36,13 @@ PROBABILITIES = torch.tensor([0.05, 0.4, 0.05, 0.2, 0.1, 0.1, 0.05, 0.05])
 
 @pytest.mark.parametrize("name", RESTRICTIONS)
 @pytest.mark.parametrize("device", ["cpu", DEVICE])
-def test_what_may_be_drawn(device: str, name: str) -> None:
+def test_sampled_tokens_satisfy_the_restrictions(device: str, name: str) -> None:
     given, count = RESTRICTIONS[name]
     options = {key: value.to(device) for key, value in given.items()}
     logits = PROBABILITIES.log().repeat(300, 1).to(device)
     drawn = serving.top_k_top_p_sample(logits, **options)
     assert drawn.dtype == torch.int64
-    # top_k keeps all of equal probabilities.
+    # top_k keeps all tokens with equal probabilities.
     most = (
         {1, 3, 4, 5} if count == 3 else set(PROBABILITIES.argsort(descending=True)[:count].tolist())
     )
@@ -50,14 +50,14 @@ def test_what_may_be_drawn(device: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("device", ["cpu", DEVICE])
-def test_more_than_a_narrow_integer_has(device: str) -> None:
+def test_top_k_values_beyond_32_bits(device: str) -> None:
     logits = PROBABILITIES.log().repeat(300, 1).to(device)
     for count in (2**32 + 1, 1 - 2**32):
         top_k = torch.full((300,), count, device=device)
         assert len(set(serving.top_k_top_p_sample(logits, top_k).tolist())) == 8
 
 
-def test_restrictions_of_other_sizes() -> None:
+def test_restrictions_of_wrong_sizes_are_refused() -> None:
     logits = torch.zeros(3, 8, device=DEVICE)
     for name, wrong in (("top_k", column(3)), ("top_p", column(0.5)), ("min_p", column(0.5)[:2])):
         with pytest.raises(RuntimeError, match=f"expected {name} to be"):
@@ -68,7 +68,7 @@ def test_restrictions_of_other_sizes() -> None:
 @pytest.mark.skipif(
     not hasattr(backend, "default_generators"), reason="generated without generators of the device"
 )
-def test_a_seed_decides_what_is_drawn() -> None:
+def test_a_seed_determines_the_samples() -> None:
     logits = sample(6, 100, dtype=torch.float32, low=-3, high=3).to(DEVICE)
     drawn = []
     for _ in range(2):
@@ -78,7 +78,7 @@ def test_a_seed_decides_what_is_drawn() -> None:
     assert drawn[0][0] != drawn[0][1]
 
 
-def test_tracing_knows_the_shapes() -> None:
+def test_fake_tensors_have_the_right_shapes() -> None:
     from torch._subclasses.fake_tensor import FakeTensorMode
 
     with FakeTensorMode():

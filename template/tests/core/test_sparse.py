@@ -113,7 +113,7 @@ ON_THE_DEVICE = ["add", "add to dense", "by itself", "by a dense one", "mm", "mv
     [(kind, name) for kind in ("coalesced", "duplicated", "csr") for name in ON_THE_DEVICE]
     + [("duplicated", "coalesce")],
 )
-def test_these_run_on_the_device(kind: str, name: str) -> None:
+def test_these_operators_do_not_fall_back(kind: str, name: str) -> None:
     made = MADE[kind]().to(DEVICE)
     with natively():
         {**SHAPES, **SUMS, **PRODUCTS}[name](made)
@@ -213,7 +213,7 @@ def test_mixed_devices_are_refused() -> None:
             use()
 
 
-def test_what_sparse_tensors_lack_says_so() -> None:
+def test_unsupported_operators_raise_an_error() -> None:
     for function in (torch.exp, torch.amax, lambda s: s > 0):
         with pytest.raises(
             NotImplementedError, match=rf"no kernel for sparse tensors of {DEVICE}.*to_dense"

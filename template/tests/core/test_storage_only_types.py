@@ -45,7 +45,7 @@ def test_a_type_without_a_device_type_is_unsupported() -> None:
         torch.empty(2, dtype=ABSENT, device=DEVICE)
 
 
-def test_the_device_may_calculate_with_fewer_types_than_the_project() -> None:
+def test_a_device_can_support_fewer_dtypes_than_the_project() -> None:
     if not is_simulator():
         pytest.skip("needs a setting that only the simulator has")
     code = f"""
@@ -150,8 +150,8 @@ def test_indexing(dtype: torch.dtype, layout: str, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["flip", "gather", "scatter", "index_copy", "take", "tril"])
 @every_type
-def test_what_only_moves_needs_no_kernel_of_the_cpus(dtype: torch.dtype, name: str) -> None:
-    """The CPU lacks some of these for narrow types, so that integers are the reference."""
+def test_moving_elements_needs_no_cpu_kernel(dtype: torch.dtype, name: str) -> None:
+    """The CPU lacks some of these for narrow types, so integers are the reference."""
     values = patterns(dtype, 4, 6)
     whole = values.view(BITS[dtype.itemsize]) if dtype.itemsize < 16 else values
     with natively():

@@ -47,7 +47,7 @@ ARITHMETIC: dict[str, Function] = {
 
 @pytest.mark.parametrize("name", ARITHMETIC)
 @every_type
-def test_arithmetic_is_the_cpus_or_raises_what_it_raises(dtype: torch.dtype, name: str) -> None:
+def test_arithmetic_gives_the_cpus_result_or_error(dtype: torch.dtype, name: str) -> None:
     values = numbers(dtype, 4) if dtype is not PACKED else patterns(dtype, 4)
     compare(ARITHMETIC[name], values)
 

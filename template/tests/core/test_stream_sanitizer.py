@@ -1,4 +1,4 @@
-"""The layer `streams` under PyTorch: it reports planted races, and nothing in correct programs."""
+"""The layer `streams` under PyTorch: it reports races, and nothing in correct programs."""
 
 from __future__ import annotations
 
@@ -128,14 +128,14 @@ def test_a_missing_record_stream_is_reported(tmp_path: Path) -> None:
     [UNORDERED.replace("# order", WAIT), REUSED.replace("# order", RECORD), TRAINING],
     ids=["wait_stream", "record_stream", "training"],
 )
-def test_a_correct_program_is_left_alone(tmp_path: Path, code: str) -> None:
+def test_a_correct_program_has_no_report(tmp_path: Path, code: str) -> None:
     ended, text, _ = run(tmp_path, code)
     assert ended == 0, text
     assert text.startswith("sum")
     assert len(text.splitlines()) == 1, text
 
 
-def test_a_report_may_be_printed_instead(tmp_path: Path) -> None:
+def test_a_report_can_be_printed_instead_of_raised(tmp_path: Path) -> None:
     ended, text, _ = run(tmp_path, UNORDERED, "print")
     assert ended == 0
     assert re.search(r"^sum ", text, re.MULTILINE)  # the value depends on the race

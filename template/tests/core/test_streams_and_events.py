@@ -21,7 +21,7 @@ def test_stream_is_a_torch_stream_of_this_device() -> None:
 
 
 @pytest.mark.parametrize("device", [LAST, f"{DEVICE}:{LAST}", torch.device(DEVICE, LAST)])
-def test_stream_takes_a_device(device: Any) -> None:
+def test_stream_accepts_a_device(device: Any) -> None:
     assert backend.Stream(device).device == torch.device(DEVICE, LAST)
 
 
@@ -31,7 +31,7 @@ def test_stream_without_an_index_is_on_the_current_device() -> None:
         assert stream.device == torch.device(DEVICE, LAST)
 
 
-def test_priorities_are_kept_within_the_devices_range() -> None:
+def test_priorities_are_clamped_to_the_devices_range() -> None:
     lowest, highest = backend.Stream.priority_range()
     assert highest <= 0 <= lowest
     for priority in (-100, highest, 0, lowest, 100):
@@ -56,7 +56,7 @@ def test_stream_of_another_device_type_is_refused() -> None:
         backend.Stream("cpu")
 
 
-def test_two_streams_differ_and_one_is_found_again_by_its_id() -> None:
+def test_a_stream_can_be_created_from_its_id() -> None:
     one, other = backend.Stream(), backend.Stream()
     assert one != other
     again = backend.Stream(
@@ -67,7 +67,7 @@ def test_two_streams_differ_and_one_is_found_again_by_its_id() -> None:
 
 
 def invented(stream_id: int, index: int = 0) -> torch.Stream:
-    """Return a stream of an id that may not exist."""
+    """Return a stream with an id that may not exist."""
     kind = torch.Stream(DEVICE).device_type
     return torch.Stream(stream_id=stream_id, device_index=index, device_type=kind)
 
@@ -96,27 +96,27 @@ USES_OF_A_STREAM = [
 
 @pytest.mark.parametrize("use", USES_OF_A_STREAM)
 @pytest.mark.parametrize("stream_id", [1, 12345678, -1, 2**62])
-def test_a_stream_that_nothing_has_made_is_refused(use: Any, stream_id: int) -> None:
+def test_an_unknown_stream_id_is_refused(use: Any, stream_id: int) -> None:
     with pytest.raises(RuntimeError, match=f"{DEVICE}:0 has no stream of id {stream_id}"):
         use(invented(stream_id))
     assert backend.current_stream() == backend.default_stream()
 
 
 @pytest.mark.parametrize("use", USES_OF_A_STREAM)
-def test_a_stream_of_a_device_that_is_not_there_is_refused(use: Any) -> None:
+def test_a_stream_of_a_missing_device_is_refused(use: Any) -> None:
     with pytest.raises(RuntimeError, match=f"invalid device {DEVICE}:9"):
         use(invented(0, index=9))
 
 
 @needs_two_devices
 @pytest.mark.parametrize("use", USES_OF_A_STREAM)
-def test_a_stream_of_one_device_is_none_of_another(use: Any) -> None:
+def test_a_stream_id_is_valid_for_its_own_device_only(use: Any) -> None:
     stream = backend.Stream(1)
     with pytest.raises(RuntimeError, match=f"{DEVICE}:0 has no stream of id"):
         use(invented(stream.stream_id, index=0))
 
 
-def test_a_stream_of_another_device_type_is_no_stream_for_a_tensor() -> None:
+def test_record_stream_refuses_another_device_type() -> None:
     other = torch.Stream(stream_id=0, device_index=0, device_type=0)
     with pytest.raises(RuntimeError, match=f"expected a stream of {DEVICE}"):
         torch.ones(1, device=DEVICE).record_stream(other)
@@ -169,13 +169,13 @@ def test_event_can_be_recorded_again() -> None:
     assert result.cpu().eq(256).all()
 
 
-def test_record_event_takes_an_event() -> None:
+def test_record_event_accepts_an_event() -> None:
     event, stream = backend.Event(), backend.Stream()
     assert stream.record_event(event) is event
     event.synchronize()
 
 
-def test_time_of_events_made_without_timing_is_refused() -> None:
+def test_elapsed_time_without_timing_is_refused() -> None:
     start, end = backend.Event(), backend.Event()
     start.record()
     end.record()

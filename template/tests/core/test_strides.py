@@ -64,7 +64,7 @@ def test_strides(name: str) -> None:
 
 @pytest.mark.parametrize("convolve", [functional.conv2d, functional.conv_transpose2d])
 @pytest.mark.parametrize("lasts", [(True, False), (False, True), (False, False)], ids=str)
-def test_tracing_knows_the_strides_of_convolutions(
+def test_fake_convolutions_have_the_right_strides(
     convolve: Callable[..., torch.Tensor], lasts: tuple[bool, bool]
 ) -> None:
     tensors = [torch.randn(3, 3, 4, 4, device=DEVICE) for _ in lasts]

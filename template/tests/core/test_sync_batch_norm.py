@@ -22,7 +22,7 @@ def on_device(*values: Tensor) -> list[Tensor]:
 @pytest.mark.parametrize(
     "dtype", [torch.float32, pytest.param(torch.float16, marks=needs(torch.float16))]
 )
-def test_parts_equal_the_whole(shape: tuple[int, ...], dtype: torch.dtype) -> None:
+def test_two_processes_equal_one_batch(shape: tuple[int, ...], dtype: torch.dtype) -> None:
     whole = sample(*shape, dtype=dtype).float().requires_grad_()
     gradient = sample(*shape, dtype=dtype, seed=1)
     weight, bias = (sample(3, low=0.5, seed=seed).requires_grad_() for seed in (2, 3))

@@ -38,7 +38,7 @@ def test_nothing_is_printed_when_it_is_off() -> None:
     assert trace("") == []
 
 
-def test_ops_names_overload_path_device_and_stream() -> None:
+def test_ops_prints_overload_route_device_and_stream() -> None:
     lines = trace("ops")
     add = next(line for line in lines if "aten::add.Tensor" in line)
     assert "native" in add

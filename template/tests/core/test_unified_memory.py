@@ -42,7 +42,7 @@ def test_a_pool_of_unified_memory() -> None:
 
 
 @unified
-def test_its_memory_goes_back() -> None:
+def test_unified_memory_is_freed() -> None:
     backend.synchronize()
     backend.empty_cache()
     before = backend.memory_reserved()
@@ -54,7 +54,7 @@ def test_its_memory_goes_back() -> None:
 
 
 @unified
-def test_the_cpu_works_in_place_where_an_operator_falls_back() -> None:
+def test_a_fallback_on_unified_memory_copies_nothing() -> None:
     x, out = make(30, 40), make(30, 40)
     with backend.count_fallbacks() as fallbacks:
         torch.special.bessel_j0(x, out=out)
@@ -107,6 +107,6 @@ def test_hints_about_other_memory_are_refused() -> None:
 @pytest.mark.skipif(
     has_function("unified_memory", "allocate_unified"), reason="the device has such memory"
 )
-def test_a_device_without_it_says_so() -> None:
+def test_a_device_without_unified_memory_raises_an_error() -> None:
     with pytest.raises(NotImplementedError, match="has no allocate_unified"):
         backend.MemPool(unified=True)

@@ -38,7 +38,7 @@ def run(code: str, value: str, tmp_path: Path) -> subprocess.CompletedProcess[st
 
 
 @pytest.mark.parametrize(("value", "status"), [("device", 0), ("device:error", 1)])
-def test_a_process_whose_model_was_on_the_cpu_says_so(
+def test_a_process_whose_model_was_on_the_cpu_prints_a_message(
     value: str, status: int, tmp_path: Path
 ) -> None:
     done = run(ON_CPU, value, tmp_path)
@@ -54,22 +54,22 @@ def test_a_process_whose_model_was_on_the_cpu_says_so(
 @pytest.mark.parametrize(
     "code", [ON_DEVICE, "import torch", f"import torch; torch.ones(2).{DEVICE}()"]
 )
-def test_other_processes_say_nothing(code: str, tmp_path: Path) -> None:
+def test_other_processes_print_nothing(code: str, tmp_path: Path) -> None:
     done = run(code, "device:error", tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_status_of_the_programs_own_stays(tmp_path: Path) -> None:
+def test_the_programs_own_status_is_kept(tmp_path: Path) -> None:
     assert run(ON_CPU + "raise SystemExit(3)", "device:error", tmp_path).returncode == 3
 
 
-def test_a_value_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_a_wrong_value_is_refused(tmp_path: Path) -> None:
     done = run("import torch", "foo", tmp_path)
     assert done.returncode != 0
     assert f"{VARIABLE} is 'foo': it must be device or device:error" in done.stderr
 
 
-def test_a_block_raises_where_nothing_was_launched() -> None:
+def test_a_block_without_a_launch_raises() -> None:
     model = torch.nn.Linear(2, 2)
     with (
         pytest.raises(
@@ -85,7 +85,7 @@ def test_a_block_raises_where_nothing_was_launched() -> None:
         pass
 
 
-def test_an_error_in_the_block_comes_first() -> None:
+def test_an_error_in_the_block_is_raised_unchanged() -> None:
     with pytest.raises(KeyError), backend.expect_device():
         torch.nn.Linear(2, 2)(torch.ones(1, 2))
         raise KeyError
@@ -95,7 +95,7 @@ def test_an_error_in_the_block_comes_first() -> None:
     assert not torch.nn.modules.module._global_forward_pre_hooks
 
 
-def test_autocast_of_another_device_round_layers_on_the_device() -> None:
+def test_autocast_of_another_device_is_reported() -> None:
     model = torch.nn.Linear(2, 2).to(DEVICE)
     x = torch.ones(1, 2, device=DEVICE)
     with (
@@ -106,7 +106,7 @@ def test_autocast_of_another_device_round_layers_on_the_device() -> None:
         assert model(x).dtype is torch.float32
 
 
-def test_a_diagnosis_says_what_ran_where() -> None:
+def test_diagnose_prints_devices_and_fallbacks() -> None:
     here, there = torch.nn.Linear(2, 2), torch.nn.Bilinear(2, 2, 2).to(DEVICE)
     x = torch.ones(3, 2, device=DEVICE)
     there(x, x)
@@ -122,7 +122,7 @@ def test_a_diagnosis_says_what_ran_where() -> None:
     del here
 
 
-def test_a_diagnosis_starts_no_device() -> None:
+def test_diagnose_starts_no_device() -> None:
     code = f"""
 import torch
 torch.{DEVICE}.diagnose()

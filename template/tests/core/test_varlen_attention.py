@@ -123,7 +123,7 @@ def test_no_keys_and_no_queries() -> None:
     assert out.shape == (0, 4, 8)
 
 
-def test_mistakes() -> None:
+def test_wrong_arguments_are_refused() -> None:
     query, key, value = (tensor.to(DEVICE) for tensor in make(torch.float32))
     bounds = [starts(counts).to(DEVICE) for counts in LENGTHS]
     more = (9, 9, 0.0, False, False)
@@ -153,7 +153,7 @@ def test_mistakes() -> None:
         forward(query, key.cpu(), value, *bounds, *more)
 
 
-def test_what_the_forward_pass_did_not_return() -> None:
+def test_backward_refuses_other_sizes_than_those_of_forward() -> None:
     """The backward pass reads the result, its gradient and the logsumexp by the sizes of the query."""
     query, key, value = (tensor.to(DEVICE) for tensor in make(torch.float32))
     bounds = [starts(counts).to(DEVICE) for counts in LENGTHS]
@@ -169,7 +169,7 @@ def test_what_the_forward_pass_did_not_return() -> None:
 
 
 @reports_errors
-def test_starts_that_descend() -> None:
+def test_descending_starts_are_refused() -> None:
     query, key, value = (tensor.to(DEVICE) for tensor in make(torch.float32))
     bounds = [starts(counts).to(DEVICE) for counts in LENGTHS]
     forward(query, key, value, bounds[0].flip(0), bounds[1], 9, 9, 0.0, False, False)

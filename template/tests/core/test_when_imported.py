@@ -30,7 +30,7 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     imports._finder.actions.pop(f"{name}.part", None)
 
 
-def test_it_acts_once_when_the_module_has_run(library: str) -> None:
+def test_the_action_runs_once_after_the_import(library: str) -> None:
     acts: list[str] = []
     for word in ("first", "second"):
         imports.when_imported(
@@ -46,7 +46,7 @@ def test_it_acts_once_when_the_module_has_run(library: str) -> None:
     assert acts[2:] == ["at once"]
 
 
-def test_looking_for_a_module_is_no_import(library: str) -> None:
+def test_find_spec_does_not_run_the_action(library: str) -> None:
     acts: list[int] = []
     imports.when_imported(library, lambda: acts.append(1))
     assert find_spec(library) is not None
@@ -55,7 +55,7 @@ def test_looking_for_a_module_is_no_import(library: str) -> None:
     assert acts == [1]
 
 
-def test_a_failed_import_is_no_import(library: str, tmp_path: Path) -> None:
+def test_a_failed_import_does_not_run_the_action(library: str, tmp_path: Path) -> None:
     acts: list[int] = []
     part = tmp_path / library / "part.py"
     part.write_text("raise ImportError('not yet')")
@@ -69,7 +69,7 @@ def test_a_failed_import_is_no_import(library: str, tmp_path: Path) -> None:
     assert acts == [1]
 
 
-def test_the_finder_goes_when_it_has_nothing_to_wait_for(
+def test_the_finder_is_removed_when_it_is_not_needed(
     library: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     finder = imports._Finder()
@@ -81,7 +81,7 @@ def test_the_finder_goes_when_it_has_nothing_to_wait_for(
     assert sys.meta_path == before
 
 
-def test_a_module_that_is_nowhere_is_not_found(library: str) -> None:
+def test_a_missing_module_is_not_found(library: str) -> None:
     imports.when_imported(f"{library}.part", lambda: None)
     imports.when_imported(f"{library}.nowhere", lambda: None)
     with pytest.raises(ModuleNotFoundError):

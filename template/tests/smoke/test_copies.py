@@ -30,7 +30,7 @@ def test_copies_between_all_layouts(source: str, target: str, dtype: torch.dtype
 
 @pytest.mark.parametrize("size", [1, 1000, 1 << 20])
 @pytest.mark.parametrize("pinned", [False, True])
-def test_copies_that_do_not_block(size: int, pinned: bool) -> None:
+def test_non_blocking_copies(size: int, pinned: bool) -> None:
     source = sample(size)
     expected = source.clone()
     if pinned:
@@ -56,7 +56,7 @@ def test_pinned_memory_is_kept_until_its_copies_have_run() -> None:
         assert (target.cpu() == value).all()
 
 
-def test_pinned_memory_is_the_hosts_alone() -> None:
+def test_only_host_memory_can_be_pinned() -> None:
     assert torch.empty(4, pin_memory=True)[1:].is_pinned()
     assert not torch.empty(4).is_pinned()
     with pytest.raises(RuntimeError, match="pin"):
@@ -86,7 +86,7 @@ def test_copies_between_devices() -> None:
     assert_same(second.t().to(f"{DEVICE}:0"), (sample(300, 7) + 1).t())
 
 
-def test_deepcopy_is_independent_and_keeps_sharing() -> None:
+def test_deepcopy_copies_memory_and_preserves_sharing() -> None:
     base = sample(4).to(DEVICE)
     first, view = copy.deepcopy((base, base[1:]))
     base.zero_()
@@ -121,7 +121,7 @@ def test_files_can_be_read_without_the_device(location: Any, tmp_path: Path) -> 
     assert_same(torch.load(tmp_path / "file", map_location=DEVICE), sample(3))
 
 
-def test_the_state_of_a_module_and_an_optimizer_comes_back() -> None:
+def test_the_state_of_a_module_and_an_optimizer_is_restored() -> None:
     def make() -> tuple[torch.nn.Module, torch.optim.Optimizer]:
         module = torch.nn.Linear(3, 2).to(DEVICE)
         return module, torch.optim.Adam(module.parameters())

@@ -49,7 +49,7 @@ def test_the_report_names_the_operator() -> None:
     assert "aten::special_bessel_j0" in text.getvalue()
 
 
-def test_a_refused_operator_is_an_error_that_names_it() -> None:
+def test_the_policy_error_names_the_operator() -> None:
     values = torch.ones(2, device=DEVICE)
     backend.set_fallback_policy("error")
     with pytest.raises(NotImplementedError, match="special_bessel_j0"):

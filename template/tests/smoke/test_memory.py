@@ -1,4 +1,4 @@
-"""The caching allocator: figures, reuse, and running out of memory."""
+"""The caching allocator: statistics, reuse, and running out of memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def settled() -> None:
     backend.empty_cache()
 
 
-def test_tensors_are_counted_while_they_live() -> None:
+def test_allocated_memory_counts_live_tensors() -> None:
     before = backend.memory_allocated()
     tensor = take(8 * MIB)
     assert backend.memory_allocated() >= before + 8 * MIB
@@ -33,7 +33,7 @@ def test_tensors_are_counted_while_they_live() -> None:
     assert backend.memory_allocated() == before
 
 
-def test_memory_is_used_again_and_returned_by_empty_cache() -> None:
+def test_memory_is_reused_and_freed_by_empty_cache() -> None:
     before = backend.memory_reserved()
     for _ in range(5):
         take(8 * MIB)
@@ -63,7 +63,7 @@ def test_statistics_and_their_summary() -> None:
 
 
 def in_words(size: int) -> str:
-    """Return a size as PyTorch's messages have it."""
+    """Return a size in the form of PyTorch's messages."""
     return f"{size / 2**30:.2f} GiB" if size > 2**30 else f"{size / MIB:.2f} MiB"
 
 

@@ -95,14 +95,14 @@ def test_a_device_that_is_absent_is_refused(index: int) -> None:
 
 @needs_two_devices
 @pytest.mark.parametrize("device", [1, f"{DEVICE}:1", torch.device(DEVICE, 1)])
-def test_the_current_device_is_where_tensors_go(device: Any) -> None:
+def test_new_tensors_are_on_the_current_device(device: Any) -> None:
     with backend.device(device):
         assert torch.ones(1, device=DEVICE).get_device() == 1
         assert torch.accelerator.current_device_index() == backend.current_device() == 1
     assert torch.ones(1, device=DEVICE).get_device() == backend.current_device() == 0
 
 
-def test_a_device_describes_itself() -> None:
+def test_device_properties() -> None:
     properties = backend.get_device_properties(0)
     assert properties.name == backend.get_device_name(0)
     assert properties.total_memory == backend.mem_get_info()[1] > 0

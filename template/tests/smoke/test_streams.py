@@ -32,7 +32,7 @@ def test_a_stream_is_current_within_its_context() -> None:
         assert backend.current_stream() == other
 
 
-def test_the_current_stream_belongs_to_the_thread() -> None:
+def test_the_current_stream_is_per_thread() -> None:
     seen = []
     with backend.stream(backend.Stream()):
         thread = threading.Thread(target=lambda: seen.append(backend.current_stream()))
@@ -93,7 +93,7 @@ def test_events_measure_time() -> None:
     assert start.elapsed_time(end) > 0
 
 
-def test_memory_that_a_stream_still_uses_is_not_given_out() -> None:
+def test_memory_that_a_stream_still_uses_is_not_reused() -> None:
     side = backend.Stream()
     results = []
     for value in range(8):
@@ -119,7 +119,7 @@ def test_an_event_orders_streams_of_two_devices() -> None:
         assert (values.to(f"{DEVICE}:1").cpu() == 1).all()
 
 
-def test_threads_do_not_disturb_each_other() -> None:
+def test_threads_use_the_device_concurrently() -> None:
     results: dict[int, bool] = {}
 
     def work(index: int) -> None:

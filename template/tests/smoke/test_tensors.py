@@ -54,7 +54,7 @@ def test_more_factories(make: Callable[[str], torch.Tensor]) -> None:
 
 @pytest.mark.parametrize("dtype", [*DTYPES, *STORAGE_ONLY], ids=str)
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_values_survive_the_way_to_the_device_and_back(dtype: torch.dtype, layout: str) -> None:
+def test_values_are_equal_after_a_copy_there_and_back(dtype: torch.dtype, layout: str) -> None:
     values = layouts(3, 4)[layout].to(dtype)
     there = values.to(DEVICE)
     assert there.dtype is dtype
@@ -63,7 +63,7 @@ def test_values_survive_the_way_to_the_device_and_back(dtype: torch.dtype, layou
 
 
 @pytest.mark.parametrize("dtype", STORAGE_ONLY, ids=str)
-def test_types_that_are_only_stored_move_and_convert(dtype: torch.dtype) -> None:
+def test_storage_only_dtypes_move_and_convert(dtype: torch.dtype) -> None:
     values = torch.arange(6, dtype=torch.float32).to(dtype)
     there = values.to(DEVICE)
     assert_same(there.to(torch.float32), values.to(torch.float32))
@@ -190,7 +190,7 @@ def test_a_view_shares_its_memory(view: Any) -> None:
 
 
 @pytest.mark.parametrize("layout", ["contiguous", "transposed", "strided", "offset"])
-def test_in_place_operators_write_where_they_should(layout: str) -> None:
+def test_in_place_operators(layout: str) -> None:
     def change(x: torch.Tensor) -> torch.Tensor:
         x.add_(1).mul_(x)
         x[0] = 5
@@ -262,7 +262,7 @@ def test_tensors_of_two_devices_are_refused(operator: Any) -> None:
 
 
 @needs_two_devices
-def test_tensors_of_two_indices_are_refused() -> None:
+def test_tensors_of_two_device_indices_are_refused() -> None:
     with pytest.raises(RuntimeError, match="device"):
         torch.ones(2, device=f"{DEVICE}:0") + torch.ones(2, device=f"{DEVICE}:1")
 
@@ -278,7 +278,7 @@ def test_tensors_of_two_indices_are_refused() -> None:
         lambda x: x.numpy(),
     ],
 )
-def test_mistakes_are_errors_as_on_the_cpu(call: Any) -> None:
+def test_wrong_arguments_raise_as_on_the_cpu(call: Any) -> None:
     with pytest.raises((RuntimeError, IndexError, TypeError)):
         call(torch.ones(3, 4, device=DEVICE))
 

@@ -54,7 +54,7 @@ def test_gradients_accumulate_cross_devices_and_differentiate_twice() -> None:
     assert_same(second, 6 * sample(4))
 
 
-def test_a_function_written_in_python() -> None:
+def test_an_autograd_function_in_python() -> None:
     class Double(torch.autograd.Function):
         @staticmethod
         def forward(ctx: object, x: torch.Tensor) -> torch.Tensor:
@@ -70,7 +70,7 @@ def test_a_function_written_in_python() -> None:
     assert_same(leaf.grad, torch.full((4,), 2.0))
 
 
-def test_modes() -> None:
+def test_no_grad_inference_mode_and_version_checks() -> None:
     leaf = torch.ones(2, device=DEVICE, requires_grad=True)
     with torch.no_grad():
         assert not (leaf + 1).requires_grad

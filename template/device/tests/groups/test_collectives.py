@@ -99,7 +99,7 @@ def pair(api: ModuleType, other: Other, stream: Any) -> Iterator[Pair]:
     api.deallocate(0, memory)
 
 
-def test_a_communicator_knows_its_place(pair: Pair) -> None:
+def test_a_communicator_has_its_rank_and_size(pair: Pair) -> None:
     assert pair.api.communicator_info(pair.communicator) == (0, 0, 2)
     assert pair.other.ask("api.communicator_info(communicator)") == [0, 1, 2]
     pair.api.check_communicator(pair.communicator)
@@ -114,7 +114,7 @@ def test_all_reduce(pair: Pair, size: int) -> None:
         assert (result == numbers * 4).all()
 
 
-def test_what_runs_in_order_needs_no_wait(pair: Pair) -> None:
+def test_successive_collectives_need_no_wait(pair: Pair) -> None:
     pair.write(NUMBERS, NUMBERS)
     for _ in range(5):
         pair.both("all_reduce(call, memory, memory, 1000, api.Combine.sum)")
@@ -226,7 +226,7 @@ def test_messages_of_a_group_do_not_wait_for_each_other(pair: Pair) -> None:
     assert (there == NUMBERS).all()
 
 
-def test_a_barrier_holds_the_stream_until_all_have_come(pair: Pair) -> None:
+def test_a_barrier_blocks_the_stream_until_all_ranks_have_called_it(pair: Pair) -> None:
     pair.api.barrier(pair.call())
     time.sleep(0.1)
     assert not pair.api.is_idle(pair.stream)
@@ -272,7 +272,7 @@ def test_two_devices_of_one_process(api: ModuleType, second_device: int, make: M
         api.deallocate(device, memories[rank])
 
 
-def test_messages_need_no_rank_but_their_own(
+def test_messages_need_only_their_two_ranks(
     api: ModuleType, simulator: Knobs, other: Other, stream: Any, numbers: int
 ) -> None:
     identity = api.make_communicator_id()
@@ -290,7 +290,7 @@ def test_messages_need_no_rank_but_their_own(
     api.destroy_communicator(communicator)
 
 
-def test_calls_that_differ_fail_on_both_and_the_next_goes_on(pair: Pair, simulator: Knobs) -> None:
+def test_different_calls_fail_on_both_ranks(pair: Pair, simulator: Knobs) -> None:
     pair.write(NUMBERS, NUMBERS)
     pair.other.run("api.all_reduce(call, memory, memory, 900, api.Combine.sum)")
     pair.api.all_reduce(pair.call(), pair.memory, pair.memory, 1000, pair.api.Combine.sum)
@@ -302,7 +302,7 @@ def test_calls_that_differ_fail_on_both_and_the_next_goes_on(pair: Pair, simulat
         assert (result == NUMBERS * 2).all()
 
 
-def test_an_abort_ends_what_waits_and_all_that_comes(pair: Pair) -> None:
+def test_an_abort_fails_pending_and_later_calls(pair: Pair) -> None:
     api = pair.api
     pair.other.run("api.all_reduce(call, memory, memory, 10, api.Combine.sum)")
     api.abort_communicator(pair.communicator)
@@ -312,7 +312,7 @@ def test_an_abort_ends_what_waits_and_all_that_comes(pair: Pair) -> None:
         api.all_reduce(pair.call(), pair.memory, pair.memory, 10, api.Combine.sum)
 
 
-def test_an_aborted_rank_is_heard_of(pair: Pair, simulator: Knobs) -> None:
+def test_an_abort_fails_the_calls_of_other_ranks(pair: Pair, simulator: Knobs) -> None:
     pair.both("barrier(call)")
     pair.read(1)
     pair.other.run("api.all_reduce(call, memory, memory, 10, api.Combine.sum)")
@@ -333,11 +333,11 @@ def test_a_process_that_ends_is_a_failure_of_the_others(pair: Pair, simulator: K
     pair.api.acknowledge_device(0)
 
 
-def test_an_id_of_nobody(api: ModuleType, simulator: Knobs) -> None:
+def test_an_unknown_id_is_refused(api: ModuleType, simulator: Knobs) -> None:
     assert "several machines" in api.can_communicate([0] * 4608)
 
 
-def test_the_layer_knows_what_the_caller_promises(pair: Pair) -> None:
+def test_the_layer_validate_checks_collectives(pair: Pair) -> None:
     with pytest.raises(RemoteError, match=r"contract of all_reduce: output 0x.* reaches"):
         pair.other.run("api.all_reduce(call, memory, memory, 20_000_000, api.Combine.sum)")
     with pytest.raises(RemoteError, match="contract of broadcast: root is rank 2 of 2"):

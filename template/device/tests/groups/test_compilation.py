@@ -51,7 +51,7 @@ def test_the_second_launch_compiles_nothing(
     assert first >= 0.05
 
 
-def test_another_process_finds_what_was_compiled_in_the_folder(
+def test_another_process_loads_compiled_kernels_from_the_folder(
     run_slowly: Callable[..., list[tuple[float, int]]], tmp_path: Path
 ) -> None:
     folder = tmp_path / "made" / "here"

@@ -16,7 +16,7 @@ def fail(api: ModuleType, stream: Any, sentence: str = "the host has failed") ->
     api.fail_stream(stream, api.ErrorCode.COMMUNICATION, sentence)
 
 
-def test_what_the_host_reports_is_a_failure_of_the_stream(api: ModuleType, stream: Any) -> None:
+def test_fail_stream_fails_the_stream(api: ModuleType, stream: Any) -> None:
     fail(api, stream)
     for wait in (api.check_stream, api.synchronize):
         with pytest.raises(api.DeviceError, match=r"^the host has failed$") as caught:
@@ -26,7 +26,7 @@ def test_what_the_host_reports_is_a_failure_of_the_stream(api: ModuleType, strea
     assert api.query_stream(stream) is api.Progress.FAILED
 
 
-def test_what_was_recorded_before_the_host_failed_has_not(
+def test_events_recorded_before_fail_stream_do_not_fail(
     api: ModuleType, make: Make, stream: Any, gate: Any
 ) -> None:
     before, after = make.event(), make.event()
@@ -41,7 +41,7 @@ def test_what_was_recorded_before_the_host_failed_has_not(
     wait_for_failure(api, after)
 
 
-def test_a_wait_that_has_not_begun_keeps_what_is_acknowledged_meanwhile(
+def test_a_pending_wait_inherits_an_acknowledged_failure(
     api: ModuleType, make: Make, gate: Any
 ) -> None:
     failing, waiting, later = make.stream(), make.stream(), make.stream()
@@ -68,7 +68,7 @@ def test_a_new_failure_after_an_acknowledgement_is_thrown(api: ModuleType, strea
     wait_for_failure(api, stream, "the second")
 
 
-def test_the_failure_of_a_destroyed_stream_is_the_devices(api: ModuleType) -> None:
+def test_the_device_reports_the_failure_of_a_destroyed_stream(api: ModuleType) -> None:
     stream = api.create_stream(0, 0)
     fail(api, stream)
     api.destroy_stream(stream)
@@ -78,7 +78,7 @@ def test_the_failure_of_a_destroyed_stream_is_the_devices(api: ModuleType) -> No
     api.synchronize(0)
 
 
-def test_a_loss_is_acknowledged_by_a_reset_alone(api: ModuleType, make: Make) -> None:
+def test_only_a_reset_clears_a_lost_device(api: ModuleType, make: Make) -> None:
     stream, event = make.stream(), make.event()
     fail(api, stream)
     api.fail_stream(stream, api.ErrorCode.DEVICE_LOST, "gone")

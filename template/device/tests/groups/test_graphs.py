@@ -37,7 +37,7 @@ def capture(api: ModuleType) -> Iterator[Callable[..., Any]]:
         api.destroy_graph(graph)
 
 
-def test_captured_work_runs_when_the_graph_is_launched_and_as_often(
+def test_captured_work_runs_at_each_launch_of_the_graph(
     api: ModuleType, stream: Any, make: Make, capture: Function
 ) -> None:
     counters = make.counters(COUNT)
@@ -69,7 +69,7 @@ def test_a_graph_keeps_the_order_of_kernels_copies_and_fills(
         assert (second.read() == first.read()).all()
 
 
-def test_a_launch_reads_what_is_in_page_locked_memory_then(
+def test_a_launch_reads_the_current_page_locked_memory(
     api: ModuleType, stream: Any, make: Make, capture: Function
 ) -> None:
     counters = make.counters(COUNT)
@@ -195,7 +195,7 @@ def test_an_event_that_was_recorded_in_a_capture_can_be_recorded_again(
     assert api.is_complete(event)
 
 
-def test_captures_begin_once_and_end_where_they_began(
+def test_captures_begin_once_and_end_on_their_stream(
     api: ModuleType, refuses: Function, make: Make
 ) -> None:
     stream, branch, fork = make.stream(), make.stream(), make.event()

@@ -103,7 +103,7 @@ def values_of(dtype: str, *shape: int) -> Matrix:
 
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 @pytest.mark.parametrize("dtype", TYPES)
-def test_there_and_back(
+def test_conversion_to_a_layout_and_back(
     api: ModuleType, stream: Any, arrays: Arrays, dtype: str, sizes: tuple[int, int]
 ) -> None:
     values = values_of(dtype, *sizes)
@@ -160,7 +160,7 @@ def test_products(
         assert a.guards_intact() and added.guards_intact()
 
 
-def test_what_there_is_no_layout_for_takes_no_bytes(api: ModuleType) -> None:
+def test_unsupported_sizes_and_layouts_have_0_bytes(api: ModuleType) -> None:
     layout = layout_of(api, "float32", 256, 256)
     dtype = api.DType.float32
     assert api.layout_bytes(0, dtype, [256, 256], layout) >= 256 * 256 * 4
@@ -170,14 +170,14 @@ def test_what_there_is_no_layout_for_takes_no_bytes(api: ModuleType) -> None:
     assert api.preferred_layout(0, api.WeightUse.matmul, api.DType.bool, [256, 256]) == STRIDED
 
 
-def test_layouts_that_are_none(api: ModuleType, simulator: Knobs) -> None:
+def test_wrong_layouts_have_0_bytes(api: ModuleType, simulator: Knobs) -> None:
     for layout in ([1], [1, 4], [1, 0, 4], [1, -4, 4], [1, 4, 4, 1], [1, 2**40, 2**40], [2, 4, 4]):
         assert api.layout_bytes(0, api.DType.float32, [8, 8], layout) == 0
     assert api.layout_bytes(0, api.DType.float32, [8], [1, 4, 4]) == 0
     assert api.layout_bytes(0, api.DType.int4x2, [8, 8], [1, 4, 4]) == 0
 
 
-def test_products_with_what_follows_them_take_a_layout(
+def test_products_with_scales_and_activations_support_layouts(
     api: ModuleType, stream: Any, simulator: Knobs, arrays: Arrays
 ) -> None:
     left, right = values_of("float32", 3, 8), values_of("float32", 8, 8)
@@ -233,7 +233,7 @@ def test_layouts_of_convolutions_are_unsupported(
 # --- The layer `validate` ---
 
 
-def test_promises_to_a_conversion(
+def test_the_layer_validate_checks_conversions(
     api: ModuleType, refuses: Callable[..., None], validated: None, stream: Any, arrays: Arrays
 ) -> None:
     layout = layout_of(api, "float32", 65, 70)
@@ -262,7 +262,7 @@ def test_promises_to_a_conversion(
     assert kept.guards_intact() and other.guards_intact()
 
 
-def test_promises_to_a_product(
+def test_the_layer_validate_checks_products(
     api: ModuleType, refuses: Callable[..., None], validated: None, stream: Any, arrays: Arrays
 ) -> None:
     layout = layout_of(api, "float32", 64, 64)

@@ -7,7 +7,7 @@ from types import ModuleType
 GROUP = "links"
 
 
-def test_every_two_have_a_link(api: ModuleType) -> None:
+def test_every_pair_of_devices_has_a_link(api: ModuleType) -> None:
     devices = range(api.device_count())
     for device in devices:
         for other in (api.HOST, *devices):

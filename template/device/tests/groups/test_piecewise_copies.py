@@ -33,7 +33,7 @@ def extent(pitch: int, width: int, height: int) -> int:
 
 @pytest.mark.parametrize(("height", "width", "to_pitch", "from_pitch"), SHAPES)
 @pytest.mark.parametrize("pinned", [False, True])
-def test_rows_go_to_the_device_and_what_is_between_them_stays(
+def test_rows_are_copied_to_the_device_without_the_gaps(
     api: ModuleType,
     stream: Any,
     make: Make,
@@ -62,7 +62,7 @@ def test_rows_go_to_the_device_and_what_is_between_them_stays(
 
 
 @pytest.mark.parametrize(("height", "width", "to_pitch", "from_pitch"), SHAPES)
-def test_rows_come_from_the_device(
+def test_rows_are_copied_from_the_device(
     api: ModuleType, stream: Any, height: int, width: int, to_pitch: int, from_pitch: int
 ) -> None:
     held = pattern(extent(from_pitch, width, height))
@@ -126,7 +126,7 @@ def test_a_batch_goes_both_ways(api: ModuleType, stream: Any, make: Make, pinned
     assert (host[64:] == pattern(64, seed=1)).all()
 
 
-def test_the_pieces_of_a_batch_may_be_forgotten_at_once(
+def test_the_pieces_of_a_batch_can_be_freed_after_the_call(
     api: ModuleType, stream: Any, make: Make
 ) -> None:
     buffer = api.Buffer(0, 1 << 16)

@@ -62,7 +62,7 @@ def figures(api: ModuleType, *names: str, device: int = 0) -> list[int]:
 
 
 def cleared(api: ModuleType, *names: str) -> list[int]:
-    """The figures after all plans were evicted."""
+    """The statistics after all plans were evicted."""
     api.clear_plans(0)
     return figures(api, *names)
 
@@ -77,7 +77,7 @@ def test_the_second_launch_of_a_kind_finds_the_plan_of_the_first(
     assert figures(api, "misses", "hits", "kinds", "evictions") == [1, 2, 1, 0]
 
 
-def test_a_number_s_value_makes_no_kind_but_zero_and_its_type_do(
+def test_a_kind_depends_on_the_type_and_zeroness_of_numbers(
     api: ModuleType, stream: Any, counters: Any
 ) -> None:
     for number in (1, 2, 3, -5):
@@ -90,7 +90,7 @@ def test_a_number_s_value_makes_no_kind_but_zero_and_its_type_do(
     assert (counters.read() == COUNT + 2).all()
 
 
-def test_operation_sizes_strides_and_types_make_kinds(
+def test_a_kind_depends_on_operation_sizes_strides_and_dtypes(
     api: ModuleType, stream: Any, make: Make
 ) -> None:
     wants_plan(api, "copy")
@@ -111,7 +111,7 @@ def test_operation_sizes_strides_and_types_make_kinds(
     api.synchronize(stream)
 
 
-def test_each_device_has_kinds_of_its_own(api: ModuleType, second_device: int, make: Make) -> None:
+def test_each_device_has_its_own_kinds(api: ModuleType, second_device: int, make: Make) -> None:
     wants_plan(api, "fill")
     for device in (0, second_device):
         other, buffer = make.stream(device), make.buffer(64, device)
@@ -123,7 +123,7 @@ def test_each_device_has_kinds_of_its_own(api: ModuleType, second_device: int, m
         assert (np.frombuffer(buffer.read(), np.int32) == 8).all()
 
 
-def test_a_probe_is_answered_once(api: ModuleType, stream: Any, counters: Any) -> None:
+def test_probe_results_are_cached(api: ModuleType, stream: Any, counters: Any) -> None:
     counters.add(stream, 1, probe=True)
     assert figures(api, "answers", "misses", "hits") == [0, 0, 0]
     counters.add(stream, 1, probe=True)
@@ -135,7 +135,7 @@ def test_a_probe_is_answered_once(api: ModuleType, stream: Any, counters: Any) -
     assert figures(api, "answers") == [2]
 
 
-def test_very_many_arrays_have_a_kind_too(api: ModuleType, stream: Any, make: Make) -> None:
+def test_launches_with_many_arrays_have_a_kind(api: ModuleType, stream: Any, make: Make) -> None:
     wants_plan(api, "unscale")
     buffer = make.buffer(4096)
     float32 = api.DType.float32
@@ -152,7 +152,7 @@ def test_very_many_arrays_have_a_kind_too(api: ModuleType, stream: Any, make: Ma
 # --- The lifetime of a plan ---
 
 
-def test_the_kind_that_was_not_used_for_longest_goes(
+def test_the_least_recently_used_kind_is_evicted(
     api: ModuleType, stream: Any, counters: Any
 ) -> None:
     api.set_plan_limit(2)
@@ -196,14 +196,14 @@ def test_a_plan_is_released_when_the_work_of_all_streams_has_run(
     assert figures(api, "releases", "waiting") == [1, 0]
 
 
-def test_a_stream_may_go_before_the_plan_does(api: ModuleType, counters: Any) -> None:
+def test_a_stream_can_be_destroyed_before_its_plans(api: ModuleType, counters: Any) -> None:
     stream = api.create_stream(0, 0)
     counters.add(stream, 1)
     api.destroy_stream(stream)
     assert cleared(api, "waiting", "releases") == [0, 1]
 
 
-def test_a_stream_may_go_while_plans_wait_for_it(api: ModuleType, counters: Any, gate: Any) -> None:
+def test_plans_can_wait_for_a_destroyed_stream(api: ModuleType, counters: Any, gate: Any) -> None:
     stream = api.create_stream(0, 0)
     gate.hold(stream)
     counters.add(stream, 1)
@@ -213,7 +213,7 @@ def test_a_stream_may_go_while_plans_wait_for_it(api: ModuleType, counters: Any,
     assert cleared(api, "waiting", "releases") == [0, 1]
 
 
-def test_with_room_for_one_kind_all_is_right(api: ModuleType, stream: Any, counters: Any) -> None:
+def test_results_are_right_with_a_limit_of_0(api: ModuleType, stream: Any, counters: Any) -> None:
     api.set_plan_limit(0)
     for number in range(-20, 20):
         counters.add(stream, number % 3)
@@ -256,7 +256,7 @@ def graphs() -> None:
     needs("begin_capture", "end_capture", "launch_graph", "destroy_graph")
 
 
-def test_a_graph_holds_its_plans_until_it_is_destroyed_and_has_run(
+def test_a_graph_keeps_its_plans_until_it_is_destroyed_and_has_run(
     api: ModuleType, graphs: None, stream: Any, make: Make, counters: Any, gate: Any
 ) -> None:
     api.begin_capture(stream)
@@ -294,7 +294,7 @@ def test_plans_are_evicted_in_the_middle_of_a_capture(
     assert (counters.read() == COUNT + 1).all()
 
 
-def test_a_capture_that_comes_to_nothing_holds_nothing(
+def test_a_failed_capture_releases_its_plans(
     api: ModuleType, graphs: None, stream: Any, counters: Any
 ) -> None:
     api.begin_capture(stream)
@@ -340,7 +340,7 @@ def test_threads_share_plans_while_others_evict_them(
 # --- Wrong calls ---
 
 
-def test_validate_wants_the_plan_of_the_kind(
+def test_validate_refuses_a_plan_of_another_kind(
     api: ModuleType, validated: None, stream: Any, counters: Any, make: Make
 ) -> None:
     slot = api.PlanSlot()
@@ -356,7 +356,7 @@ def test_validate_wants_the_plan_of_the_kind(
     assert (counters.read() == COUNT + 3).all()
 
 
-def test_validate_stands_below_the_cache(
+def test_validate_works_with_the_cache(
     api: ModuleType, validated: None, stream: Any, counters: Any
 ) -> None:
     for _ in range(2):

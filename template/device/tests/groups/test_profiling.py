@@ -21,7 +21,7 @@ MILLISECOND = 1_000_000
 
 
 def take_all(api: ModuleType) -> list[Any]:
-    """Every record that there is."""
+    """All records."""
     taken: list[Any] = []
     while some := api.take_activities(100):
         taken += some
@@ -74,7 +74,7 @@ def test_copies_and_fills_have_records_with_their_bytes(
     assert fill.correlation == copy.correlation == 0
 
 
-def test_copies_and_fills_have_the_number_that_their_thread_has_said(
+def test_copies_and_fills_have_the_number_set_by_correlate(
     api: ModuleType, stream: Any, make: Make, profile: Callable[..., list[Any]]
 ) -> None:
     buffer, host = make.buffer(COUNT.nbytes), COUNT.copy()
@@ -94,7 +94,7 @@ def test_copies_and_fills_have_the_number_that_their_thread_has_said(
     assert [record.correlation for record in profile(stream, enqueue)] == [7, 7, 0, 0]
 
 
-def test_work_of_a_graph_has_the_number_that_its_launch_has(
+def test_work_of_a_graph_has_the_number_of_its_launch(
     api: ModuleType, stream: Any, make: Make, profile: Callable[..., list[Any]]
 ) -> None:
     needs("launch_graph")
@@ -156,7 +156,7 @@ def test_records_come_in_the_order_of_the_work_and_do_not_overlap_on_a_stream(
         assert earlier.end_ns <= later.start_ns
 
 
-def test_nothing_is_recorded_while_nobody_profiles(
+def test_nothing_is_recorded_without_profiling(
     api: ModuleType, stream: Any, make: Make, profile: Callable[..., list[Any]]
 ) -> None:
     counters = make.counters(COUNT)
@@ -166,7 +166,7 @@ def test_nothing_is_recorded_while_nobody_profiles(
     assert [record for record in take_all(api) if record.stream == stream] == []
 
 
-def test_taking_fewer_than_there_are_leaves_the_others(
+def test_records_can_be_read_in_parts(
     api: ModuleType, stream: Any, make: Make, profile: Callable[..., list[Any]]
 ) -> None:
     counters = make.counters(COUNT)

@@ -17,7 +17,7 @@ def test_ranges_nest(api: ModuleType, refuses: Callable[..., None]) -> None:
     refuses(api.pop_range)
 
 
-def test_a_thread_has_ranges_of_its_own(api: ModuleType) -> None:
+def test_each_thread_has_its_own_ranges(api: ModuleType) -> None:
     found: list[object] = []
 
     def pop() -> None:

@@ -30,7 +30,7 @@ def test_both_processes_read_and_write_the_same_bytes(
     assert (read(api, numbers + 2000, 10) == 5).all()
 
 
-def test_what_lies_anywhere_in_a_large_allocation_is_shared(
+def test_every_part_of_a_large_allocation_is_shared(
     api: ModuleType, other: Other, make_numbers: Callable[..., int]
 ) -> None:
     size = (64 << 20) + 4096
@@ -46,7 +46,7 @@ def test_what_lies_anywhere_in_a_large_allocation_is_shared(
     assert read(api, after, 2).tolist() == [0, 1]
 
 
-def test_neighbours_are_not_shared(
+def test_neighbouring_allocations_are_not_shared(
     api: ModuleType, other: Other, make_numbers: Callable[..., int]
 ) -> None:
     addresses = [make_numbers(size=64) for _ in range(20)]
@@ -103,9 +103,7 @@ def test_memory_is_exported_while_a_stream_waits_for_the_host(
     assert other.ask("read(address)") == (COUNT + 1).tolist()
 
 
-def test_opening_is_counted_and_the_last_close_counts(
-    api: ModuleType, other: Other, numbers: int
-) -> None:
+def test_memory_is_closed_with_the_last_close(api: ModuleType, other: Other, numbers: int) -> None:
     handle = api.export_memory(0, numbers)
     assert api.export_memory(0, numbers) == handle
     other.run("address = api.open_memory(0, handle)", handle=handle)
@@ -119,7 +117,7 @@ def test_opening_is_counted_and_the_last_close_counts(
     assert other.ask("read(api.open_memory(0, handle))") == COUNT.tolist()
 
 
-def test_opened_memory_is_the_devices_and_in_nobodys_figures(
+def test_opened_memory_does_not_change_free_memory(
     api: ModuleType, other: Other, numbers: int
 ) -> None:
     free = other.ask("api.memory_info(0).free")
@@ -134,7 +132,7 @@ def test_opened_memory_is_the_devices_and_in_nobodys_figures(
     assert other.ask("api.memory_info(0).free") == free
 
 
-def test_exporting_changes_no_figure(api: ModuleType, numbers: int) -> None:
+def test_exporting_does_not_change_free_memory(api: ModuleType, numbers: int) -> None:
     before, info = api.memory_info(0).free, api.describe(0, numbers)
     api.export_memory(0, numbers)
     assert api.memory_info(0).free == before
@@ -143,7 +141,7 @@ def test_exporting_changes_no_figure(api: ModuleType, numbers: int) -> None:
     assert (read(api, numbers) == COUNT).all()
 
 
-def test_the_host_may_not_touch_opened_memory(
+def test_the_host_cannot_access_opened_memory(
     api: ModuleType, simulator: Knobs, other: Other, numbers: int
 ) -> None:
     other.run("address = api.open_memory(0, handle)", handle=api.export_memory(0, numbers))
@@ -153,7 +151,7 @@ def test_the_host_may_not_touch_opened_memory(
     assert other.process.wait(timeout=60) == -signal.SIGSEGV
 
 
-def test_memory_that_the_owner_gave_back_stays_readable_and_is_not_its_next_allocation(
+def test_memory_freed_by_its_owner_stays_readable(
     api: ModuleType, simulator: Knobs, other: Other
 ) -> None:
     address = api.allocate(0, SIZE)
@@ -172,7 +170,7 @@ def test_memory_that_the_owner_gave_back_stays_readable_and_is_not_its_next_allo
     api.deallocate(0, again)
 
 
-def test_memory_outlives_its_owner_where_it_is_open(
+def test_opened_memory_outlives_its_process(
     api: ModuleType, simulator: Knobs, start_other: Callable[..., Other], other: Other
 ) -> None:
     owner = start_other()

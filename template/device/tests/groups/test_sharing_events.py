@@ -71,7 +71,7 @@ def test_a_long_kernel_before_an_event_is_waited_for(
         assert (read(api, address, size // 4) == expected).all()
 
 
-def test_an_event_stands_for_what_was_recorded_last(
+def test_an_event_represents_its_latest_record(
     api: ModuleType, other: Other, shared: tuple[Any, int], make: Make
 ) -> None:
     event, _ = shared
@@ -91,7 +91,7 @@ def test_an_event_stands_for_what_was_recorded_last(
     other.run("api.synchronize(late); api.synchronize(event)")
 
 
-def test_a_wait_is_not_over_when_a_later_recording_is(
+def test_a_wait_is_for_the_record_at_its_call(
     api: ModuleType, other: Other, shared: tuple[Any, int], make: Make, gate: Any
 ) -> None:
     event, _ = shared
@@ -149,7 +149,7 @@ def test_an_event_may_be_destroyed_while_others_wait(
     other.run("api.synchronize(stream)")
 
 
-def test_a_failure_before_the_event_goes_on_to_whoever_waits(
+def test_a_failure_before_the_event_is_inherited_by_waiting_processes(
     api: ModuleType, shared: tuple[Any, int], other: Other, stream: Any
 ) -> None:
     needs_property("reports_errors")
@@ -213,7 +213,7 @@ def test_an_exported_event_is_not_recorded_in_a_capture(
         api.end_capture(stream)
 
 
-def test_many_events_come_and_go(api: ModuleType, other: Other, make: Make) -> None:
+def test_many_events_can_be_exported(api: ModuleType, other: Other, make: Make) -> None:
     stream = make.stream()
     for _ in range(20):
         events = [api.create_event(0, False) for _ in range(100)]
@@ -232,7 +232,7 @@ def test_many_events_come_and_go(api: ModuleType, other: Other, make: Make) -> N
 
 
 @pytest.mark.parametrize("tells", [True, False])
-def test_the_layer_streams_knows_of_order_by_way_of_another_process(
+def test_the_layer_streams_accepts_order_by_another_process(
     api: ModuleType,
     start_other: Callable[..., Other],
     numbers: int,

@@ -31,7 +31,7 @@ def test_only_the_first_address_of_an_allocation_is_exported(
 
 
 @pytest.mark.parametrize("layers", ["", "validate"])
-def test_opened_things_are_not_exported_again(
+def test_opened_memory_and_events_cannot_be_exported(
     api: ModuleType, start_other: Callable[..., Other], numbers: int, make: Make, layers: str
 ) -> None:
     other = start_other(**{f"{api.ENV_PREFIX}_DEVICE_LAYERS": layers})
@@ -84,7 +84,7 @@ def test_a_damaged_handle_is_refused(
     assert other.ask(f"api.{function}(0, handle) is not None", handle=handle)
 
 
-def test_a_thread_is_not_taken_for_its_process(
+def test_the_id_of_a_thread_is_not_accepted_as_a_process(
     api: ModuleType, simulator: Knobs, other: Other, numbers: int
 ) -> None:
     handle = bytes(api.export_memory(0, numbers))
@@ -103,7 +103,7 @@ def test_a_thread_is_not_taken_for_its_process(
     assert caught.value.code == "INVALID_ARGUMENT"
 
 
-def test_what_was_given_back_is_a_stale_handle(api: ModuleType, other: Other, numbers: int) -> None:
+def test_handles_of_freed_objects_are_stale(api: ModuleType, other: Other, numbers: int) -> None:
     address, event = api.allocate(0, SIZE), api.create_event(0, False)
     memory, recorded = api.export_memory(0, address), api.export_event(event)
     api.deallocate(0, address)

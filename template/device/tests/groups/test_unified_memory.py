@@ -23,7 +23,7 @@ def memory(api: ModuleType) -> Iterator[int]:
     api.deallocate(0, address)
 
 
-def test_it_is_the_devices_and_of_its_own_kind(api: ModuleType, memory: int) -> None:
+def test_unified_memory_has_its_own_kind(api: ModuleType, memory: int) -> None:
     info = api.describe(0, memory + 10)
     assert (info.kind, info.device, info.base) == (api.MemoryKind.UNIFIED, 0, memory)
     assert info.bytes >= SIZE
@@ -31,7 +31,7 @@ def test_it_is_the_devices_and_of_its_own_kind(api: ModuleType, memory: int) -> 
     assert api.describe(0, other.address).kind is api.MemoryKind.DEVICE
 
 
-def test_the_host_sees_what_the_device_wrote_and_the_other_way_round(
+def test_the_host_and_the_device_read_each_others_writes(
     api: ModuleType, stream: Any, memory: int
 ) -> None:
     api.fill_bytes(stream, memory, 7, SIZE)
@@ -54,7 +54,7 @@ def test_hints_change_no_value(api: ModuleType, stream: Any, memory: int) -> Non
     assert (at(api.host_address(0, memory), SIZE) == 5).all()
 
 
-def test_hints_arrive_in_the_order_of_the_stream(
+def test_hints_are_applied_in_stream_order(
     api: ModuleType, simulator: Knobs, stream: Any, memory: int
 ) -> None:
     assert simulator.unified_state(memory) == (0, 0)
@@ -65,14 +65,14 @@ def test_hints_arrive_in_the_order_of_the_stream(
     assert simulator.unified_state(memory + SIZE - 1) == (api.HOST, 1)
 
 
-def test_what_was_given_back_is_not_known_any_more(api: ModuleType) -> None:
+def test_freed_memory_is_unknown_to_describe(api: ModuleType) -> None:
     address = api.allocate_unified(0, SIZE)
     api.deallocate(0, address)
     assert api.describe(0, address).kind is api.MemoryKind.UNKNOWN
     assert api.host_address(0, address) is None or api.properties(0).host_addressable
 
 
-def test_it_counts_as_memory_of_the_device(api: ModuleType, memory: int) -> None:
+def test_unified_memory_counts_as_device_memory(api: ModuleType, memory: int) -> None:
     free = api.memory_info(0).free
     more = api.allocate_unified(0, SIZE)
     assert api.memory_info(0).free <= free

@@ -48,7 +48,7 @@ def test_addresses_take_no_memory_until_it_is_mapped(
     assert api.describe(0, reserved).kind is api.MemoryKind.UNKNOWN
 
 
-def test_work_goes_across_what_was_mapped_piece_by_piece(
+def test_a_kernel_can_use_several_adjacent_mappings(
     api: ModuleType, stream: Any, granule: int, reserved: int, make: Make
 ) -> None:
     for piece in (1, 0, 2):
@@ -64,7 +64,7 @@ def test_work_goes_across_what_was_mapped_piece_by_piece(
     api.unmap_memory(0, reserved, 3 * granule)
 
 
-def test_the_rest_stays_when_a_part_goes(
+def test_a_part_can_be_unmapped(
     api: ModuleType, stream: Any, granule: int, reserved: int, make: Make
 ) -> None:
     api.map_memory(0, reserved, 3 * granule)
@@ -80,7 +80,7 @@ def test_the_rest_stays_when_a_part_goes(
         api.unmap_memory(0, reserved + piece * granule, granule)
 
 
-def test_what_does_not_fit_leaves_nothing_mapped(api: ModuleType, granule: int) -> None:
+def test_a_failed_map_maps_nothing(api: ModuleType, granule: int) -> None:
     total = api.memory_info(0).total
     bytes_ = (total // granule + 1) * granule
     address = api.reserve_addresses(0, bytes_)

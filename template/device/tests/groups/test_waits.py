@@ -13,16 +13,14 @@ from runtime.work import wait_for_failure
 GROUP = "waits"
 
 
-def test_an_event_without_work_is_over_at_once(api: ModuleType, stream: Any, make: Make) -> None:
+def test_an_event_without_work_is_done_at_once(api: ModuleType, stream: Any, make: Make) -> None:
     event = make.event()
     assert api.wait_event(event, 1000) is api.Progress.DONE
     api.record(event, stream)
     assert api.wait_event(event, 10_000) is api.Progress.DONE
 
 
-def test_a_wait_ends_with_the_work_or_with_its_time(
-    api: ModuleType, stream: Any, make: Make
-) -> None:
+def test_a_wait_ends_with_the_work_or_the_timeout(api: ModuleType, stream: Any, make: Make) -> None:
     needs_property("host_functions")
     event = make.event()
     api.launch_host(stream, lambda: time.sleep(0.3))
@@ -37,7 +35,7 @@ def test_a_wait_ends_with_the_work_or_with_its_time(
     assert time.thread_time() - used < 0.05
 
 
-def test_a_failure_is_told_and_not_thrown(api: ModuleType, faults: ModuleType, make: Make) -> None:
+def test_a_failure_is_returned_not_thrown(api: ModuleType, faults: ModuleType, make: Make) -> None:
     stream, event = make.stream(), make.event()
     buffer = api.Buffer(0, 64)
     faults.inject("launch", later=True)

@@ -25,7 +25,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 COUNT = "import _device; print(_device.device_count())"
 
 
-def test_a_device_is_chosen_by_parts_of_its_names(api: ModuleType, run_child: Run) -> None:
+def test_a_device_is_selected_by_parts_of_its_names(api: ModuleType, run_child: Run) -> None:
     name = api.properties(0).name
     for wanted in (f":{name}", f":{name.upper()[2:-2]}:0", "::0"):
         done = run_child(COUNT, **{f"{DEVICE.upper()}_DEVICE": wanted})
@@ -33,7 +33,7 @@ def test_a_device_is_chosen_by_parts_of_its_names(api: ModuleType, run_child: Ru
 
 
 @pytest.mark.parametrize("wanted", ["no such vendor", ":no such device", "::99"])
-def test_a_device_that_is_not_there_is_none(api: ModuleType, run_child: Run, wanted: str) -> None:
+def test_a_missing_device_is_named(api: ModuleType, run_child: Run, wanted: str) -> None:
     name = f"{DEVICE.upper()}_DEVICE"
     assert run_child(COUNT, **{name: wanted}).stdout.strip() == "0"
     done = run_child("import _device; _device.properties(0)", **{name: wanted})
@@ -51,7 +51,7 @@ def test_a_device_that_is_not_there_is_none(api: ModuleType, run_child: Run, wan
         ("LAUNCH_BLOCKING", "yes", "0 or 1"),
     ],
 )
-def test_a_value_that_cannot_be_read_is_refused(
+def test_an_invalid_value_is_refused(
     api: ModuleType, run_child: Run, name: str, value: str, expected: str
 ) -> None:
     done = run_child("import _device; _device.properties(0)", **{name: value})
@@ -62,7 +62,7 @@ def test_a_value_that_cannot_be_read_is_refused(
     assert len(counted.stderr.strip().splitlines()) == 1
 
 
-def test_a_device_is_shown_as_several(api: ModuleType, run_child: Run) -> None:
+def test_a_device_can_appear_as_several(api: ModuleType, run_child: Run) -> None:
     if DEVICE == "opencl" and api.properties(0).compute_units < 2:
         pytest.skip("needs two compute units")
     code = """

@@ -53,7 +53,7 @@ def test_a_second_start_compiles_nothing(start: Callable[[str], None], tmp_path:
 
 
 @pytest.mark.parametrize("length", [0, 7, 100])
-def test_a_file_that_is_cut_off_is_made_again(
+def test_a_truncated_file_is_written_again(
     start: Callable[[str], None], tmp_path: Path, length: int
 ) -> None:
     start(str(tmp_path))
@@ -65,9 +65,7 @@ def test_a_file_that_is_cut_off_is_made_again(
     assert {name: size for name, (size, _) in kept(tmp_path).items()} == sizes
 
 
-def test_a_file_with_other_bytes_is_made_again(
-    start: Callable[[str], None], tmp_path: Path
-) -> None:
+def test_a_damaged_file_is_written_again(start: Callable[[str], None], tmp_path: Path) -> None:
     start(str(tmp_path))
     for path in tmp_path.iterdir():
         path.write_bytes(path.read_bytes()[:-1] + b"?")
@@ -76,7 +74,7 @@ def test_a_file_with_other_bytes_is_made_again(
     assert set(kept(tmp_path).values()).isdisjoint(spoilt.values())
 
 
-def test_a_place_that_cannot_be_written_is_no_error(
+def test_a_folder_that_cannot_be_written_raises_no_error(
     start: Callable[[str], None], tmp_path: Path
 ) -> None:
     file = tmp_path / "file"
@@ -85,7 +83,7 @@ def test_a_place_that_cannot_be_written_is_no_error(
     assert file.read_text() == "not a folder"
 
 
-def test_nothing_is_kept_where_the_cache_is_off(
+def test_no_file_is_written_if_the_cache_is_off(
     start: Callable[[str], None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

@@ -64,7 +64,7 @@ def test_the_first_nan_wins(device: Device, name: str, dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", oracle.REAL)
 @pytest.mark.parametrize("name", ["max", "min"])
-def test_the_ends_of_the_range_are_found(device: Device, name: str, dtype: str) -> None:
+def test_extreme_values_are_found(device: Device, name: str, dtype: str) -> None:
     if dtype in oracle.INTEGERS:
         info = np.iinfo(DTYPES[dtype])
         ends = [info.min, info.max]

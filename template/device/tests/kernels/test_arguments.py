@@ -1,4 +1,4 @@
-"""Memory of spans, pointers and texts among the arguments is valid only during the call.
+"""Memory of spans, pointers and strings in the arguments is valid only during the call.
 
 Each test blocks the stream, launches, and launches again with other arguments, which overwrite the
 first ones in memory. Then the work of the first launch runs.
@@ -17,7 +17,7 @@ from kernels.harness import Array, Device
 from kernels.support import Case
 
 
-def test_a_list_of_indices_ends_with_the_call(
+def test_a_list_of_indices_is_copied(
     api: ModuleType, device: Device, stream: Any, gate: Any
 ) -> None:
     table = device.array("float32", (4, 5), values=np.arange(20).reshape(4, 5))
@@ -36,7 +36,7 @@ def test_a_list_of_indices_ends_with_the_call(
     assert outs[1].read().tolist() == [15, 15, 15]
 
 
-def test_a_list_of_outputs_ends_with_the_call(
+def test_a_list_of_outputs_is_copied(
     api: ModuleType, device: Device, stream: Any, gate: Any
 ) -> None:
     needs("unscale")
@@ -56,7 +56,7 @@ def test_a_list_of_outputs_ends_with_the_call(
         assert all((array.read() == value).all() for array in arrays)
 
 
-def test_an_optional_view_ends_with_the_call(
+def test_an_optional_view_is_copied(
     api: ModuleType, device: Device, stream: Any, gate: Any
 ) -> None:
     needs("arg_reduce")
@@ -73,7 +73,7 @@ def test_an_optional_view_ends_with_the_call(
     assert values[1].read().tolist() == [[0], [3]]
 
 
-def test_a_text_ends_with_the_call(api: ModuleType, device: Device, stream: Any, gate: Any) -> None:
+def test_a_string_is_copied(api: ModuleType, device: Device, stream: Any, gate: Any) -> None:
     needs("check")
     wrong, right = (device.array("bool", (1,), layouts.contiguous, np.full(1, v)) for v in (0, 1))
     case = Case("check", "-", "bool", "contiguous")

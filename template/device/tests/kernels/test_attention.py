@@ -229,7 +229,7 @@ def test_long_sequences(device: Device, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", oracle.FLOATING)
-def test_a_query_that_sees_no_key_gives_0(device: Device, dtype: str) -> None:
+def test_a_query_without_keys_gives_0(device: Device, dtype: str) -> None:
     for mask in ("bool", "added"):
         run = check_forward(device, Problem(dtype, mask=mask))
         assert not run.out.read()[:, :, 1].any()

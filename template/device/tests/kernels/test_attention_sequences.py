@@ -90,7 +90,7 @@ LENGTHS = [(5, 7), (1, 9), (0, 4), (3, 0), (70, 66), (6, 2)]
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("dtype", oracle.FLOATING)
-def test_what_a_query_sees(device: Device, dtype: str, options: Options) -> None:
+def test_masks_of_dense_sequences(device: Device, dtype: str, options: Options) -> None:
     """Dense arrays, which are sequences of one length."""
     for lengths in ((5, 7), (7, 5), (70, 70)):
         problem = Problem(dtype, [lengths] * 2, options)
@@ -165,7 +165,7 @@ def test_paged_caches(device: Device, dtype: str, block_size: int, by_heads: boo
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("dtype", oracle.FLOATING)
-def test_what_a_query_sees_of_a_cache(device: Device, dtype: str, options: Options) -> None:
+def test_masks_of_paged_caches(device: Device, dtype: str, options: Options) -> None:
     check_paged(device, Problem(dtype, LENGTHS, options), f"paged_{options.op}")
 
 
@@ -188,7 +188,7 @@ def test_float8_caches(device: Device, dtype: str, cache: str, scaled: bool) -> 
 
 
 @pytest.mark.parametrize("dtype", oracle.FLOATING)
-def test_counts_of_dense_keys(device: Device, dtype: str) -> None:
+def test_key_counts_of_dense_caches(device: Device, dtype: str) -> None:
     """A dense cache with a different number of keys for each sequence."""
     lengths, room = [(1, 9), (1, 3), (1, 12), (1, 0)], 12
     problem = Problem(dtype, lengths, Options("counts"))
@@ -220,7 +220,7 @@ def test_counts_of_dense_keys(device: Device, dtype: str) -> None:
         ([0, 2, 4, 8], [0, 2, -4, 8], "but -4 follows 2"),
     ],
 )
-def test_starts_that_are_wrong(
+def test_wrong_starts_are_reported(
     device: Device, queries: list[int], keys: list[int], message: str
 ) -> None:
     problem = Problem("float32", [(4, 4), (2, 2), (2, 2)], Options("ragged"))
@@ -240,7 +240,7 @@ def test_starts_that_are_wrong(
         ("key_counts", -1, "a sequence of -1 keys"),
     ],
 )
-def test_a_cache_that_is_wrong(device: Device, name: str, value: int, message: str) -> None:
+def test_wrong_caches_are_reported(device: Device, name: str, value: int, message: str) -> None:
     problem = Problem("float32", [(2, 5), (1, 4), (1, 8)], Options("paged"))
     paged = Paged(device, problem, "float32", 4, by_heads=False)
     ragged = Ragged(device, problem)

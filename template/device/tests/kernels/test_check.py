@@ -24,7 +24,7 @@ def holding(dtype: str) -> list[Any]:
 
 @pytest.mark.parametrize("shape", [(), (1,), (1, 1, 1)], ids=str)
 @pytest.mark.parametrize("dtype", oracle.ALL)
-def test_a_condition_that_holds_changes_nothing(
+def test_a_true_condition_changes_nothing(
     device: Device, dtype: str, shape: tuple[int, ...]
 ) -> None:
     for value in holding(dtype):
@@ -34,13 +34,13 @@ def test_a_condition_that_holds_changes_nothing(
 
 
 @pytest.mark.parametrize("dtype", oracle.ALL)
-def test_one_that_does_not_fails_at_the_next_synchronisation(device: Device, dtype: str) -> None:
+def test_a_false_condition_fails_at_the_next_synchronisation(device: Device, dtype: str) -> None:
     condition = device.array(dtype, (1,), values=np.zeros(1))
     case = Case("check", "-", dtype, "contiguous")
     device.run_invalid(case, MESSAGE, condition, MESSAGE)
 
 
-def test_a_probe_of_one_that_does_not_is_no_failure(device: Device) -> None:
+def test_a_probe_of_a_false_condition_does_not_fail(device: Device) -> None:
     condition = device.array("float32", (), values=np.zeros(()))
     device.api.check(device.stream, condition.view, MESSAGE, probe=True)
     device.api.synchronize(device.stream)

@@ -107,7 +107,7 @@ def test_integers_keep_their_low_bits(device: Device, target: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", NARROW)
-def test_every_number_of_a_narrow_type_survives_the_way_to_float32_and_back(
+def test_narrow_numbers_are_equal_after_conversion_to_float32_and_back(
     device: Device, dtype: str
 ) -> None:
     patterns = np.arange(2**16, dtype=np.uint16).view(DTYPES[dtype])

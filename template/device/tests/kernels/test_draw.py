@@ -136,7 +136,7 @@ def test_binomial(device: Device, dtype: str, trials: float, probability: float)
         ("binomial", (1e300, 1e-299), 10, 10**0.5),
     ],
 )
-def test_counts_of_very_many(
+def test_poisson_and_binomial_with_large_parameters(
     device: Device, op: str, numbers: tuple[float, ...], mean: float, deviation: float
 ) -> None:
     scaled = (drawn(device, op, "float64", *numbers) - mean) / deviation
@@ -169,7 +169,7 @@ def test_dirichlet(device: Device, dtype: str, scale: float) -> None:
         assert (sample.max(1) > 0.9).mean() > 0.95
 
 
-def test_a_row_of_many(device: Device) -> None:
+def test_dirichlet_with_long_rows(device: Device) -> None:
     a = device.array("float32", (3, 5000), values=np.full((3, 5000), 0.5))
     out = device.array("float32", (3, 5000))
     case = draw(device, "dirichlet", out, a)
@@ -225,7 +225,7 @@ def test_limits_of_a_row(
 
 
 @pytest.mark.parametrize("rate", [-1.0, np.nan, -np.inf])
-def test_no_rate(device: Device, rate: float) -> None:
+def test_wrong_rates_are_reported(device: Device, rate: float) -> None:
     case = Case("draw", "poisson", "float32")
     rates, out = constants(device, "float32", 9, 1.0, 0.0)
     values = np.ones(9)
@@ -240,7 +240,7 @@ def test_no_rate(device: Device, rate: float) -> None:
 
 @pytest.mark.parametrize("op", OPS)
 @pytest.mark.parametrize("skipped", [1, 6, 1024])
-def test_an_element_has_a_sequence_of_its_own(device: Device, op: str, skipped: int) -> None:
+def test_each_element_has_its_own_sequence(device: Device, op: str, skipped: int) -> None:
     shape, rest = (2048, 3), (2048 - skipped, 3)
     whole, part = device.array("float32", shape), device.array("float32", rest)
     parameters = parameters_of(device, op, "float32", shape)
@@ -251,7 +251,7 @@ def test_an_element_has_a_sequence_of_its_own(device: Device, op: str, skipped: 
 
 
 @pytest.mark.parametrize("op", OPS)
-def test_the_state_alone_decides_and_may_lie_on_the_device(device: Device, op: str) -> None:
+def test_results_depend_on_the_state_only(device: Device, op: str) -> None:
     state = device.array("int64", (2,))
     parameters = parameters_of(device, op, "float32", (333, 3))
     results = []
@@ -269,7 +269,7 @@ def test_the_state_alone_decides_and_may_lie_on_the_device(device: Device, op: s
 
 
 @pytest.mark.parametrize("op", ["gamma", "poisson"])
-def test_neighbours_have_nothing_in_common(device: Device, op: str) -> None:
+def test_neighbouring_elements_are_not_correlated(device: Device, op: str) -> None:
     sample = drawn(device, op, "float32", 2.5)
     for distance in (1, 2, 4):
         both = np.corrcoef(sample[:-distance], sample[distance:])[0, 1]
@@ -351,6 +351,6 @@ def test_gradients_of_beta_draws(device: Device, a: float, b: float) -> None:
 
 
 @pytest.mark.parametrize("values", [(2.0, 0.0), (0.0, 2.0, 5.0), (1.0, 2.0, 5.0)], ids=str)
-def test_gradients_at_the_ends(device: Device, values: tuple[float, ...]) -> None:
+def test_gradients_at_the_ends_of_the_range(device: Device, values: tuple[float, ...]) -> None:
     case, out = gradient(device, "float32", *(np.full(5, value) for value in values))
     device.assert_exact(case, out, np.zeros(5))

@@ -103,7 +103,7 @@ def test_dimensions_in_any_order(device: Device, dtype: str, op: str, dims: list
 @pytest.mark.parametrize("length", [2, 7, 8, 97, 4096])
 @pytest.mark.parametrize("op", OPS)
 @pytest.mark.parametrize("dtype", COMPLEX)
-def test_elements_that_repeat(device: Device, dtype: str, op: str, length: int) -> None:
+def test_expanded_inputs(device: Device, dtype: str, op: str, length: int) -> None:
     for place in (layouts.expanded_rows, layouts.expanded_columns, layouts.one_element):
         for shape, dims in (((19, length), [1]), ((length, 19), [0]), ((2, length), [0, 1])):
             check(device, op, dtype, shape, dims, place, out_place=layouts.contiguous)
@@ -124,7 +124,7 @@ def test_of_many_dimensions(device: Device, dtype: str, op: str) -> None:
     check(device, op, dtype, layouts.DEEP, [9, 3, 15], layouts.shuffled)
 
 
-def test_the_imaginary_parts_of_the_ends_of_a_halved_line_do_not_count(device: Device) -> None:
+def test_imaginary_parts_of_real_bins_are_ignored(device: Device) -> None:
     op = "real_backward"
     out, source = arrays(device, op, "complex64", (3, 8), [1], layouts.contiguous, full=False)
     case = Case("fft", op, "complex64", "contiguous")
@@ -137,7 +137,7 @@ def test_the_imaginary_parts_of_the_ends_of_a_halved_line_do_not_count(device: D
 
 
 @pytest.mark.parametrize("op", OPS)
-def test_a_row_without_numbers_leaves_the_others_alone(device: Device, op: str) -> None:
+def test_nan_affects_only_its_row(device: Device, op: str) -> None:
     out, source = arrays(device, op, "complex64", (11, 12), [1], layouts.contiguous, full=False)
     case = Case("fft", op, "complex64", "contiguous")
     values = source.values

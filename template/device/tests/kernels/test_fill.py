@@ -47,5 +47,5 @@ def test_fill(device: Device, dtype: str, value: Any, layout: layouts.Layout) ->
 
 @pytest.mark.parametrize("dtype", ["int64", "float64"])
 @pytest.mark.parametrize("value", [2**63 - 1, -(2**63), 2**53 + 1])
-def test_large_integers_arrive_exactly(device: Device, dtype: str, value: int) -> None:
+def test_large_integers_are_filled_exactly(device: Device, dtype: str, value: int) -> None:
     check(device, dtype, value, layouts.CONTIGUOUS)

@@ -88,7 +88,7 @@ def test_cholesky(device: Device, dtype: str, size: int, upper: bool, in_place: 
 
 @pytest.mark.parametrize("pivot", [-1, np.nan])
 @pytest.mark.parametrize("dtype", TYPES)
-def test_a_matrix_without_cholesky_factor_says_so_and_leaves_the_others_alone(
+def test_a_failed_cholesky_is_reported_for_its_matrix_only(
     device: Device, dtype: str, pivot: float
 ) -> None:
     matrices = hermitian(dtype, 5)
@@ -238,7 +238,7 @@ def test_ldl(device: Device, dtype: str, is_hermitian: bool) -> None:
 
 
 @pytest.mark.parametrize("dtype", TYPES)
-def test_reflections_from_elsewhere(device: Device, dtype: str) -> None:
+def test_householder_with_reflectors_from_lapack(device: Device, dtype: str) -> None:
     matrices = uniform(dtype, (BATCH, 7, 4))
     raw, tau = np.linalg.qr(matrices, mode="raw")
     reflectors = device.array(
@@ -252,7 +252,7 @@ def test_reflections_from_elsewhere(device: Device, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", TYPES)
-def test_equations_by_factors_from_elsewhere(device: Device, dtype: str) -> None:
+def test_ldl_solve_with_given_factors(device: Device, dtype: str) -> None:
     size = 5
     matrices = hermitian(dtype, size)
     lower = np.linalg.cholesky(matrices)
@@ -336,8 +336,8 @@ def test_svd(device: Device, dtype: str, shape: tuple[int, int], full: bool) -> 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 @pytest.mark.parametrize("dtype", TYPES)
-def test_singular_values_of_what_is_not_finite(device: Device, dtype: str, value: float) -> None:
-    """Reports it in info and does not loop for ever. The other matrices are not affected."""
+def test_singular_values_of_nan_and_infinity(device: Device, dtype: str, value: float) -> None:
+    """The kernel ends and reports it in info. The other matrices are not affected."""
     matrices = uniform(dtype, (BATCH, 5, 3))
     finite = device.array(dtype, matrices.shape, values=matrices)
     matrices[1, 2, 1] = value

@@ -93,7 +93,7 @@ def test_matmul_of_any_layout(
 @pytest.mark.parametrize("place", [layouts.one_element, layouts.expanded_columns, one_row])
 @pytest.mark.parametrize("is_second", [False, True])
 @pytest.mark.parametrize("dtype", ["int32", "bfloat16", "float32"])
-def test_matmul_of_numbers_that_repeat(
+def test_matmul_of_expanded_factors(
     device: Device, dtype: str, is_second: bool, place: layouts.Placer
 ) -> None:
     """As in the gradient of a sum, which is one repeated number."""

@@ -156,7 +156,7 @@ def test_normalize_of_many_rows(device: Device, op: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
-def test_a_large_mean_does_not_spoil_the_variance(device: Device, dtype: str) -> None:
+def test_the_variance_is_accurate_for_a_large_mean(device: Device, dtype: str) -> None:
     case = Case("normalize", "layer", dtype, "contiguous")
     values = np.asarray([[[500.0], [504.0]] * 512])
     source = device.array(dtype, (1, 1024, 1), values=values)
@@ -265,7 +265,7 @@ def test_gradients_of_any_shape(
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("op", OPERATIONS)
-def test_gradients_beside_wider_parameters(device: Device, op: str, dtype: str) -> None:
+def test_gradients_with_wider_parameters(device: Device, op: str, dtype: str) -> None:
     Backward(device, Groups(op, (4, 6, 35), 2), dtype, parameter_dtype="float32").check()
 
 
@@ -273,7 +273,7 @@ def test_gradients_beside_wider_parameters(device: Device, op: str, dtype: str) 
     "wanted", [(True, False, False), (False, True, False), (False, False, True)]
 )
 @pytest.mark.parametrize("op", OPERATIONS)
-def test_gradients_that_nobody_wants_are_left_out(
+def test_gradients_that_are_not_requested_are_omitted(
     device: Device, op: str, wanted: tuple[bool, bool, bool]
 ) -> None:
     groups = Groups(op, (4, 6, 5), 2)

@@ -150,7 +150,7 @@ def test_gradients_are_divided_by_their_scale(
 
 
 @pytest.mark.parametrize(("op", "params"), SETTINGS[::2], ids=str)
-def test_nothing_is_written_where_a_gradient_was_not_finite(
+def test_a_step_is_skipped_if_found_inf_is_set(
     device: Device, op: str, params: dict[str, Any]
 ) -> None:
     group = Group(device, Case("optimizer_step", op, "float32", "contiguous"), params)
@@ -160,7 +160,7 @@ def test_nothing_is_written_where_a_gradient_was_not_finite(
 
 
 @pytest.mark.parametrize(("op", "params"), SETTINGS[::2], ids=str)
-def test_the_learning_rate_may_lie_on_the_device(
+def test_the_learning_rate_can_be_on_the_device(
     device: Device, op: str, params: dict[str, Any]
 ) -> None:
     rate = number(device, 0)

@@ -55,7 +55,7 @@ def uniform(dtype: str, count: int, a: float, b: float) -> NDArray[Any]:
     return np.where(numbers >= b, a, numbers)
 
 
-def test_the_test_has_the_published_generator() -> None:
+def test_the_tests_generator_matches_published_values() -> None:
     assert [hex(lane) for lane in philox(0, 0, 1)[0]] == [
         "0x6627e8d5",
         "0xe169c58d",
@@ -228,7 +228,7 @@ def test_exponential_is_positive_and_finite(device: Device, dtype: str, rate: fl
 
 
 @pytest.mark.parametrize("probability", [0.0, 0.25, 1.0])
-def test_bernoulli_is_1_as_often_as_asked(device: Device, probability: float) -> None:
+def test_bernoulli_has_the_given_probability(device: Device, probability: float) -> None:
     out = device.array("uint8", (SAMPLES,))
     draw(device, "bernoulli", out, a=probability)
     sample = out.read()
@@ -247,7 +247,7 @@ def test_integers_are_equally_frequent(device: Device, low: int, high: int) -> N
 
 
 @pytest.mark.parametrize("op", ["uniform", "normal", "bernoulli", "exponential", "integers"])
-def test_the_state_alone_decides_and_may_lie_on_the_device(device: Device, op: str) -> None:
+def test_results_depend_on_the_state_only(device: Device, op: str) -> None:
     more = {"a": 0, "b": 1000} if op == "integers" else {"a": 0.5, "b": 0.75}
     state = device.array("int64", (2,))
     states = [(1, 0), (2, 0), (1, 5000)]
@@ -266,6 +266,6 @@ def test_the_state_alone_decides_and_may_lie_on_the_device(device: Device, op: s
         assert state.unchanged()
 
 
-def test_the_increment_covers_the_largest_use(device: Device) -> None:
+def test_the_increment_covers_all_numbers_of_a_call(device: Device) -> None:
     for count in (1, 2, 3, 4, 5, 1023):
         assert device.api.philox_increment(count) * 2 >= count

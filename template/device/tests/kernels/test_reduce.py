@@ -233,7 +233,7 @@ def test_statistics(
 
 @pytest.mark.parametrize("dtype", oracle.FLOATING)
 @pytest.mark.parametrize("dims", [(0,), (1,)], ids=str)
-def test_logarithms_of_sums_take_infinities_and_large_numbers(
+def test_logsumexp_of_infinities_and_large_numbers(
     device: Device, dtype: str, dims: tuple[int, ...]
 ) -> None:
     infinity = np.inf

@@ -260,7 +260,7 @@ def test_groups(device: Device, ragged: str, dtype: str, scaled: bool) -> None:
 
 
 @pytest.mark.parametrize("ends", [[4, 3], [4, 17]], ids=str)
-def test_ends_that_make_no_groups_are_reported(device: Device, ends: list[int]) -> None:
+def test_wrong_ends_of_groups_are_reported(device: Device, ends: list[int]) -> None:
     one, two = factor(device, "float32", (1, 16, 4), 2), factor(device, "float32", (2, 4, 3), 1)
     out = device.array("float32", (1, 16, 3))
     params = device.descriptor(

@@ -114,14 +114,14 @@ def test_integer_sums_wrap_around(device: Device, dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", oracle.FLOATING)
 @pytest.mark.parametrize("name", ["max", "min"])
-def test_nan_stays_once_it_was_met(device: Device, name: str, dtype: str) -> None:
+def test_results_after_a_nan_are_nan(device: Device, name: str, dtype: str) -> None:
     values = rng(name, dtype).normal(size=(40, 40))
     values[np.arange(40), np.arange(40)] = np.nan
     check_extremes(device, name, dtype, values, 1)
 
 
 @pytest.mark.parametrize("dtype", oracle.FLOATING)
-def test_logarithms_of_sums_take_infinities(device: Device, dtype: str) -> None:
+def test_logcumsumexp_of_infinities(device: Device, dtype: str) -> None:
     values = np.asarray([[-np.inf, -np.inf, 1, 2], [0, np.inf, 1, np.inf], [1, np.nan, 2, 3]])
     case, out, _, given = run(device, "logsumexp", dtype, values, 1)
     with np.errstate(invalid="ignore"):

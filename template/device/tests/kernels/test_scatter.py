@@ -132,7 +132,7 @@ def check_select(
     device.assert_exact(case, changed, np.asarray(expected))
 
 
-def test_one_value_for_all_places(device: Device) -> None:
+def test_a_scalar_value(device: Device) -> None:
     expected = [0, 9, 2, 9, 4, 9]
     arguments = (np.arange(6), 9, [1, 5, 3], expected, layouts.one_element)
     check_select(device, "assign", "int16", *arguments)
@@ -151,7 +151,7 @@ def test_integers_wrap_around(device: Device, dtype: str) -> None:
 
 @pytest.mark.parametrize("mode", ["min", "max", "add"])
 @pytest.mark.parametrize("dtype", oracle.FLOATING)
-def test_nan_wins_on_either_side(device: Device, dtype: str, mode: str) -> None:
+def test_nan_is_propagated(device: Device, dtype: str, mode: str) -> None:
     expected = [np.nan, np.nan, 4.0 if mode == "add" else 2.0]
     arguments = ([np.nan, 1.0, 2.0], [1.0, np.nan, 2.0], np.arange(3), expected)
     check_select(device, mode, dtype, *arguments)

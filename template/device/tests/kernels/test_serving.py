@@ -62,7 +62,7 @@ def append(device: Device, case: Case, cache: str, scaled: bool = False) -> None
 
 
 @pytest.mark.parametrize("dtype", oracle.FLOATING)
-def test_tokens_go_to_their_slots(device: Device, dtype: str) -> None:
+def test_tokens_are_written_to_their_slots(device: Device, dtype: str) -> None:
     append(device, Case("append_to_cache", "-", dtype, "contiguous"), dtype)
 
 
@@ -289,7 +289,7 @@ def test_the_drawn_token_is_the_greatest(philox_device: Device, dtype: str, op: 
 
 
 @pytest.mark.parametrize("dtype", oracle.FLOATING)
-def test_no_temperature_takes_the_greatest_logit(device: Device, dtype: str) -> None:
+def test_a_temperature_of_0_selects_the_greatest_logit(device: Device, dtype: str) -> None:
     case = Case("sample", "greedy", dtype)
     values = rng("greedy").integers(-9, 9, (ROWS, TOKENS)).astype(np.float64)
     logits = device.array(dtype, values.shape, values=values)
@@ -297,7 +297,7 @@ def test_no_temperature_takes_the_greatest_logit(device: Device, dtype: str) -> 
     device.assert_exact(case, tokens, values.argmax(1))
 
 
-def test_each_token_is_drawn_as_often_as_it_should_be(device: Device) -> None:
+def test_tokens_are_drawn_with_their_probabilities(device: Device) -> None:
     case = Case("sample", "all", "float32")
     row = rng("row").normal(size=TOKENS)
     logits = device.array("float32", (ROWS, TOKENS), values=np.broadcast_to(row, (ROWS, TOKENS)))

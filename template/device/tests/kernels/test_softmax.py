@@ -95,7 +95,7 @@ def test_large_numbers_do_not_overflow(device: Device, dtype: str) -> None:
 
 @pytest.mark.parametrize("op", OPERATIONS)
 @pytest.mark.parametrize("dtype", oracle.FLOATING)
-def test_nan_and_infinities_spoil_their_row_only(device: Device, dtype: str, op: str) -> None:
+def test_nan_and_infinities_affect_only_their_row(device: Device, dtype: str, op: str) -> None:
     case = Case("softmax", op, dtype, "contiguous")
     inf, nan = np.inf, np.nan
     rows = [[nan] + [0.0] * 39, [0.0] * 39 + [nan], [-inf] * 40, [0.0, 0.0] + [-inf] * 38]

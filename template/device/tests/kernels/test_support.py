@@ -37,27 +37,27 @@ def run(
     return device
 
 
-def test_a_decline_that_nobody_declared_fails(device: Device) -> None:
+def test_an_undeclared_unsupported_call_fails(device: Device) -> None:
     with pytest.raises(pytest.fail.Exception, match=r"unsupported \(too hard\)"):
         run(device, {}, "too hard", "too hard")
 
 
-def test_a_declared_decline_is_a_skip(device: Device) -> None:
+def test_a_declared_unsupported_call_is_skipped(device: Device) -> None:
     with pytest.raises(pytest.skip.Exception, match="too hard"):
         run(device, {"fill dtype=float*": "not yet"}, "too hard", "too hard")
 
 
-def test_a_line_about_what_works_fails_and_is_named(device: Device) -> None:
+def test_a_line_about_a_supported_call_fails(device: Device) -> None:
     with pytest.raises(pytest.fail.Exception, match=r"remove 'fill dtype=int8\|float32'"):
         run(device, {"fill dtype=int8|float32": "not yet"})
 
 
-def test_a_probe_that_says_something_else_than_the_launch_fails(device: Device) -> None:
+def test_a_probe_that_differs_from_the_launch_fails(device: Device) -> None:
     with pytest.raises(AssertionError, match="the probe said None"):
         run(device, {}, "too hard", None)
 
 
-def test_a_decline_of_one_mode_is_about_that_mode(device: Device) -> None:
+def test_a_line_can_apply_to_one_mode(device: Device) -> None:
     """The case runs in the other mode."""
     answers: dict[str, Any] = {"answer": "no", "probed": "no", "deterministic_too": False}
     asked = run(device, {"fill mode=deterministic": "atomics"}, **answers)
@@ -101,9 +101,7 @@ CASES = [
         ),
     ],
 )
-def test_few_lines_say_what_a_device_declines(
-    declines: Callable[[Any], bool], lines: list[str]
-) -> None:
+def test_written_support_files_are_short(declines: Callable[[Any], bool], lines: list[str]) -> None:
     outcomes = [Outcome(case, "no" if declines(case.words) else None) for case in CASES]
     found, unclear = gaps.declined_lines(outcomes)
     assert (list(found), unclear) == (lines, [])
@@ -112,7 +110,7 @@ def test_few_lines_say_what_a_device_declines(
         assert told == (outcome.answer is not None), outcome.case
 
 
-def test_a_new_file_keeps_what_the_run_did_not_ask_for() -> None:
+def test_a_new_file_keeps_lines_of_families_that_did_not_run() -> None:
     text = (
         'random = "own"  # Ours.\n\n[declined]\n"fft" = "none"\n"reduce" = "ours"\n"binary" = "?"\n'
     )

@@ -24,7 +24,7 @@ def test_ternary_with_a_scalar(
 
 
 @pytest.mark.parametrize("dtype", oracle.FLOATING)
-def test_lerp_ends_at_the_end(device: Device, dtype: str) -> None:
+def test_lerp_with_weight_1_gives_the_end(device: Device, dtype: str) -> None:
     case = Case("ternary", "lerp", dtype, "scalar_c")
     random = rng(case)
     start, end = (device.array(dtype, (99,), values=random.uniform(-9, 9, 99)) for _ in range(2))

@@ -51,7 +51,7 @@ def test_triangular_of_any_size(device: Device, op: str, shape: tuple[int, ...])
     device.assert_exact(case, out, expected)
 
 
-def test_not_a_number_becomes_zero(device: Device) -> None:
+def test_nan_outside_the_triangle_becomes_zero(device: Device) -> None:
     source = device.array("float32", (3, 3), values=np.full((3, 3), np.nan))
     out = device.array("float32", (3, 3))
     case, expected = run(device, "lower", out, source, -1, "contiguous")

@@ -49,7 +49,7 @@ def test_one_element_that_is_not_finite_is_found(
     assert run(device, case, arrays, 0.5, 0.0).read()[0] == 1
 
 
-def test_what_was_found_earlier_is_kept(device: Device) -> None:
+def test_an_earlier_found_inf_is_kept(device: Device) -> None:
     case = Case("unscale", "unscale", "float32", "contiguous")
     arrays = [device.array("float32", (7,), values=np.ones(7))]
     assert run(device, case, arrays, 0.5, 1.0).read()[0] == 1

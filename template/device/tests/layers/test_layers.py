@@ -12,14 +12,14 @@ ASK = "import _device; print(*_device.layers(), sep=',')"
 
 
 @pytest.mark.parametrize("names", ["", "validate", "trace,validate", "validate,trace"])
-def test_the_variable_says_which_and_in_which_order(
+def test_the_variable_sets_the_layers_and_their_order(
     run_child: Callable[..., Any], names: str
 ) -> None:
     done = run_child(ASK, DEVICE_LAYERS=names)
     assert done.stdout.strip() == names
 
 
-def test_a_name_of_no_layer_is_refused_at_import(
+def test_an_unknown_layer_is_refused_at_import(
     api: ModuleType, run_child: Callable[..., Any]
 ) -> None:
     done = run_child("import _device", DEVICE_LAYERS="validate,nonsense")
@@ -29,7 +29,7 @@ def test_a_name_of_no_layer_is_refused_at_import(
     assert "validate" in sentence.partition("choose from")[2]
 
 
-def test_a_program_sets_them(api: ModuleType, restored_layers: None) -> None:
+def test_a_program_can_set_layers(api: ModuleType, restored_layers: None) -> None:
     api.set_layers(["validate", "trace", "validate"])
     assert api.layers() == ["validate", "trace"]
     with pytest.raises(api.DeviceError, match="'nonsense' is not a device layer; choose from"):
@@ -37,7 +37,7 @@ def test_a_program_sets_them(api: ModuleType, restored_layers: None) -> None:
     assert api.layers() == ["validate", "trace"]
 
 
-def test_the_first_layer_sees_what_the_next_refuses(run_child: Callable[..., Any]) -> None:
+def test_the_first_layer_receives_refused_calls(run_child: Callable[..., Any]) -> None:
     code = """
 import _device
 try:
@@ -52,7 +52,7 @@ except _device.DeviceError:
     assert refused == {"trace,validate": True, "validate,trace": False}
 
 
-def test_without_a_layer_nothing_stands_in_between(api: ModuleType, restored_layers: None) -> None:
+def test_without_layers_calls_are_direct(api: ModuleType, restored_layers: None) -> None:
     api.set_layers([])
     assert api.is_bare()
     api.set_layers(["validate"])

@@ -30,7 +30,7 @@ print("apart")
 
 @pytest.mark.usefixtures("second_device")
 @pytest.mark.parametrize("layers", ["same_addresses", "validate,same_addresses,trace"])
-def test_devices_with_the_same_addresses_keep_what_is_theirs(
+def test_devices_with_the_same_addresses_have_separate_memory(
     run_child: Callable[..., Any], layers: str
 ) -> None:
     done = run_child(ALONE, DEVICE_LAYERS=layers)
@@ -38,7 +38,7 @@ def test_devices_with_the_same_addresses_keep_what_is_theirs(
 
 
 @pytest.mark.usefixtures("second_device")
-def test_memory_of_one_device_alone_is_not_moved(run_child: Callable[..., Any]) -> None:
+def test_unique_addresses_are_not_changed(run_child: Callable[..., Any]) -> None:
     code = """
 import _device as api
 address = api.allocate(1, 64)
@@ -73,7 +73,7 @@ print("skipped" if answer is not None else "same")
 
 
 @pytest.mark.usefixtures("second_device")
-def test_the_state_of_random_numbers_in_a_descriptor_is_the_devices(
+def test_addresses_in_descriptors_are_translated(
     run_child: Callable[..., Any],
 ) -> None:
     needs("sample")

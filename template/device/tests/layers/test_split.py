@@ -74,7 +74,7 @@ def assert_same(api: ModuleType, launch: Callable[[], bytes]) -> None:
         api.limit_indices(0, api.properties(0).max_index_bits)
 
 
-def test_elements_by_themselves(api: ModuleType, stream: Any, limited: None) -> None:
+def test_elementwise_operations(api: ModuleType, stream: Any, limited: None) -> None:
     a, row = numbers(7, 5, 30), numbers(30)
     out, first, second = zeros(api, 7, 5, 30), Held(api, a), Held(api, row)
     wide = second.buffer.view(0, api.DType.float32, [7, 5, 30], [0, 0, 1])
@@ -86,7 +86,7 @@ def test_elements_by_themselves(api: ModuleType, stream: Any, limited: None) -> 
     assert (out.read() == a + row + row).all()
 
 
-def test_far_apart_but_few(api: ModuleType, stream: Any, limited: None) -> None:
+def test_strides_beyond_the_limit(api: ModuleType, stream: Any, limited: None) -> None:
     out, expected = zeros(api, 2000), np.zeros(2000)
     launched(api, stream, "fill", out.buffer.view(0, api.DType.float32, [3, 4], [600, 40]), 2.0)
     expected[[i * 600 + j * 40 for i in range(3) for j in range(4)]] = 2
@@ -114,7 +114,7 @@ def test_reductions(
     np.testing.assert_allclose(out.read(), expected, rtol=1e-5, atol=1e-5)
 
 
-def test_parts_of_narrow_sums_are_wide(api: ModuleType, stream: Any, limited: None) -> None:
+def test_parts_of_float16_sums_are_float32(api: ModuleType, stream: Any, limited: None) -> None:
     source, out = Held(api, np.ones(5000, dtype=np.float16)), zeros(api, 1, dtype=np.float16)
     launched(api, stream, "reduce", api.ReduceOp.sum, out.view, source.view, 0)
     # Each part may be 63. Sums of these in float16 would be odd numbers beyond 2048, which are
@@ -180,7 +180,7 @@ def test_a_long_sum_of_products_is_declined(api: ModuleType, stream: Any, limite
     assert out.read()[0] == 7
 
 
-def test_rows_in_order(api: ModuleType, stream: Any, limited: None) -> None:
+def test_sorts(api: ModuleType, stream: Any, limited: None) -> None:
     values = numbers(9, 30)
     source, out, places = Held(api, values), zeros(api, 9, 30), zeros(api, 9, 30, dtype=np.int64)
     launched(api, stream, "sort", out.view, places.view, source.view, 1, False, True)
@@ -205,7 +205,7 @@ def test_sequences(api: ModuleType, stream: Any, limited: None) -> None:
         assert (out.read() == start + np.arange(300) * step).all()
 
 
-def test_places(api: ModuleType, stream: Any, limited: None) -> None:
+def test_gather_from_long_rows(api: ModuleType, stream: Any, limited: None) -> None:
     table = numbers(6, 90)
     # Each row has more than 64 elements, so the table can be split only between its columns.
     index = np.array([3, 0, 5, 5, 1], dtype=np.int64)
@@ -215,7 +215,7 @@ def test_places(api: ModuleType, stream: Any, limited: None) -> None:
     assert (out.read() == table.T[:, index]).all()
 
 
-def test_places_along_a_dimension_of_a_larger_table(
+def test_gather_along_a_dimension_of_a_larger_table(
     api: ModuleType, stream: Any, limited: None
 ) -> None:
     table = numbers(9, 7, 8)
@@ -232,7 +232,7 @@ def test_places_along_a_dimension_of_a_larger_table(
     np.testing.assert_allclose(target.read(), into, rtol=1e-5)
 
 
-def test_a_limit_is_taken_back(api: ModuleType, stream: Any) -> None:
+def test_a_limit_can_be_removed(api: ModuleType, stream: Any) -> None:
     a, b, out = Held(api, numbers(1, 1, 65)), Held(api, numbers(1, 65, 1)), zeros(api, 1, 1, 1)
     product = (out.view, a.view, b.view, api.MatmulParams())
     require(api, stream, "matmul", *product)
@@ -246,7 +246,7 @@ def test_a_limit_is_taken_back(api: ModuleType, stream: Any) -> None:
     api.limit_indices(0, api.properties(0).max_index_bits)
 
 
-def test_the_layer_validate_knows_the_limit(api: ModuleType, run_child: Callable[..., Any]) -> None:
+def test_validate_checks_the_limit(api: ModuleType, run_child: Callable[..., Any]) -> None:
     if "SIMULATOR" not in f"{api.properties(0).name}".upper():
         pytest.skip("the simulator's setting")
     code = """

@@ -51,7 +51,7 @@ def use(api: ModuleType, stream: Any, how: str, buffer: Any, make: Make) -> None
 @pytest.mark.parametrize(
     ("first", "second"), [("writes", "writes"), ("writes", "reads"), ("reads", "writes")]
 )
-def test_what_one_stream_uses_another_may_not(
+def test_unordered_uses_of_memory_are_reported(
     api: ModuleType, streams: tuple[Any, Any], buffer: Any, make: Make, first: str, second: str
 ) -> None:
     use(api, streams[0], first, buffer, make)
@@ -59,7 +59,9 @@ def test_what_one_stream_uses_another_may_not(
         use(api, streams[1], second, buffer, make)
 
 
-def test_both_may_read(api: ModuleType, streams: tuple[Any, Any], buffer: Any, make: Make) -> None:
+def test_unordered_reads_are_allowed(
+    api: ModuleType, streams: tuple[Any, Any], buffer: Any, make: Make
+) -> None:
     for stream in streams:
         use(api, stream, "reads", buffer, make)
 
@@ -90,9 +92,7 @@ def test_arrays_of_a_descriptor_are_read_or_written(
         api.attention_backward(streams[0], *arrays, writes)
 
 
-def test_the_reader_before_the_last_one_is_not_forgotten(
-    api: ModuleType, make: Make, buffer: Any
-) -> None:
+def test_every_earlier_reader_must_be_ordered(api: ModuleType, make: Make, buffer: Any) -> None:
     readers = [make.stream(), make.stream()]
     for stream in readers:
         use(api, stream, "reads", buffer, make)
@@ -114,7 +114,7 @@ def test_an_event_orders_two_streams(
     fill(api, streams[1], whole(api, buffer))
 
 
-def test_an_event_orders_nothing_that_comes_after_it(
+def test_an_event_does_not_order_later_work(
     api: ModuleType, streams: tuple[Any, Any], buffer: Any, make: Make
 ) -> None:
     event = make.event()
@@ -125,7 +125,7 @@ def test_an_event_orders_nothing_that_comes_after_it(
         fill(api, streams[1], whole(api, buffer))
 
 
-def test_order_is_passed_on_by_a_third_stream(api: ModuleType, make: Make, buffer: Any) -> None:
+def test_order_is_transitive(api: ModuleType, make: Make, buffer: Any) -> None:
     chain = [make.stream() for _ in range(3)]
     fill(api, chain[0], whole(api, buffer))
     for earlier, later in itertools.pairwise(chain):
@@ -136,7 +136,7 @@ def test_order_is_passed_on_by_a_third_stream(api: ModuleType, make: Make, buffe
 
 
 @pytest.mark.parametrize("how", ["stream", "device", "event", "is_idle", "is_complete"])
-def test_waiting_on_the_host_orders(
+def test_a_wait_of_the_host_orders(
     api: ModuleType, streams: tuple[Any, Any], buffer: Any, make: Make, how: str
 ) -> None:
     event = make.event()
@@ -153,7 +153,7 @@ def test_waiting_on_the_host_orders(
     fill(api, streams[1], whole(api, buffer))
 
 
-def test_a_query_that_says_no_orders_nothing(
+def test_a_query_of_pending_work_does_not_order(
     api: ModuleType, streams: tuple[Any, Any], buffer: Any, gate: Any
 ) -> None:
     gate.hold(streams[0])
@@ -217,14 +217,14 @@ def test_all_results_of_a_family_are_written(
         copy(api, streams[1], target, indices)
 
 
-def test_pinned_memory_is_watched(api: ModuleType, streams: tuple[Any, Any], make: Make) -> None:
+def test_pinned_memory_is_checked(api: ModuleType, streams: tuple[Any, Any], make: Make) -> None:
     pinned, first, second = make.pinned(64), make.buffer(64), make.buffer(64)
     api.copy_bytes(streams[0], (pinned, api.HOST), (first.address, 0), 64)
     with pytest.raises(api.DeviceError, match="the host's pinned memory"):
         api.copy_bytes(streams[1], (second.address, 0), (pinned, api.HOST), 64)
 
 
-def test_memory_that_comes_again_has_no_past(
+def test_reallocated_memory_has_no_earlier_uses(
     api: ModuleType,
     streams: tuple[Any, Any],
 ) -> None:
@@ -238,7 +238,7 @@ def test_memory_that_comes_again_has_no_past(
     api.deallocate(0, again)
 
 
-def test_the_report_says_who_where_and_what(
+def test_the_report_has_streams_functions_and_lines(
     api: ModuleType, streams: tuple[Any, Any], buffer: Any
 ) -> None:
     def first_writer() -> None:
@@ -272,7 +272,7 @@ print("went on")
 
 
 @pytest.mark.parametrize(("how", "goes_on"), [("", False), ("error", False), ("print", True)])
-def test_a_variable_says_whether_the_program_goes_on(
+def test_the_variable_selects_an_error_or_a_printed_report(
     run_child: Callable[..., subprocess.CompletedProcess[str]], how: str, goes_on: bool
 ) -> None:
     child = run_child(RACE, DEVICE_LAYERS="streams", STREAMS=how)
@@ -281,7 +281,7 @@ def test_a_variable_says_whether_the_program_goes_on(
     assert NOTHING_ORDERS in child.stderr
 
 
-def test_another_value_of_the_variable_is_named(
+def test_a_wrong_value_of_the_variable_is_named(
     api: ModuleType, run_child: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
     child = run_child("import _device", DEVICE_LAYERS="streams", STREAMS="shout")
@@ -290,7 +290,7 @@ def test_another_value_of_the_variable_is_named(
     assert "error, print" in child.stderr
 
 
-def test_what_a_graph_records_is_not_looked_at(
+def test_captured_work_is_not_checked(
     api: ModuleType, streams: tuple[Any, Any], buffer: Any
 ) -> None:
     needs("begin_capture")

@@ -54,7 +54,7 @@ def test_nothing_is_printed_without_it(trace: Callable[..., list[str]]) -> None:
     assert trace(TRACE="", DEVICE_LAYERS="") == []
 
 
-def test_a_category_puts_the_layer_on(trace: Callable[..., list[str]]) -> None:
+def test_a_category_enables_the_layer(trace: Callable[..., list[str]]) -> None:
     lines = trace(TRACE="copies")
     assert "-> cpu" in one(lines, "128 bytes")
     assert "default stream" in one(lines, "16 bytes")
@@ -62,7 +62,7 @@ def test_a_category_puts_the_layer_on(trace: Callable[..., list[str]]) -> None:
     assert not any("create_stream" in line or "allocate" in line for line in lines)
 
 
-def test_launches_say_family_views_operator_and_answer(trace: Callable[..., list[str]]) -> None:
+def test_launches_print_family_views_operator_and_answer(trace: Callable[..., list[str]]) -> None:
     needs("fill")
     lines = trace(TRACE="launches")
     line = one(lines, "fill(")
@@ -74,7 +74,7 @@ def test_launches_say_family_views_operator_and_answer(trace: Callable[..., list
 
 
 @pytest.mark.parametrize("variable", [{"TRACE": "device"}, {"DEVICE_LAYERS": "trace"}])
-def test_all_that_the_device_is_asked_to_do(
+def test_all_calls_of_the_device_are_printed(
     trace: Callable[..., list[str]], variable: dict[str, str]
 ) -> None:
     lines = trace(**variable)
@@ -90,9 +90,7 @@ def test_all_that_the_device_is_asked_to_do(
     assert not any("query_stream" in line or "describe" in line for line in lines)
 
 
-def test_a_word_that_is_no_category_is_refused(
-    api: ModuleType, run_child: Callable[..., Any]
-) -> None:
+def test_an_unknown_category_is_refused(api: ModuleType, run_child: Callable[..., Any]) -> None:
     variable = f"{api.ENV_PREFIX}_TRACE"
     done = run_child("import _device", TRACE="copies,everything")
     assert done.returncode != 0

@@ -103,9 +103,7 @@ BROKEN: dict[str, list[Call]] = {
 @pytest.mark.parametrize(
     ("call", "says"), [(call, says) for says, calls in BROKEN.items() for call in calls]
 )
-def test_a_broken_promise_is_refused(
-    api: ModuleType, refuses: Function, call: Call, says: str
-) -> None:
+def test_a_violation_is_refused(api: ModuleType, refuses: Function, call: Call, says: str) -> None:
     program = Program(api)
     refuses(call, program, says=says)
     program.copy(program.memory, program.memory + 64, 64)
@@ -116,9 +114,7 @@ def test_a_broken_promise_is_refused(
 # --- Memory ---
 
 
-def test_scratch_memory_calls_the_library_in_the_middle_of_a_launch(
-    simulator: Knobs, run_child: Function
-) -> None:
+def test_allocating_scratch_memory_calls_the_library(simulator: Knobs, run_child: Function) -> None:
     code = """
 import _device as api
 buffer = api.Buffer(0, 64)
@@ -132,7 +128,7 @@ api.fill(api.default_stream(0), buffer.view(0, api.DType.float32, [4], [1]), 2.0
     assert within == ["create_event", "record", "destroy_event", "allocate"]
 
 
-def test_a_second_give_back_does_not_reach_the_device(run_child: Function) -> None:
+def test_a_second_deallocate_does_not_reach_the_device(run_child: Function) -> None:
     code = """
 import _device
 address, host = _device.allocate(0, 64), _device.allocate_host(64)
@@ -254,7 +250,7 @@ def test_a_launch_names_the_argument_and_its_view(
     refuses(api.fill, stream, views(0), 1, says=r"out float32 \(0\) is empty")
 
 
-def test_an_address_that_work_reads_later_is_checked(
+def test_the_address_of_a_random_state_is_checked(
     api: ModuleType, refuses: Function, views: Function, stream: Any
 ) -> None:
     needs("random")
@@ -320,7 +316,7 @@ def test_the_bias_of_a_matmul_may_be_its_output(
 # --- Correct calls ---
 
 
-def test_nothing_is_said_of_a_correct_program(run_child: Function) -> None:
+def test_a_correct_program_raises_no_error(run_child: Function) -> None:
     code = """
 import _device as d
 stream, event = d.create_stream(0, 0), d.create_event(0, False)
@@ -348,7 +344,7 @@ d.destroy_stream(again)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_memory_from_before_the_layer_is_the_devices_to_know(
+def test_earlier_allocations_are_looked_up_in_the_device(
     api: ModuleType, refuses: Function, stream: Any
 ) -> None:
     api.set_layers([])

@@ -19,7 +19,7 @@ def validated(api: ModuleType, restored_layers: None) -> None:
     api.set_layers(["validate"])
 
 
-def test_parameters_are_like_what_is_drawn(
+def test_wrong_parameters_of_draws_are_refused(
     api: ModuleType, refuses: Function, make: Make, stream: Any
 ) -> None:
     def view(*sizes: int, dtype: str = "float32", buffer: Any = None) -> Any:

@@ -31,7 +31,7 @@ def typed(api: ModuleType, make: Make) -> Callable[..., Any]:
     return view
 
 
-def test_attention_needs_what_says_where_keys_are(
+def test_wrong_arguments_of_attention_are_refused(
     api: ModuleType, refuses: Function, typed: Function, stream: Any
 ) -> None:
     q, k = typed("float32", 1, 2, 3, 4), typed("float32", 5, 2, 2, 4)
@@ -74,7 +74,7 @@ def test_caches_have_no_gradients(
     refuses(api.attention_backward, *arguments, params, says="overlaps")
 
 
-def test_what_serving_engines_call(
+def test_wrong_arguments_of_serving_families_are_refused(
     api: ModuleType, refuses: Function, typed: Function, stream: Any
 ) -> None:
     caches, rows = [typed("float32", 3, 2, 4, 5) for _ in range(2)], typed("float32", 6, 2, 5)

@@ -20,7 +20,7 @@ TESTS = [tests for tests in ("runtime", "stateful", *FAMILIES) if (NPU.parent / 
     [TESTS, pytest.param(["kernels"], marks=pytest.mark.full)],
     ids=["some", "kernels"],
 )
-def test_the_npu_keeps_the_contract(
+def test_the_npu_passes_the_device_tests(
     run_tests: Callable[..., subprocess.CompletedProcess[str]], tests: list[str]
 ) -> None:
     device = NPU.relative_to(device_library.DEVICE_ROOT).as_posix()

@@ -54,7 +54,7 @@ def run(api: ModuleType) -> Callable[..., subprocess.CompletedProcess[str]]:
 
 
 @pytest.mark.parametrize("name", KERNELS)
-def test_what_is_wrong_with_a_kernel_fails_its_test(
+def test_a_finding_in_a_kernel_fails_its_test(
     run: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path, name: str
 ) -> None:
     body, finding = KERNELS[name]

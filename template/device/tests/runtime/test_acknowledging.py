@@ -31,7 +31,7 @@ def test_every_synchronisation_throws_an_error_until_it_is_acknowledged(
     wait_for_failure(api, stream)
 
 
-def test_an_error_is_seen_without_waiting(
+def test_check_stream_throws_without_waiting(
     api: ModuleType, faults: ModuleType, make: Make, buffer: Any
 ) -> None:
     stream, other = make.stream(), make.stream()
@@ -46,7 +46,7 @@ def test_an_error_is_seen_without_waiting(
     api.check_stream(stream)
 
 
-def test_who_has_waited_keeps_an_error_that_the_other_stream_acknowledges(
+def test_acknowledging_does_not_clear_streams_that_waited(
     api: ModuleType, faults: ModuleType, make: Make, stream: Any, buffer: Any
 ) -> None:
     event, waiting = make.event(), make.stream()

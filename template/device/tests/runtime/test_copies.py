@@ -18,7 +18,7 @@ def read(buffer: Any) -> np.ndarray[Any, np.dtype[np.uint8]]:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_bytes_survive_the_way_to_the_device_and_back(api: ModuleType, size: int) -> None:
+def test_bytes_are_equal_after_a_copy_there_and_back(api: ModuleType, size: int) -> None:
     buffer = api.Buffer(0, size)
     expected = pattern(size)
     buffer.write(expected)
@@ -27,7 +27,7 @@ def test_bytes_survive_the_way_to_the_device_and_back(api: ModuleType, size: int
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_bytes_survive_a_copy_within_a_device(api: ModuleType, stream: Any, size: int) -> None:
+def test_bytes_are_equal_after_a_local_copy(api: ModuleType, stream: Any, size: int) -> None:
     source, target = api.Buffer(0, size), api.Buffer(0, size)
     expected = pattern(size)
     source.write(expected)
@@ -38,7 +38,7 @@ def test_bytes_survive_a_copy_within_a_device(api: ModuleType, stream: Any, size
 
 
 @pytest.mark.parametrize("on_source", [True, False])
-def test_bytes_survive_a_copy_between_devices_on_either_ones_stream(
+def test_bytes_are_equal_after_a_copy_between_devices(
     api: ModuleType, second_device: int, make: Make, on_source: bool
 ) -> None:
     source, target = api.Buffer(0, 4096), api.Buffer(second_device, 4096)
@@ -51,7 +51,7 @@ def test_bytes_survive_a_copy_between_devices_on_either_ones_stream(
     assert target.guards_intact()
 
 
-def test_a_copy_touches_only_the_bytes_it_was_given(api: ModuleType, stream: Any) -> None:
+def test_a_copy_writes_only_its_bytes(api: ModuleType, stream: Any) -> None:
     buffer = api.Buffer(0, 100)
     before = pattern(100)
     buffer.write(before)
@@ -85,7 +85,7 @@ def test_a_copy_to_pageable_memory_is_done_on_return_behind_pending_work(
     assert (target == 4).all()
 
 
-def test_a_copy_from_pinned_memory_waits_for_its_turn(
+def test_a_copy_from_pinned_memory_runs_in_stream_order(
     api: ModuleType, make: Make, stream: Any, gate: Any
 ) -> None:
     address = make.pinned(64)
@@ -102,7 +102,7 @@ def test_a_copy_from_pinned_memory_waits_for_its_turn(
     assert set(buffer.read()) == {2}
 
 
-def test_a_copy_to_pinned_memory_waits_for_its_turn(
+def test_a_copy_to_pinned_memory_runs_in_stream_order(
     api: ModuleType, make: Make, stream: Any, gate: Any
 ) -> None:
     address = make.pinned(64)
@@ -118,7 +118,7 @@ def test_a_copy_to_pinned_memory_waits_for_its_turn(
     assert set(target) == {7}
 
 
-def test_pinned_memory_may_be_used_from_any_byte(api: ModuleType, make: Make, stream: Any) -> None:
+def test_pinned_copies_can_begin_at_any_byte(api: ModuleType, make: Make, stream: Any) -> None:
     address = make.pinned(4096)
     expected = pattern(1000)
     at(address, 4096)[5:1005] = expected
@@ -151,7 +151,7 @@ def test_copies_and_fills_of_a_stream_run_in_order(
 
 
 @pytest.mark.parametrize("pinned", [False, True], ids=["device", "host"])
-def test_memory_goes_back_when_a_query_says_that_its_use_has_ended(
+def test_memory_can_be_freed_when_a_query_reports_done(
     api: ModuleType, make: Make, stream: Any, pinned: bool
 ) -> None:
     buffer = make.buffer(SIZES[-1])

@@ -28,7 +28,7 @@ def test_a_device_is_not_its_own_peer(api: ModuleType) -> None:
     assert not api.can_access_peer(0, 0)
 
 
-def test_peer_access_is_answered_for_every_pair(api: ModuleType, second_device: int) -> None:
+def test_peer_access_is_known_for_every_pair(api: ModuleType, second_device: int) -> None:
     assert isinstance(api.can_access_peer(0, second_device), bool)
 
 

@@ -26,7 +26,7 @@ def test_a_failed_host_allocation_is_thrown_at_once(api: ModuleType, faults: Mod
     api.deallocate_host(api.allocate_host(64))
 
 
-def test_the_nth_call_fails_and_no_other(
+def test_only_the_nth_call_fails(
     api: ModuleType, faults: ModuleType, stream: Any, buffer: Any
 ) -> None:
     faults.inject("launch", nth=3)
@@ -39,7 +39,7 @@ def test_the_nth_call_fails_and_no_other(
     api.synchronize(stream)
 
 
-def test_a_failed_launch_leaves_the_data_alone(
+def test_a_failed_launch_does_not_change_the_data(
     api: ModuleType, faults: ModuleType, stream: Any, buffer: Any
 ) -> None:
     fill(api, stream, buffer, 1)
@@ -61,7 +61,7 @@ def test_a_failed_copy_is_reported(
         api.synchronize(stream)
 
 
-def test_asking_neither_throws_nor_forgets(
+def test_queries_neither_throw_nor_clear_an_error(
     api: ModuleType, faults: ModuleType, make: Make, stream: Any, buffer: Any
 ) -> None:
     event = make.event()
@@ -105,7 +105,7 @@ def test_a_stream_that_waits_for_an_event_inherits_its_error(
         api.synchronize(every)
 
 
-def test_an_error_travels_over_streams_and_devices_to_an_event(
+def test_an_error_is_passed_on_over_streams_and_devices(
     api: ModuleType, faults: ModuleType, second_device: int, make: Make, stream: Any, buffer: Any
 ) -> None:
     far, near = make.stream(second_device), make.stream(0)
@@ -137,7 +137,7 @@ def test_an_error_that_was_acknowledged_is_not_inherited(
     api.synchronize(0)
 
 
-def test_what_was_recorded_before_a_wait_does_not_inherit(
+def test_an_event_recorded_before_a_wait_does_not_inherit(
     api: ModuleType, faults: ModuleType, make: Make, stream: Any
 ) -> None:
     failed, before, waiting = make.event(), make.event(), make.stream()
@@ -150,7 +150,7 @@ def test_what_was_recorded_before_a_wait_does_not_inherit(
     wait_for_failure(api, waiting)
 
 
-def test_an_error_explains_those_behind_it_on_its_stream(
+def test_the_first_error_of_a_stream_is_reported(
     api: ModuleType, faults: ModuleType, make: Make, stream: Any, buffer: Any
 ) -> None:
     event = make.event()
@@ -226,7 +226,7 @@ def test_a_device_reports_the_errors_of_its_streams_and_no_others(
     api.synchronize(stream)
 
 
-def test_a_destroyed_stream_leaves_its_error_to_the_device(
+def test_the_device_reports_the_error_of_a_destroyed_stream(
     api: ModuleType, faults: ModuleType, make: Make
 ) -> None:
     stream, buffer = api.create_stream(0, 0), make.buffer(64)

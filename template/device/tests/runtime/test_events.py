@@ -78,7 +78,7 @@ def test_a_stream_waits_for_long_work_before_an_event(
     api.synchronize(first)
 
 
-def test_who_waits_for_an_event_sees_the_long_work_before_it(
+def test_synchronising_an_event_waits_for_long_work_before_it(
     api: ModuleType, stream: Any, event: Any, make: Make
 ) -> None:
     size = 2**22
@@ -91,7 +91,7 @@ def test_who_waits_for_an_event_sees_the_long_work_before_it(
     assert ctypes.string_at(address, 64) == bytes([199]) * 64
 
 
-def test_wait_sees_the_state_at_the_call_not_later(
+def test_wait_uses_the_record_at_the_time_of_the_call(
     api: ModuleType, make: Make, event: Any, streams: tuple[Any, Any]
 ) -> None:
     source, waiter = streams
@@ -168,7 +168,7 @@ def test_an_event_may_be_destroyed_while_others_wait_for_it(
     assert ran == ["source", "waiter"]
 
 
-def test_streams_that_wait_for_each_other_many_times_do_their_work(
+def test_streams_can_wait_for_each_other_many_times(
     api: ModuleType, streams: tuple[Any, Any], any_gate: Any, make: Make
 ) -> None:
     first, second = streams

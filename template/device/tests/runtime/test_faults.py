@@ -27,7 +27,7 @@ def test_a_failed_event_is_thrown_at_once(
     api.synchronize(event)
 
 
-def test_a_recording_that_fails_later_fails_its_event(
+def test_a_record_that_fails_later_fails_its_event(
     api: ModuleType, faults: ModuleType, make: Make, stream: Any
 ) -> None:
     faults.inject("event", later=True)
@@ -48,7 +48,7 @@ def test_a_failure_that_is_found_late_is_thrown_by_a_later_synchronisation(
     wait_for_failure(api, stream)
 
 
-def test_what_ends_late_is_pending_until_then(
+def test_delayed_work_is_pending(
     api: ModuleType, faults: ModuleType, make: Make, buffer: Any
 ) -> None:
     stream, waiting, event = make.stream(), make.stream(), make.event()
@@ -63,7 +63,7 @@ def test_what_ends_late_is_pending_until_then(
     api.synchronize(0)
 
 
-def test_a_synchronisation_waits_for_what_ends_late(
+def test_a_synchronisation_waits_for_delayed_work(
     api: ModuleType, faults: ModuleType, stream: Any, buffer: Any
 ) -> None:
     faults.set_delay(1000, 5000, seed=1)
@@ -102,7 +102,7 @@ def failing_check(api: ModuleType, make: Make) -> Callable[[Any], None]:
     return fail
 
 
-def test_the_devices_own_failure_and_an_injected_one_are_one_failure_of_a_wait(
+def test_a_wait_reports_two_failures_of_a_stream_as_one(
     api: ModuleType,
     faults: ModuleType,
     failing_check: Callable[[Any], None],
@@ -117,7 +117,7 @@ def test_the_devices_own_failure_and_an_injected_one_are_one_failure_of_a_wait(
     api.synchronize(0)
 
 
-def test_the_devices_own_failure_leaves_those_of_other_streams(
+def test_acknowledging_keeps_injected_failures_of_other_streams(
     api: ModuleType,
     faults: ModuleType,
     failing_check: Callable[[Any], None],
@@ -144,7 +144,7 @@ def test_the_devices_own_failure_leaves_those_of_other_streams(
         {"call": "launch", "code": "tired"},
     ],
 )
-def test_a_fault_that_makes_no_sense_is_refused(
+def test_a_wrong_fault_is_refused(
     faults: ModuleType, refuses: Callable[..., None], fault: dict[str, Any]
 ) -> None:
     refuses(partial(faults.inject, **fault))

@@ -24,9 +24,7 @@ def test_a_host_function_runs_once(api: ModuleType, stream: Any) -> None:
     assert calls == [1]
 
 
-def test_a_host_function_sees_what_ran_before_it_and_precedes_what_follows(
-    api: ModuleType, make: Make, stream: Any
-) -> None:
+def test_a_host_function_runs_in_stream_order(api: ModuleType, make: Make, stream: Any) -> None:
     buffer, address = make.buffer(16), make.pinned(16)
     memory = at(address, 16)
     memory[:] = 0
@@ -45,7 +43,7 @@ def test_a_host_function_sees_what_ran_before_it_and_precedes_what_follows(
     assert set(buffer.read()) == {9}
 
 
-def test_a_host_function_may_wait_for_another_streams_one(api: ModuleType, make: Make) -> None:
+def test_a_host_function_can_wait_for_one_of_another_stream(api: ModuleType, make: Make) -> None:
     first, second = make.stream(), make.stream()
     reached = threading.Event()
     api.launch_host(first, reached.wait)

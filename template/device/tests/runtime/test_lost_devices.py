@@ -58,7 +58,7 @@ def test_every_call_for_a_lost_device_throws(
         assert caught.value.code is api.ErrorCode.DEVICE_LOST
 
 
-def test_a_call_may_find_the_device_lost_itself(
+def test_a_call_that_fails_with_device_lost_fails_the_device(
     api: ModuleType, faults: ModuleType, stream: Any
 ) -> None:
     faults.inject("allocate", code="device_lost")
@@ -67,7 +67,7 @@ def test_a_call_may_find_the_device_lost_itself(
     assert api.query_stream(stream) is api.Progress.FAILED
 
 
-def test_a_lost_device_is_asked_for_facts_and_takes_back(
+def test_a_lost_device_can_be_queried_and_frees_memory(
     api: ModuleType, faults: ModuleType, make: Make
 ) -> None:
     address, buffer = api.allocate(0, 4096), make.buffer(64)
@@ -81,7 +81,7 @@ def test_a_lost_device_is_asked_for_facts_and_takes_back(
     assert api.describe(0, address).kind is api.MemoryKind.UNKNOWN
 
 
-def test_the_other_device_goes_on_when_one_is_lost(
+def test_another_device_works_when_one_is_lost(
     api: ModuleType, faults: ModuleType, second_device: int, make: Make, stream: Any, buffer: Any
 ) -> None:
     far, there, event = make.stream(second_device), make.buffer(64, second_device), make.event()
@@ -115,7 +115,7 @@ def test_a_lost_device_is_lost_until_it_is_reset(
 
 
 @pytest.mark.parametrize("call", ["allocate", "launch"])
-def test_a_device_that_a_call_finds_lost_is_named_to_other_devices(
+def test_a_failure_on_another_device_names_the_lost_device(
     api: ModuleType,
     faults: ModuleType,
     second_device: int,

@@ -41,7 +41,7 @@ def test_free_memory_falls_and_rises_with_allocations(api: ModuleType) -> None:
     assert api.memory_info(0).free == before.free
 
 
-def test_memory_of_one_device_is_not_taken_from_another(
+def test_an_allocation_does_not_change_free_memory_of_another_device(
     api: ModuleType, second_device: int
 ) -> None:
     before = api.memory_info(second_device).free
@@ -50,7 +50,7 @@ def test_memory_of_one_device_is_not_taken_from_another(
     api.deallocate(0, address)
 
 
-def test_pieces_given_back_in_any_order_leave_nothing_behind(api: ModuleType) -> None:
+def test_allocations_freed_in_any_order_leak_nothing(api: ModuleType) -> None:
     chance = random.Random(1)
     before = api.memory_info(0).free
     live: list[int] = []
@@ -64,7 +64,7 @@ def test_pieces_given_back_in_any_order_leave_nothing_behind(api: ModuleType) ->
     assert api.memory_info(0).free == before
 
 
-def test_describe_knows_every_byte_of_an_allocation(api: ModuleType) -> None:
+def test_describe_finds_every_byte_of_an_allocation(api: ModuleType) -> None:
     address = api.allocate(0, 1000)
     for offset in (0, 1, 999):
         info = api.describe(0, address + offset)
@@ -84,7 +84,7 @@ def test_describe_names_the_device_that_owns_the_memory(
     api.deallocate(second_device, address)
 
 
-def test_describe_knows_every_byte_of_pinned_memory(api: ModuleType, make: Make) -> None:
+def test_describe_finds_every_byte_of_pinned_memory(api: ModuleType, make: Make) -> None:
     address = make.pinned(1000)
     for offset in (0, 1, 999):
         info = api.describe(api.HOST, address + offset)
@@ -93,16 +93,14 @@ def test_describe_knows_every_byte_of_pinned_memory(api: ModuleType, make: Make)
         assert info.base == address
 
 
-def test_describe_does_not_know_other_host_memory(api: ModuleType) -> None:
+def test_other_host_memory_is_unknown_to_describe(api: ModuleType) -> None:
     info = api.describe(api.HOST, pattern(64).ctypes.data)
     assert info.kind is api.MemoryKind.UNKNOWN
     assert info.device == api.HOST
     assert api.describe(api.HOST, 0).kind is api.MemoryKind.UNKNOWN
 
 
-def test_an_address_of_one_device_says_nothing_of_the_host_and_of_others(
-    api: ModuleType, make: Make
-) -> None:
+def test_describe_with_another_device_does_not_find_the_memory(api: ModuleType, make: Make) -> None:
     address = api.allocate(0, 64)
     others = [api.describe(device, address) for device in range(1, api.device_count())]
     info = api.describe(api.HOST, address)
@@ -117,14 +115,14 @@ def test_an_address_of_one_device_says_nothing_of_the_host_and_of_others(
     assert api.describe(0, make.pinned(64)).kind is not api.MemoryKind.HOST_PINNED
 
 
-def test_pinned_memory_is_ordinary_memory_to_the_host(make: Make) -> None:
+def test_the_host_can_read_and_write_pinned_memory(make: Make) -> None:
     memory = at(make.pinned(4096), 4096)
     expected = pattern(4096)
     memory[:] = expected
     assert (memory == expected).all()
 
 
-def test_more_memory_than_there_is_is_refused(api: ModuleType) -> None:
+def test_too_large_allocations_are_refused(api: ModuleType) -> None:
     total = api.properties(0).total_memory
     for size in (total + 1, 1 << 60, (1 << 64) - 1):
         with pytest.raises(MemoryError):

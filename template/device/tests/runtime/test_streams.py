@@ -12,7 +12,7 @@ from host_memory import address_of, at
 from making import Make
 
 
-def test_a_stream_knows_its_device(api: ModuleType, second_device: int, make: Make) -> None:
+def test_a_stream_has_its_device(api: ModuleType, second_device: int, make: Make) -> None:
     assert api.stream_device(make.stream(0)) == 0
     assert api.stream_device(make.stream(second_device)) == second_device
 
@@ -71,7 +71,7 @@ def test_a_stream_does_not_wait_for_another(api: ModuleType, make: Make, gate: A
     assert ran == ["free", "held"]
 
 
-def test_the_default_stream_orders_with_no_other(api: ModuleType, stream: Any, gate: Any) -> None:
+def test_the_default_stream_waits_for_no_other(api: ModuleType, stream: Any, gate: Any) -> None:
     gate.hold(stream)
     api.synchronize(api.default_stream(0))
     assert not api.is_idle(stream)
@@ -101,7 +101,7 @@ def test_destroying_a_stream_waits_for_its_work(api: ModuleType, make: Make) -> 
     assert (target == 49).all()
 
 
-def test_many_streams_can_come_and_go(api: ModuleType, make: Make) -> None:
+def test_many_streams_can_be_created_and_destroyed(api: ModuleType, make: Make) -> None:
     buffer = make.buffer(5 * 16)
     for turn in range(5):
         streams = [api.create_stream(0, 0) for _ in range(16)]
@@ -112,7 +112,7 @@ def test_many_streams_can_come_and_go(api: ModuleType, make: Make) -> None:
     assert buffer.read() == bytes(range(1, 17)) * 5
 
 
-def test_streams_of_every_priority_do_their_work(api: ModuleType, make: Make) -> None:
+def test_streams_of_every_priority_run_their_work(api: ModuleType, make: Make) -> None:
     properties = api.properties(0)
     priorities = [properties.highest_priority, 0, properties.lowest_priority]
     buffer = make.buffer(len(priorities))

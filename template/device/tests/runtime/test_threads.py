@@ -116,7 +116,7 @@ def test_threads_may_synchronise_while_others_enqueue(
 
 
 @pytest.mark.usefixtures("host_functions")
-def test_a_ring_of_streams_passes_a_token_through_events(api: ModuleType, make: Make) -> None:
+def test_events_order_a_ring_of_streams(api: ModuleType, make: Make) -> None:
     streams = [make.stream(device % api.device_count()) for device in range(4)]
     events = [make.event(api.stream_device(stream)) for stream in streams]
     order: list[int] = []

@@ -26,7 +26,7 @@ def run(*arguments: str, library: Path | str = "") -> subprocess.CompletedProces
     )
 
 
-def test_it_names_what_is_missing_and_what_to_write_next() -> None:
+def test_the_report_names_missing_functions_and_next_steps() -> None:
     done = run("starter")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "missing from families: " in done.stdout
@@ -39,7 +39,7 @@ def test_it_names_what_is_missing_and_what_to_write_next() -> None:
     assert {match and match[1] for match in named} <= set(check.FAMILIES)
 
 
-def test_the_report_as_json_says_the_same() -> None:
+def test_the_json_report_has_the_same_content() -> None:
     done = run("starter", "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     report = json.loads(done.stdout)

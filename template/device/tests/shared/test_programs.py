@@ -57,14 +57,14 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Path
 
 
 @pytest.mark.parametrize(("program", "check"), CASES, ids=str)
-def test_no_expectation_of_a_check_fails(
+def test_all_expectations_of_a_check_hold(
     build: Callable[[str, str], Path], program: tuple[str, str], check: str
 ) -> None:
     done = subprocess.run([build(*program), check], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_an_address_of_an_address_space_cannot_be_followed(
+def test_an_address_of_an_address_space_cannot_be_dereferenced(
     build: Callable[[str, str], Path],
 ) -> None:
     done = subprocess.run([build("address_space", ""), "follow"], capture_output=True)

@@ -22,7 +22,7 @@ def test_the_simulator_refuses_an_index_out_of_range(
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])
-def test_the_simulator_has_as_many_devices_as_it_is_told(
+def test_the_number_of_simulated_devices_can_be_set(
     simulator: Knobs, run_child: Callable[..., Any], count: int
 ) -> None:
     done = run_child(COUNT, SIMULATOR_DEVICES=str(count))
@@ -30,7 +30,7 @@ def test_the_simulator_has_as_many_devices_as_it_is_told(
 
 
 @pytest.mark.parametrize("value", ["many", "-1", "65", "1.5", "99999999999999999999"])
-def test_the_simulator_names_a_device_count_that_it_cannot_have(
+def test_a_wrong_number_of_simulated_devices_is_named(
     api: ModuleType, simulator: Knobs, run_child: Callable[..., Any], value: str
 ) -> None:
     done = run_child(COUNT, SIMULATOR_DEVICES=value)

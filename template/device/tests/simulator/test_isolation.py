@@ -53,7 +53,7 @@ assert _device.host_address(0, host) is None
     assert done.returncode == 0, done.stderr
 
 
-def test_device_addresses_fill_no_memory_until_they_are_used(run_child: Callable[..., Any]) -> None:
+def test_unused_allocations_take_no_host_memory(run_child: Callable[..., Any]) -> None:
     code = """
 import resource, _device
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -55,7 +55,7 @@ def test_the_environment_limits_the_simulators_memory(
 
 
 @pytest.mark.parametrize("devices", [1, 2, 64])
-def test_the_largest_limit_can_be_had(
+def test_the_largest_memory_limit_works(
     simulator: Knobs, run_child: Callable[..., Any], devices: int
 ) -> None:
     code = """
@@ -70,7 +70,7 @@ assert buffer.read() == b"\\1\\2\\3\\4"
     assert done.returncode == 0, done.stderr
 
 
-# The values that a variable cannot have, and what is said of them.
+# For each variable: the end of the error message, and invalid values.
 REFUSED = {
     "SIMULATOR_MEMORY": (
         r"a number of bytes from 1 to \d+",
@@ -85,7 +85,7 @@ REFUSED = {
 @pytest.mark.parametrize(
     ("name", "value"), [(name, value) for name, (_, values) in REFUSED.items() for value in values]
 )
-def test_a_value_that_cannot_be_had_is_refused(
+def test_a_value_out_of_range_is_refused(
     api: ModuleType, simulator: Knobs, run_child: Callable[..., Any], name: str, value: str
 ) -> None:
     done = run_child("import _device; _device.memory_info(0)", **{name: value})
@@ -100,7 +100,7 @@ def test_an_empty_variable_is_not_set(simulator: Knobs, run_child: Callable[...,
     assert done.stdout.split() == ["2", str(4 << 30)], done.stderr
 
 
-def test_giving_back_what_was_never_allocated_ends_the_process(
+def test_freeing_an_inner_address_ends_the_process(
     simulator: Knobs, run_child: Callable[..., Any]
 ) -> None:
     code = "import _device; a = _device.allocate(0, 64); _device.deallocate(0, a + 8)"
@@ -109,9 +109,7 @@ def test_giving_back_what_was_never_allocated_ends_the_process(
     assert "no allocation begins" in done.stderr
 
 
-def test_memory_given_back_does_not_stay_resident(
-    simulator: Knobs, run_child: Callable[..., Any]
-) -> None:
+def test_freed_memory_is_not_resident(simulator: Knobs, run_child: Callable[..., Any]) -> None:
     code = """
 import _device
 from pathlib import Path

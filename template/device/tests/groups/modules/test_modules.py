@@ -117,7 +117,7 @@ def test_each_device_has_modules_of_its_own(
         assert (scaling.read() == VALUES * (number + 2)).all()
 
 
-def test_two_modules_of_one_code_are_two(
+def test_two_modules_of_the_same_code_are_separate(
     api: ModuleType, stream: Any, load: Callable[..., Any], make: Make
 ) -> None:
     first, second = load(), load()
@@ -129,7 +129,7 @@ def test_two_modules_of_one_code_are_two(
     assert (scaling.read() == VALUES * 7).all()
 
 
-def test_a_module_may_go_while_its_work_is_pending(
+def test_a_module_can_be_unloaded_while_its_work_is_pending(
     api: ModuleType, make: Make, stream: Any
 ) -> None:
     module = api.load_module(0, kernels(api), "")
@@ -168,22 +168,20 @@ def test_several_threads_load_launch_and_unload(api: ModuleType, make: Make) -> 
 # --- Mistakes ---
 
 
-def test_code_that_the_device_cannot_take_is_refused(
-    api: ModuleType, refuses: Callable[..., None]
-) -> None:
+def test_invalid_code_is_refused(api: ModuleType, refuses: Callable[..., None]) -> None:
     broken = BROKEN.get(api.code_format(0), b"\x00no code")
     # The message contains the compiler's output.
     said = {"opencl-c": "missing", "elf-host": "is not a shared object"}.get(api.code_format(0), "")
     refuses(api.load_module, 0, broken, "", says=said)
 
 
-def test_options_that_the_compiler_does_not_know_are_refused(
+def test_unknown_compiler_options_are_refused(
     api: ModuleType, refuses: Callable[..., None]
 ) -> None:
     refuses(api.load_module, 0, kernels(api), "--no-such-option", says="no-such-option")
 
 
-def test_a_function_that_is_not_there_is_named(
+def test_a_missing_function_is_named(
     api: ModuleType, refuses: Callable[..., None], load: Callable[..., Any]
 ) -> None:
     module = load()
@@ -210,7 +208,7 @@ def test_wrong_arguments_are_refused_and_nothing_runs(
     assert (scaling.read() == VALUES * 2).all()
 
 
-def test_what_a_kernel_throws_is_a_failure_of_its_stream(
+def test_an_exception_in_a_kernel_is_a_failure_of_its_stream(
     api: ModuleType, stream: Any, load: Callable[..., Any]
 ) -> None:
     if api.code_format(0) != "elf-host":

@@ -77,7 +77,7 @@ def test_a_launch_fails_on_request(
         scaling.launch(stream, 3)
 
 
-def test_promises_are_checked(
+def test_the_layer_validate_checks_launches(
     api: ModuleType,
     refuses: Callable[..., None],
     validated: None,
@@ -123,7 +123,7 @@ def test_unordered_uses_of_memory_are_reported(
     api.synchronize_device(0)
 
 
-def test_addresses_that_devices_share_are_translated(
+def test_addresses_in_arguments_are_translated(
     second_device: int, run_child: Callable[..., Any]
 ) -> None:
     code = f"""
