@@ -63,7 +63,7 @@ LAYERS: dict[str, set[str]] = {
     "memory": {"runtime"},
     "core": {"runtime", "memory"},
     "fallback": {"runtime", "memory", "core"},
-    "aten": {"runtime", "memory", "core", "fallback", "random"},
+    "aten": {"runtime", "memory", "core", "fallback", "rng"},
 }
 """The folders of csrc that each folder includes; bindings also include python/binding.h."""
 

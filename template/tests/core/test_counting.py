@@ -44,6 +44,8 @@ def test_histc_of_special_values() -> None:
     compare(lambda x: torch.histc(x, 4), torch.ones(3))
     compare(lambda x: torch.histc(x, 4), torch.ones(0))
     compare(lambda x: torch.histc(x, 4), torch.tensor(1.0))
+    compare(lambda x: torch.histc(x, 4), torch.tensor([-2e38, 2e38]))
+    compare(lambda x: torch.histc(x, 4, min=-3e38, max=3e38), torch.ones(3))
 
 
 # --- bincount ---

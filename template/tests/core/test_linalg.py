@@ -95,6 +95,15 @@ def test_least_squares_when_empty(driver: str, of: tuple[int, int], other: tuple
     )
 
 
+@pytest.mark.parametrize("value", [torch.inf, torch.nan])
+def test_eigenvalues_of_nonfinite_matrices_are_nan(value: float) -> None:
+    """The CPU's LAPACK may end the process."""
+    for dtype in DTYPES:
+        assert (
+            linalg.eigvals(torch.full((2, 3, 3), value, dtype=dtype, device=DEVICE)).isnan().all()
+        )
+
+
 # --- Errors ---
 
 

@@ -86,3 +86,12 @@ def test_nonfinite_elements_and_positions(mode: str, padding: str) -> None:
 
     compare(read, with_nonfinite(1, 2, 3, 3), grid)
     compare(read, sample(1, 2, 3, 3), grid)
+
+
+def test_gradient_of_grid_sample_is_contiguous() -> None:
+    image, grid = (tensor.to(DEVICE) for tensor in make(PLANE))
+    image.requires_grad_()
+    loss = grid_sample(image, grid, align_corners=False).sum()
+    (gradient,) = torch.autograd.grad(loss, image)
+    assert gradient.is_contiguous()
+    assert gradient.untyped_storage().nbytes() == image.untyped_storage().nbytes()

@@ -47,3 +47,10 @@ def test_gradients_of_adaptive_averages_check_their_sizes(
     sizes = (torch.ones(each, device=DEVICE) for each in (gradient, given))
     with pytest.raises(RuntimeError, match=r"_adaptive_avg_pool2d_backward.*: Expected"):
         torch.ops.aten._adaptive_avg_pool2d_backward(*sizes)
+
+
+@pytest.mark.parametrize("sizes", [(2, 0, 7, 7, 7), (2, 3, 0, 7, 7)], ids=str)
+def test_adaptive_averages_over_three_dimensions_need_elements(sizes: tuple[int, ...]) -> None:
+    for device in ("cpu", DEVICE):
+        with pytest.raises(RuntimeError, match="non-zero size"):
+            F.adaptive_avg_pool3d(torch.zeros(sizes, device=device), 2)

@@ -106,7 +106,7 @@ def test_what_nobody_received_is_taken_back(partner: Partner) -> None:
     assert remote.allocated() - before >= SIZE
     backend.ipc_collect(take_back=True)
     assert remote.allocated() == before
-    with pytest.raises(RemoteError, match="no longer be received: .*withdrawn"):
+    with pytest.raises(RemoteError, match=r"no longer be received: .*withdrawn"):
         partner.call(load, message)
     with pytest.raises(RuntimeError, match="this process sent can no longer be received"):
         ForkingPickler.loads(message)
