@@ -46,19 +46,3 @@ def test_a_step_reuses_released_scratch_memory(
     peak = int(run_python(CODE, environment).stdout.split()[-1])
     # One or six blocks of 8 MiB, and a tensor of 8 MiB.
     assert peak == (16 if releases else 56)
-
-
-FLATTENED = f"""
-import torch
-values, weight = torch.rand(3, 4, 6), torch.rand(6, 4).T
-moved = weight.to("{DEVICE}")
-assert not moved.is_contiguous()
-for norm in (torch.nn.functional.layer_norm, torch.nn.functional.rms_norm):
-    actual = norm(values.to("{DEVICE}"), (4, 6), moved)
-    torch.testing.assert_close(actual.cpu(), norm(values, (4, 6), weight))
-"""
-
-
-def test_a_copy_of_an_optional_argument_outlives_its_launch(tmp_path: Path) -> None:
-    source = Path(__file__).with_name("poisoned_device.cpp")
-    run_python(FLATTENED, changed_device(source, tmp_path))
