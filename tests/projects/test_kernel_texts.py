@@ -31,7 +31,7 @@ using Size = std::array<unsigned, 3>;
 """
 
 
-DECLINED = """[declined]
+UNSUPPORTED = """[unsupported]
 "convolution dtype=complex128|complex64" = "complex numbers"
 "matmul dtype=complex128|complex64" = "complex numbers"
 "random dtype=complex128|complex64" = "complex numbers"
@@ -88,7 +88,7 @@ def test_they_keep_the_contract(family: str, install: Callable[..., Installed]) 
         succeed(*command, cwd=project, PYTHONPATH=str(ROOT / "generator"))
         text = project / "device" / "acme" / "text.cpp"
         text.write_text(write_functions(text.read_text("utf-8")), "utf-8")
-        (project / "device" / "acme" / "support.toml").write_text(DECLINED)
+        (project / "device" / "acme" / "support.toml").write_text(UNSUPPORTED)
 
     project = install("texts", add_device, features=["kernel_texts", "device_tests"])
     tests = f"device/tests/kernels/test_{family}.py"

@@ -59,7 +59,7 @@ list(FILTER sources INCLUDE REGEX "/(unary|cursor|conversion|elementwise|fill|co
 target_sources(${DEVICE_TARGET} PRIVATE ${sources})
 """  # noqa: E501
 NATIVE = {"fill", "copy", "unary"}
-DECLINED = {
+UNSUPPORTED = {
     "unary dtype=float64": "no double precision",
     "unary dtype=float32 op=erf": "no erf",
     "unary rank=16": "more than eight dimensions",
@@ -167,10 +167,12 @@ def partial(install: Callable[..., Installed], tmp_path_factory: pytest.TempPath
 
 def test_its_gaps_are_declared_in_few_words(partial: Partial) -> None:
     table, *lines = (partial.folder / "support.toml").read_text().splitlines()
-    assert table == "[declined]"
+    assert table == "[unsupported]"
     said = {json.loads(line): json.loads(reason) for line, reason in map(_halves, lines)}
-    assert {line: reason for line, reason in said.items() if line.startswith("unary")} == DECLINED
-    missing = said.keys() - DECLINED
+    assert {
+        line: reason for line, reason in said.items() if line.startswith("unary")
+    } == UNSUPPORTED
+    missing = said.keys() - UNSUPPORTED
     assert all(said[family] == f"{family} is not implemented by this device" for family in missing)
     entries_header = partial.full.project / "device" / "include" / "foo" / "device" / "entries.h"
     listed = entries_header.read_text().split("#define DEVICE_FAMILIES(X)")[1].split("#define")[0]

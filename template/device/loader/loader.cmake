@@ -8,8 +8,8 @@ file(GLOB loader_sources CONFIGURE_DEPENDS
 add_library(${DEVICE_LOADER} OBJECT EXCLUDE_FROM_ALL ${loader_sources})
 target_include_directories(${DEVICE_LOADER} PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}/include")
 target_compile_features(${DEVICE_LOADER} PUBLIC cxx_std_20)
-# The code is calls with hardly a loop: the project's CMakeLists.txt gives the time that these options save. The table
-# is a weak symbol, whose address is null if it is absent.
+# -O1 is enough for this code, which has few loops. See the comment on host_options in CMakeLists.txt for the build
+# time. The table is a weak symbol, whose address is null if it is absent.
 target_compile_options(${DEVICE_LOADER} PRIVATE -Wall -Wextra -Wno-address $<$<CONFIG:Release>:-O1>
   $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-ipa-modref -fno-ipa-pure-const -fno-ipa-ra -fno-ipa-reference>)
 # Each launch of a device with plans goes through this file.

@@ -62,7 +62,7 @@ FAMILIES = {
 }
 # Optional functions of runtime.h.
 OPTIONAL = ("launch_host", "elapsed_ms", "host_address", "native_handle")
-DECLINED = "but not declared in support.toml"
+UNSUPPORTED = "but not declared in support.toml"
 
 
 @dataclass(eq=False)
@@ -147,7 +147,7 @@ def absent_from_runtime(functions: list[tuple[str, str, bool]]) -> list[str]:
 
 
 def next_steps(
-    functions: list[tuple[str, str, bool]], declined: Collection[str], failed: Collection[str]
+    functions: list[tuple[str, str, bool]], unsupported: Collection[str], failed: Collection[str]
 ) -> list[str]:
     """What to write or fix, the most useful first."""
     there = {function for _, function, present in functions if present}
@@ -156,7 +156,7 @@ def next_steps(
     for family, names in FAMILIES.items():
         if family not in there and any(find("kernels", name) for name in names):
             steps.append(f"write the family {family}, which kernels.h describes")
-        elif any(name in declined for name in names):
+        elif any(name in unsupported for name in names):
             steps.append(f"extend the family {family} to its unsupported case")
     return steps[:3]
 
@@ -187,19 +187,21 @@ def main() -> int:
     run = Run()
     run.run([test for found in tests.values() for test in found])
     reasons = {name: first_line(why) for name, why in run.failed.items()}
-    declined = {
-        name: why.partition(f", {DECLINED}")[0] for name, why in reasons.items() if DECLINED in why
+    unsupported = {
+        name: why.partition(f", {UNSUPPORTED}")[0]
+        for name, why in reasons.items()
+        if UNSUPPORTED in why
     }
-    failed = {name: why for name, why in reasons.items() if name not in declined}
-    steps = next_steps(functions, declined, failed)
+    failed = {name: why for name, why in reasons.items() if name not in unsupported}
+    steps = next_steps(functions, unsupported, failed)
     if given.json:
         absent = [f"{group}.{name}" for group, name, present in functions if not present]
         report = {"missing": absent, "passed": sorted(run.passed)}
-        print(json.dumps({**report, "unsupported": declined, "failed": failed, "next": steps}))
+        print(json.dumps({**report, "unsupported": unsupported, "failed": failed, "next": steps}))
         return int(bool(failed))
     print(*missing(functions), sep="\n")
-    print(f"{len(run.passed)} cases work, {len(declined)} are unsupported, {len(failed)} fail")
-    for name, why in {**declined, **failed}.items():
+    print(f"{len(run.passed)} cases work, {len(unsupported)} are unsupported, {len(failed)} fail")
+    for name, why in {**unsupported, **failed}.items():
         print(*wrapped(f"  {name}: {why}"), sep="\n")
     for number, step in enumerate(steps, 1):
         print(f"{number}. {step}")

@@ -114,8 +114,8 @@ def fallback_hints() -> dict[str, str]:
     }
 
 
-def absence(feature: str | None) -> str | None:
-    """Return how to add a feature that this project was generated without, else None."""
+def missing_feature_hint(feature: str | None) -> str | None:
+    """Return how to add the feature if this project was generated without it, else None."""
     if feature is None or FEATURES[feature].enabled:
         return None
     return f"generated without {feature}; add it with: torchsmith add {feature}"

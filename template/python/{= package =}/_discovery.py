@@ -1,8 +1,8 @@
 """Finds the feature modules of this package and collects their declarations.
 
-A feature is one public module of this package. There is no list of features: every module that is
-not part of the core is a feature, so adding or removing a file adds or removes a feature. A package
-with a ``__main__`` is a program for ``python -m``, and is not imported. A feature module defines
+This module imports the public modules of the package that are not in the core. ``_features.py``
+lists the features. A package with a ``__main__`` is a program for ``python -m``, and is not
+imported. A feature module defines
 
 ``__all__``
     the names that are re-exported into the package, and so into ``torch.<name>``. They replace the

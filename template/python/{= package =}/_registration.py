@@ -83,12 +83,15 @@ def _report_failures() -> None:
     if stopped or _C.was_interrupted() or _C.is_capturing():
         _C.exit_at_once(0)
         return
-    _C.begin_exit()
+    _C.prepare_exit()
     for device in _C.used_devices():
         try:
             _C.synchronize(device)
         except RuntimeError as error:
-            print(f"{NAME}: work has failed without an exception: {error}", file=sys.stderr)
+            print(
+                f"{NAME}: asynchronous work failed and no call raised the failure: {error}",
+                file=sys.stderr,
+            )
             _C.exit_at_once(1)
         except KeyboardInterrupt:
             _C.exit_at_once(128 + signal.SIGINT)

@@ -205,7 +205,7 @@ def dtype_support(dtype: torch.dtype, device: DeviceLike = None) -> DTypeSupport
     name = str(dtype).removeprefix("torch.")
     if name in _computed(index):
         return "supported"
-    return "storage-only" if name in _C.storage_only_dtypes() else "unsupported"
+    return "storage-only" if name in _C.device_dtypes() else "unsupported"
 
 
 @functools.cache
@@ -223,7 +223,7 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
 
 
 def is_tf32_supported() -> bool:
-    """Return False, as float32 matrices are multiplied in float32."""
+    """Return False. Use ``torch.set_float32_matmul_precision`` to allow lower precision."""
     return False
 
 

@@ -20,7 +20,7 @@ from ._patching import is_wanted
 
 __all__ = ["collective_record"]
 
-PATCHES = ("data_parallel",)
+PATCHES = ("data_parallel", "default_backend")
 
 BACKEND = f"{NAME}ccl"
 
@@ -41,6 +41,8 @@ def setup() -> None:
     if dist.is_available():
         # A list: some releases read each letter of a string as a device.
         dist.Backend.register_backend(BACKEND, _create, extended_api=True, devices=[NAME])
+        if is_wanted("default_backend"):
+            set_default_backend()
     if is_wanted("data_parallel"):
         explain_data_parallel()
 
@@ -60,10 +62,9 @@ def explain_data_parallel() -> None:
     for name in ("_scatter", "_gather", "_broadcast", "_broadcast_coalesced"):
         if not hasattr(torch._C, name):
             setattr(torch._C, name, refuse)
-        _give_groups_a_default()
 
 
-def _give_groups_a_default() -> None:
+def set_default_backend() -> None:
     """Make this backend the default backend of the groups that have it.
 
     PyTorch's default is NCCL if it is available. Otherwise, for groups created without a backend,

@@ -126,10 +126,10 @@ class Graph:
 
 def _check_optimizer(optimizer: Optimizer, *_: object) -> None:
     """Raise if a captured optimizer counts its steps on the host: a replay would not count them."""
-    countless = all(
+    steps_on_device = all(
         group.get("capturable", True) or group.get("fused") for group in optimizer.param_groups
     )
-    if not countless and _C.is_current_stream_capturing():
+    if not steps_on_device and _C.is_current_stream_capturing():
         raise RuntimeError(
             f"{type(optimizer).__name__} counts its steps on the host, which cannot be recorded in "
             "a graph: make it with capturable=True"

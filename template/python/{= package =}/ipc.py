@@ -32,7 +32,7 @@ from .multiprocessing import (
 __all__ = ["ipc_collect"]
 
 Use = tuple[int, ...]
-"""Identifies the owner and the part of the memory, and counts as one user of it."""
+"""Identifies one use of exported memory: the owner process, the allocation and a use number."""
 
 _events: dict[int, torch.Event] = {}
 """This process's events that other processes may use, by their number."""
@@ -139,7 +139,10 @@ def _rebuild_event(identity: bytes, use: Use, index: int, handle: bytes) -> torc
     if _C.ipc_is_of_this_process(use):
         event = _events.get(use[4])
         if event is None:
-            raise RuntimeError("an event of this process was received before, or withdrawn")
+            raise RuntimeError(
+                "this event was already received, or ipc_collect(take_back=True) withdrew it: send "
+                "it again"
+            )
         _C.ipc_end(use)
         return event
     received: torch.Event = _C.ipc_receive_event(use, index, handle)

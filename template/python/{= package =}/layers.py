@@ -12,8 +12,9 @@ __all__ = ["device_layers", "set_device_layers"]
 def device_layers() -> list[str]:
     """Return the active layers. The first one is nearest to PyTorch.
 
-    The default is the comma-separated list in the environment variable ``<PREFIX>_DEVICE_LAYERS``.
-    Without the variable there are no layers, except in a debug build.
+    The default is the layers named in the environment variable ``<PREFIX>_DEVICE_LAYERS``,
+    separated by commas, plus layers that their own variables select. Without the first variable, a
+    debug build adds ``validate``.
     """
     return _C.device_layers()
 

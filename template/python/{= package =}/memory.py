@@ -118,13 +118,13 @@ def set_per_process_memory_fraction(fraction: float, device: DeviceLike = None) 
         raise TypeError(f"fraction must be a float, got {fraction!r}")
     if not 0 <= fraction <= 1:
         raise ValueError(
-            f"fraction must be from 0 to 1, got {fraction}{_more_than_all(fraction, device)}"
+            f"fraction must be from 0 to 1, got {fraction}{_fraction_hint(fraction, device)}"
         )
     _C.set_memory_fraction(device_index(device), fraction)
 
 
-def _more_than_all(fraction: float, device: DeviceLike) -> str:
-    """Return a text with the size of ``fraction`` in MiB, or an empty string."""
+def _fraction_hint(fraction: float, device: DeviceLike) -> str:
+    """Explain a ``fraction`` above 1 in MiB, for the error message. Return "" for others."""
     index = device_index(device)
     if fraction < 0 or not math.isfinite(fraction) or index >= _C.device_count():
         return ""

@@ -29,7 +29,7 @@ __all__ = ["StorageLayout", "pack_weights", "set_storage_layout", "storage_layou
 
 def _unsupported_dtypes() -> list[torch.dtype]:
     known = dict.fromkeys(item for item in vars(torch).values() if isinstance(item, torch.dtype))
-    storage_only = _C.storage_only_dtypes()
+    storage_only = _C.device_dtypes()
     return [dtype for dtype in known if str(dtype).removeprefix("torch.") not in storage_only]
 
 
@@ -133,7 +133,7 @@ def _pack_shared(owners: list[tuple[torch.nn.Module, str]]) -> bool:
     hooked: Any
     for hooked, _ in owners:
         if _pack_loaded not in hooked._load_state_dict_post_hooks.values():
-            hooked.register_state_dict_post_hook(_give_plain)
+            hooked.register_state_dict_post_hook(_unpack_in_state_dict)
             hooked.register_load_state_dict_post_hook(_pack_loaded)
     return True
 
@@ -156,7 +156,9 @@ def _pack(owner: torch.nn.Module) -> bool:
     return True
 
 
-def _give_plain(module: torch.nn.Module, state: dict[str, Any], prefix: str, _: object) -> None:
+def _unpack_in_state_dict(
+    module: torch.nn.Module, state: dict[str, Any], prefix: str, _: object
+) -> None:
     value = state.get(prefix + "weight")
     is_kept = isinstance(value, torch.nn.Parameter)  # with keep_vars=True
     if isinstance(value, torch.Tensor) and not is_kept and _has_private_layout(value):
@@ -188,7 +190,7 @@ def _repair_copies_of_bytes() -> None:
     untyped_storage: Any = torch.UntypedStorage
     untyped_storage.copy_ = _copy_with_layout(untyped_storage.copy_)
     for name in ("__getitem__", "__setitem__", "fill_"):
-        setattr(untyped_storage, name, _of_bytes(getattr(untyped_storage, name)))
+        setattr(untyped_storage, name, _with_raw_bytes(getattr(untyped_storage, name)))
     parameter: Any = torch.nn.Parameter
     parameter.__deepcopy__ = _deepcopy_with_layout(parameter.__deepcopy__)
 
@@ -200,13 +202,13 @@ def _repair_dlpack_export() -> None:
     """
     bindings: Any = torch._C
     for name in ("_to_dlpack", "_to_dlpack_versioned"):
-        setattr(bindings, name, _of_plain_layout(getattr(bindings, name)))
+        setattr(bindings, name, _require_plain_layout(getattr(bindings, name)))
     modules: tuple[Any, ...] = (torch, torch.utils.dlpack)
     for module in modules:
         module.to_dlpack = bindings._to_dlpack
 
 
-def _of_plain_layout(original: Callable[..., Any]) -> Callable[..., Any]:
+def _require_plain_layout(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def to_dlpack(tensor: Any, *arguments: Any, **keywords: Any) -> Any:
         if isinstance(tensor, torch.Tensor) and _has_private_layout(tensor):
@@ -223,7 +225,7 @@ def _of_plain_layout(original: Callable[..., Any]) -> Callable[..., Any]:
 def _copy_with_layout(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def copy_(self: Any, src: Any, non_blocking: bool | None = None) -> Any:
-        with _C.BytesOfStorages():
+        with _C.RawStorageAccess():
             result = original(self, src, non_blocking)
         if self.device.type == NAME and src.device.type == NAME:
             _C.copy_storage_layout(self._cdata, src._cdata)
@@ -232,10 +234,10 @@ def _copy_with_layout(original: Callable[..., Any]) -> Callable[..., Any]:
     return copy_
 
 
-def _of_bytes(original: Callable[..., Any]) -> Callable[..., Any]:
+def _with_raw_bytes(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def method(self: Any, *arguments: Any) -> Any:
-        with _C.BytesOfStorages():
+        with _C.RawStorageAccess():
             return original(self, *arguments)
 
     return method

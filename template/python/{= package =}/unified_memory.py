@@ -18,7 +18,7 @@ from .devices import DeviceLike, device_index, is_host
 __all__ = ["advise", "memory_kind", "prefetch"]
 
 MemoryKind: TypeAlias = Literal["device", "unified", "pinned", "pageable", "unknown"]
-Advice: TypeAlias = Literal["none", "read_mostly", "stay_here", "stay_on_host"]
+Advice: TypeAlias = Literal["none", "read_mostly", "prefer_device", "prefer_host"]
 
 
 def memory_kind(tensor: torch.Tensor) -> MemoryKind:
@@ -62,8 +62,8 @@ def advise(tensor: torch.Tensor, advice: Advice) -> None:
 
     Args:
         tensor: in unified memory.
-        advice: ``"read_mostly"``: each device that reads it may have a copy; ``"stay_here"``: it
-            stays on the tensor's device when the host uses it; ``"stay_on_host"``: it stays on the
+        advice: ``"read_mostly"``: each device that reads it may have a copy; ``"prefer_device"``:
+            it stays on the device when the host uses it; ``"prefer_host"``: it stays on the
             host when a device uses it; ``"none"``: removes the advice.
 
     Raises:

@@ -146,6 +146,16 @@ PROBES = {
             except Exception as error:
                 return "DistributedDataParallel" not in str(error)
     """,
+    "default_backend": """
+        import torch.distributed as dist
+
+        def at_fault():
+            dist.init_process_group(rank=0, world_size=1, store=dist.HashStore())
+            try:
+                torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 2, device=DEVICE))
+            except RuntimeError:
+                return True
+    """,
     "compilers": """
         def at_fault():
             try:
@@ -171,6 +181,7 @@ UNNEEDED = {
     "storage_layouts": (not HAS_LAYOUTS, "generated without storage"),
     "dlpack_export": (not HAS_LAYOUTS, "generated without storage"),
     "data_parallel": (not FEATURES["distributed"].enabled, "generated without distributed"),
+    "default_backend": (not FEATURES["distributed"].enabled, "generated without distributed"),
     "compilers": (not HAS_COMPILERS, "generated without compile"),
     "flex_attention": (not HAS_COMPILERS, "generated without compile"),
     "grad_scaler": (not HAS_AMP or HAS_FLOAT64, "no scaler, or one with float64"),

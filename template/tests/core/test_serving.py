@@ -314,9 +314,9 @@ def attend_beyond_the_cache() -> None:
 @pytest.mark.parametrize(
     ("use", "says"),
     [
-        (store_beyond_the_cache, "slot 49 of a cache with 48 of them"),
-        (turn_beyond_the_table, "position 50 in a table of 50 positions"),
-        (attend_beyond_the_cache, "of a block table, where there are 12 blocks"),
+        (store_beyond_the_cache, "slot 49 is out of range for a cache of 48 slots"),
+        (turn_beyond_the_table, "position 50 is out of range for a table of 50 positions"),
+        (attend_beyond_the_cache, "is out of range: the cache has 12 blocks"),
     ],
 )
 def test_indices_out_of_range_are_reported(use: Callable[[], None], says: str) -> None:

@@ -73,7 +73,7 @@ with backend.use_mem_pool(backend.MemPool(unified=True)):
 backend.prefetch(x, "cpu")
 backend.prefetch(x)
 backend.prefetch(x[:, 3], torch.device("{DEVICE}", 0))
-for advice in ("read_mostly", "stay_on_host", "stay_here", "none"):
+for advice in ("read_mostly", "prefer_host", "prefer_device", "none"):
     backend.advise(x.T, advice)
 backend.prefetch(x[:0])
 backend.synchronize()
@@ -85,8 +85,8 @@ assert x.cpu().equal(torch.arange(3000.0).view(50, 60))
         ("prefetch", "12000", "0"),
         ("prefetch", "11764", "0"),
         ("advise", "12000", "kReadMostly"),
-        ("advise", "12000", "kStayOnHost"),
-        ("advise", "12000", "kStayHere"),
+        ("advise", "12000", "kPreferHost"),
+        ("advise", "12000", "kPreferDevice"),
         ("advise", "12000", "kNone"),
     ], printed
 

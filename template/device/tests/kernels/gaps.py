@@ -1,4 +1,4 @@
-"""Computes the lines of `declined` in support.toml from a run: few lines, general ones first."""
+"""Computes the lines of `unsupported` in support.toml from a run: few lines, general ones first."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _MOST = 3
 # Likely reasons come first. Sizes come last, because they match few other cases.
 _FIRST = ("dtype", "op", "contiguous", "rank")
 _LAST = ("layout", "mode")
-_TABLE = "[declined]"
+_TABLE = "[unsupported]"
 
 
-def declined_lines(outcomes: Collection[Outcome]) -> tuple[dict[str, str], list[Case]]:
+def unsupported_lines(outcomes: Collection[Outcome]) -> tuple[dict[str, str], list[Case]]:
     """Return patterns with reasons. They match each unsupported case and no working one.
 
     Also return the cases that no pattern can match: those that are unsupported only at times.
@@ -29,20 +29,20 @@ def declined_lines(outcomes: Collection[Outcome]) -> tuple[dict[str, str], list[
     unclear: list[Case] = []
     for family in sorted({outcome.case.family for outcome in outcomes}):
         own = [outcome for outcome in outcomes if outcome.case.family == family]
-        declined = {outcome.case: outcome.answer for outcome in own if outcome.answer}
-        found, left = _found(declined, [outcome.case for outcome in own if not outcome.answer])
+        unsupported = {outcome.case: outcome.answer for outcome in own if outcome.answer}
+        found, left = _found(unsupported, [outcome.case for outcome in own if not outcome.answer])
         lines |= {pattern(family, dict(words)): reason for words, reason in _merged(found)}
         unclear += left
     return lines, unclear
 
 
 def _found(
-    declined: dict[Case, str], working: Sequence[Case]
+    unsupported: dict[Case, str], working: Sequence[Case]
 ) -> tuple[list[tuple[Words, str]], list[Case]]:
     """Words that separate unsupported cases from working ones, and the cases without such words."""
     found: list[tuple[Words, str]] = []
-    left = list(declined)
-    for names in _choices({name for case in declined for name in case.words}):
+    left = list(unsupported)
+    for names in _choices({name for case in unsupported for name in case.words}):
         if not left:
             break
         works = {_words(case, names) for case in working}
@@ -53,7 +53,7 @@ def _found(
             if len(words) < len(names) or words in works:
                 rest.append(case)
             else:
-                reasons[words].add(declined[case])
+                reasons[words].add(unsupported[case])
         found += [(words, "; ".join(sorted(said))) for words, said in reasons.items()]
         left = rest
     return found, left
@@ -97,14 +97,14 @@ def rewritten(text: str, support: Support, outcomes: Collection[Outcome]) -> tup
     The text before the table is kept, and so are lines about families that the run did not test. An
     existing line keeps its reason.
     """
-    lines, unclear = declined_lines(outcomes)
+    lines, unclear = unsupported_lines(outcomes)
     seen = {Case(outcome.case.family) for outcome in outcomes}
     others = {
         line: reason
-        for line, reason in support.declined.items()
+        for line, reason in support.unsupported.items()
         if not any(matches(line.split()[0], family) for family in seen)
     }
-    said = {**others, **{line: support.declined.get(line, lines[line]) for line in lines}}
+    said = {**others, **{line: support.unsupported.get(line, lines[line]) for line in lines}}
     head = text.partition(_TABLE)[0]
     written = [f"{json.dumps(line)} = {json.dumps(said[line])}" for line in sorted(said)]
     return head + "\n".join([_TABLE, *written]) + "\n", unclear

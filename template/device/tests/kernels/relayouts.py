@@ -110,26 +110,32 @@ class Relayouts:
         for name, placer in placers(given):
             changed = self.device.array(given.dtype, given.shape, placer).set(values)
             dense = self.device.array(given.dtype, given.shape).set(changed.values)
-            declined, wanted = self._run(case, outputs, swapped(arguments, given, dense))
+            unsupported, wanted = self._run(case, outputs, swapped(arguments, given, dense))
             answer, got = self._run(case, outputs, swapped(arguments, given, changed))
-            self._compare(f"{case}: an input, {name}", declined or answer, wanted, got)
+            self._compare(f"{case}: an input, {name}", unsupported or answer, wanted, got)
 
     def _check_output(
         self, case: Case, outputs: Sequence[Array], arguments: Sequence[Any], given: Array
     ) -> None:
         for placer in APART:
             changed = self.device.array(given.dtype, given.shape, placer).set(given.values)
-            declined, wanted = self._run(case, outputs, arguments)
+            unsupported, wanted = self._run(case, outputs, arguments)
             given.upload()  # another argument may be the same array
             written, replaced = (swapped(each, given, changed) for each in (outputs, arguments))
             answer, got = self._run(case, written, replaced)
-            self._compare(f"{case}: an output, {placer.__name__}", declined or answer, wanted, got)
+            self._compare(
+                f"{case}: an output, {placer.__name__}", unsupported or answer, wanted, got
+            )
 
     def _compare(
-        self, what: str, declined: str | None, wanted: list[NDArray[Any]], got: list[NDArray[Any]]
+        self,
+        what: str,
+        unsupported: str | None,
+        wanted: list[NDArray[Any]],
+        got: list[NDArray[Any]],
     ) -> None:
         for one, other in zip(wanted, got, strict=True):
-            assert declined is not None or same(one, other), f"{what}: another result"
+            assert unsupported is not None or same(one, other), f"{what}: another result"
 
     def _run(self, case: Case, outputs: Sequence[Array], arguments: Sequence[Any]) -> Answer:
         """Return the answer, or the reason why the layout is not allowed, and the outputs."""

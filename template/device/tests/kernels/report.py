@@ -50,8 +50,8 @@ def _table(
 def _word(outcomes: list[Outcome]) -> str:
     if any(outcome.failed for outcome in outcomes):
         return "FAIL"
-    declined = sum(outcome.answer is not None for outcome in outcomes)
-    return "no" if declined == len(outcomes) else "part" if declined else "yes"
+    unsupported = sum(outcome.answer is not None for outcome in outcomes)
+    return "no" if unsupported == len(outcomes) else "part" if unsupported else "yes"
 
 
 def capabilities(results: Iterable[tuple[str, str, str]]) -> list[str]:
@@ -122,7 +122,7 @@ class Report:
             return
         if self.runtime:
             terminalreporter.line("")
-        declined = sum(outcome.answer is not None for outcome in self.outcomes.values())
-        count = f"{len(self.outcomes)} kinds of cases, {declined} of them unsupported"
+        unsupported = sum(outcome.answer is not None for outcome in self.outcomes.values())
+        count = f"{len(self.outcomes)} kinds of cases, {unsupported} of them unsupported"
         for line in [*matrix(self.outcomes.values()), "", count, *self.lines]:
             terminalreporter.line(line)

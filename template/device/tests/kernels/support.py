@@ -95,7 +95,7 @@ def _fits(globs: str, value: str) -> bool:
 class Support:
     # By pattern: the reason why a case is unsupported, and a larger tolerance than that of
     # tolerances.py.
-    declined: Mapping[str, str] = field(default_factory=dict)
+    unsupported: Mapping[str, str] = field(default_factory=dict)
     ulp: Mapping[str, float] = field(default_factory=dict)
     random: str = "philox"
 
@@ -111,7 +111,7 @@ class Support:
 
     def declares(self, case: Case) -> str | None:
         """The pattern that declares this case unsupported."""
-        return next((line for line in self.declined if matches(line, case)), None)
+        return next((line for line in self.unsupported if matches(line, case)), None)
 
     def tolerance(self, case: Case, otherwise: float) -> float:
         return max([otherwise, *(ulp for line, ulp in self.ulp.items() if matches(line, case))])

@@ -234,10 +234,10 @@ def test_wrong_starts_are_reported(
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("block_table", 99, "block 99 of a block table, where there are 11 blocks"),
-        ("block_table", -1, "block -1 of a block table"),
-        ("key_counts", 13, "a sequence of 13 keys, where there is room for 12"),
-        ("key_counts", -1, "a sequence of -1 keys"),
+        ("block_table", 99, "block 99 is out of range: the cache has 11 blocks"),
+        ("block_table", -1, "block -1 is out of range"),
+        ("key_counts", 13, "key count 13 is out of range: the maximum is 12"),
+        ("key_counts", -1, "key count -1 is out of range"),
     ],
 )
 def test_wrong_caches_are_reported(device: Device, name: str, value: int, message: str) -> None:

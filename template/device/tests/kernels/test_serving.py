@@ -80,7 +80,7 @@ def test_a_slot_beyond_the_cache(device: Device) -> None:
     tokens = device.array("float32", (1, 1, 3), values=np.ones((1, 1, 3)))
     slots = device.array("int64", (1,), values=np.array([8]))
     case = Case("append_to_cache", "-", "float32", "contiguous")
-    message = "slot 8 of a cache with 8 of them"
+    message = "slot 8 is out of range for a cache of 8 slots"
     params = device.descriptor("CacheParams")
     device.run_invalid(case, message, cache, other, tokens, tokens, slots, more=[params])
 
@@ -133,7 +133,7 @@ def test_a_position_beyond_the_table(device: Device, position: int) -> None:
     out = device.array("float32", (1, 1, 4), values=np.zeros((1, 1, 4)))
     where = device.array("int64", (1,), values=np.array([position]))
     table = device.array("float32", (4, 4), values=np.zeros((4, 4)))
-    message = f"position {position} in a table of 4 positions"
+    message = f"position {position} is out of range for a table of 4 positions"
     code = device.api.RotaryOp.halves
     device.run_invalid(case, message, code, out, out, where, table, more=[False])
 

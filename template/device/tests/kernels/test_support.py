@@ -17,7 +17,7 @@ CASE = Case("fill", "-", "float32", "contiguous")
 
 def run(
     device: Device,
-    declined: dict[str, str],
+    unsupported: dict[str, str],
     answer: str | None = None,
     probed: str | None = None,
     deterministic_too: bool = True,
@@ -29,7 +29,7 @@ def run(
             return None
         return probed if probe else answer
 
-    device = Device(device.api, Support(declined))
+    device = Device(device.api, Support(unsupported))
     device.api = types.SimpleNamespace(
         fill=family, is_idle=lambda stream: True, synchronize=lambda stream: None
     )
@@ -83,7 +83,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(
-    ("declines", "lines"),
+    ("is_unsupported", "lines"),
     [
         (lambda words: True, ["reduce"]),
         (lambda words: words["dtype"] == "float64", ["reduce dtype=float64"]),
@@ -101,9 +101,11 @@ CASES = [
         ),
     ],
 )
-def test_written_support_files_are_short(declines: Callable[[Any], bool], lines: list[str]) -> None:
-    outcomes = [Outcome(case, "no" if declines(case.words) else None) for case in CASES]
-    found, unclear = gaps.declined_lines(outcomes)
+def test_written_support_files_are_short(
+    is_unsupported: Callable[[Any], bool], lines: list[str]
+) -> None:
+    outcomes = [Outcome(case, "no" if is_unsupported(case.words) else None) for case in CASES]
+    found, unclear = gaps.unsupported_lines(outcomes)
     assert (list(found), unclear) == (lines, [])
     for outcome in outcomes:
         told = any(matches(line, outcome.case) for line in found)
@@ -111,10 +113,9 @@ def test_written_support_files_are_short(declines: Callable[[Any], bool], lines:
 
 
 def test_a_new_file_keeps_lines_of_families_that_did_not_run() -> None:
-    text = (
-        'random = "own"  # Ours.\n\n[declined]\n"fft" = "none"\n"reduce" = "ours"\n"binary" = "?"\n'
-    )
+    head = 'random = "own"  # Ours.\n\n[unsupported]\n"fft" = "none"\n'
+    text = head + '"reduce" = "ours"\n"binary" = "?"\n'
     outcomes = [Outcome(case, "theirs") for case in CASES]
     outcomes.append(Outcome(Case("binary", "add", "float32")))
     updated, _ = gaps.rewritten(text, Support(**tomllib.loads(text)), outcomes)
-    assert updated == 'random = "own"  # Ours.\n\n[declined]\n"fft" = "none"\n"reduce" = "ours"\n'
+    assert updated == head + '"reduce" = "ours"\n'

@@ -54,8 +54,8 @@ except _device.DeviceError:
 
 def test_without_layers_calls_are_direct(api: ModuleType, restored_layers: None) -> None:
     api.set_layers([])
-    assert api.is_bare()
+    assert api.has_no_layers()
     api.set_layers(["validate"])
-    assert not api.is_bare()
+    assert not api.has_no_layers()
     api.set_layers([])
-    assert api.is_bare()
+    assert api.has_no_layers()

@@ -170,7 +170,7 @@ def test_products(api: ModuleType, stream: Any, limited: None) -> None:
     np.testing.assert_allclose(out.read(), a @ b + bias, rtol=1e-5, atol=1e-5)
 
 
-def test_a_long_sum_of_products_is_declined(api: ModuleType, stream: Any, limited: None) -> None:
+def test_a_long_sum_of_products_is_unsupported(api: ModuleType, stream: Any, limited: None) -> None:
     a, b = Held(api, numbers(1, 1, 65)), Held(api, numbers(1, 65, 1))
     out = Held(api, np.full((1, 1, 1), 7, dtype=np.float32))
     product = (out.view, a.view, b.view, api.MatmulParams())

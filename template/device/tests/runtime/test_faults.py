@@ -73,7 +73,7 @@ def test_a_synchronisation_waits_for_delayed_work(
         assert api.query_stream(stream) is api.Progress.DONE
 
 
-def test_a_declined_launch_is_not_counted(
+def test_an_unsupported_launch_is_not_counted(
     api: ModuleType, faults: ModuleType, stream: Any, buffer: Any
 ) -> None:
     values, source = (buffer.view(i, api.DType.complex64, [1], [1]) for i in (0, 8))

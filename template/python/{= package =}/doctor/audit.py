@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import torch
 
-from .._absent import absence
+from .._absent import missing_feature_hint
 from . import headers
 from .interfaces import INTERFACES, Interface
 from .report import Finding, Status
@@ -48,7 +48,7 @@ def _interface(tree: Tree, interface: Interface) -> Iterator[Finding]:
         yield Finding(interface.name, "", Status.MISSING, why, interface.page)
         return
     overridden = interface.overridden.split()
-    without = absence(interface.feature)
+    without = missing_feature_hint(interface.feature)
     page = "features/index.md" if without else interface.page
     for name, signature in found.items():
         reason = without if name in overridden else interface.reason(name)

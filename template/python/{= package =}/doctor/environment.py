@@ -40,7 +40,7 @@ def environment() -> dict[str, str]:
 
 def _storage_only_names(backend: Any) -> list[str]:
     chosen = [str(dtype)[6:] for dtype in backend.supported_dtypes()]
-    return [name for name in _C.storage_only_dtypes() if name not in chosen]
+    return [name for name in _C.device_dtypes() if name not in chosen]
 
 
 def _kernel_format(backend: Any, index: int) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from .. import __name__ as package
-from .._absent import absence
+from .._absent import missing_feature_hint
 from .._build import NAME, TORCH_VERSION
 from .report import table
 
@@ -105,7 +105,10 @@ def examine(root: Path) -> Readiness:
 def _first(root: Path, repository: str, devices: list[str]) -> Iterator[Requirement]:
     yield _item("L1", "repository on GitHub", repository, "set it: git remote add origin https://…")
     workflows = ", ".join(file.name for file in _workflows(root))
-    wanted = absence("relay") or "answer ci_provider=github: the relay starts GitHub's actions"
+    wanted = (
+        missing_feature_hint("relay")
+        or "answer ci_provider=github: the relay starts GitHub's actions"
+    )
     yield _item("L1", "workflow on repository_dispatch", workflows, wanted)
     licence = next((path.name for path in sorted(root.glob("LICENSE*"))), "")
     yield _item("L1", "licence", licence, "add a file LICENSE")

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from .._absent import absence
+from .._absent import missing_feature_hint
 from .._build import NAME
 from .report import Finding, Status
 
@@ -86,13 +86,13 @@ def page_on(section: str) -> str:
     """Return the page of ``docs`` on a section, or the index if this project does not have it."""
     if section in FEATURE_PAGES:
         feature, page = FEATURE_PAGES[section]
-        return page if absence(feature) is None else "features/index.md"
+        return page if missing_feature_hint(feature) is None else "features/index.md"
     return PAGES.get(section, "features/doctor.md")
 
 
 def attempt(item: Surface) -> Finding:
     """Test a surface and return the result."""
-    status, detail = Status.DECLINED, absence(item.feature) or ""
+    status, detail = Status.DECLINED, missing_feature_hint(item.feature) or ""
     if not detail:
         try:
             with warnings.catch_warnings():

@@ -17,7 +17,7 @@ import torch
 from deepspeed.accelerator import real_accelerator
 from deepspeed.accelerator.abstract_accelerator import DeepSpeedAccelerator
 
-from .._absent import absence
+from .._absent import missing_feature_hint
 from .._build import ENV_PREFIX, NAME
 from . import _deepspeed_operators
 
@@ -46,7 +46,7 @@ class DeviceAccelerator(DeepSpeedAccelerator):
         self._name = NAME
         self._communication_backend_name = f"{NAME}ccl"
         # Without the feature, Inductor generates no code for this device.
-        self._compile_backend = "aot_eager" if absence("compile") else "inductor"
+        self._compile_backend = "aot_eager" if missing_feature_hint("compile") else "inductor"
         self._ranges = threading.local()
 
     # Execution: asynchronous with the host.
@@ -108,10 +108,10 @@ class DeviceAccelerator(DeepSpeedAccelerator):
         backend.manual_seed_all(seed)
 
     def initial_seed(self) -> int:
-        return int(torch.initial_seed() if absence("rng") else backend.initial_seed())
+        return int(torch.initial_seed() if missing_feature_hint("rng") else backend.initial_seed())
 
     def default_generator(self, device_index: int) -> torch.Generator:
-        if absence("rng"):
+        if missing_feature_hint("rng"):
             return torch.default_generator
         generator: torch.Generator = backend.default_generators[device_index]
         return generator
@@ -273,7 +273,7 @@ class DeviceAccelerator(DeepSpeedAccelerator):
     # Processes
 
     def communication_backend_name(self) -> str:
-        if reason := absence("distributed"):
+        if reason := missing_feature_hint("distributed"):
             raise RuntimeError(f"DeepSpeed needs collectives of {NAME}, which was {reason}")
         return str(self._communication_backend_name)
 
