@@ -328,10 +328,10 @@ def run_python(
     import this module. With ``check`` a failing process fails the test and shows what it wrote.
 
     The process is ``forked`` from one that has imported PyTorch, unless variables have changed that
-    PyTorch may read. The others are new interpreters.
+    PyTorch may read before its first allocation. The others are new interpreters.
     """
     code, variables = textwrap.dedent(code), _environment_of_children(environment or {})
-    ours = (f"{ENV_PREFIX}_", "PYTEST_")
+    ours = (f"{ENV_PREFIX}_", "PYTEST_", "PYTORCH_ALLOC_CONF")
     if forked and all(name.startswith(ours) for name in _fork_server().changed(variables)):
         result = _fork_server().run(code, variables)
     else:

@@ -88,6 +88,7 @@ def test_package_with_any_batch(packaged: str) -> None:
         assert_equal(model(x.to(DEVICE)), network()(x))
 
 
+@pytest.mark.full
 def test_package_without_a_compiler(packaged: str, tmp_path: Path) -> None:
     """A package that was moved contains the compiled code."""
     moved = shutil.copy(packaged, tmp_path / "elsewhere.pt2")
@@ -103,6 +104,7 @@ def test_package_without_a_compiler(packaged: str, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.full
 @needs_two_devices
 def test_package_on_another_device(packaged: str) -> None:
     model = torch._inductor.aoti_load_package(packaged, device_index=1)
@@ -125,6 +127,7 @@ def load_other_weights(model: Any) -> Network:
     return expected
 
 
+@pytest.mark.full
 def test_weights_are_the_device_s_and_go_with_the_model(packaged: str) -> None:
     backend.synchronize()
     before = backend.memory_allocated()
@@ -138,6 +141,7 @@ def test_weights_are_the_device_s_and_go_with_the_model(packaged: str) -> None:
     assert backend.memory_allocated() == before
 
 
+@pytest.mark.full
 def test_any_stream_sees_the_weights(packaged: str) -> None:
     keep_busy()
     model = torch._inductor.aoti_load_package(packaged)

@@ -114,6 +114,7 @@ def test_reports_what_cannot_be_replayed() -> None:
         compiled(torch.ones(2, device=DEVICE))
 
 
+@pytest.mark.full
 @needs(torch.int32)
 @since((2, 13), "has kernels in the device's language")
 @pytest.mark.skipif(not is_simulator(), reason="only the simulator can lose dtypes")

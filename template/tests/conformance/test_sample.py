@@ -31,6 +31,7 @@ FEW = 1
 """The number of samples for results in the other dtypes."""
 
 SLOW = (
+    ("grid_sampler_3d", "backward"),
     ("nn.functional.multi_head_attention_forward", "strides_backward"),
     ("svd_lowrank", "strides_backward"),
 )

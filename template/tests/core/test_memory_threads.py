@@ -13,7 +13,7 @@ from support import MIB, take
 
 pytestmark = pytest.mark.usefixtures("full_segments")
 
-THREADS, ROUNDS = 8, 100_000
+THREADS, ROUNDS = 8, 40_000
 
 
 def test_threads_allocate_and_free_concurrently() -> None:
@@ -39,7 +39,7 @@ def test_threads_allocate_and_free_concurrently() -> None:
                     if step % 16 == 0:
                         tensor.record_stream(streams[(number + 1) % THREADS])
                     kept[(step + 8 * number) % len(kept)] = tensor
-                    if step % 25_000 == 0:
+                    if step % 10_000 == 0:
                         backend.empty_cache()
                         backend.memory_snapshot()
         except BaseException as error:

@@ -13,9 +13,9 @@ from support import needs, run_python
 
 pytestmark = needs(torch.float32, torch.int64, torch.bool)
 
-GATE = 20
+GATE = 5
 NIGHTLY = 1000
-PART = 10
+PART = 5
 
 
 PROGRAMS = """

@@ -15,9 +15,10 @@ FAMILIES = [f"kernels/test_{family}.py" for family in ("copy", "gather", "matmul
 TESTS = [tests for tests in ("runtime", "stateful", *FAMILIES) if (NPU.parent / tests).exists()]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "tests",
-    [TESTS, pytest.param(["kernels"], marks=pytest.mark.full)],
+    [TESTS, ["kernels"]],
     ids=["some", "kernels"],
 )
 def test_the_npu_passes_the_device_tests(

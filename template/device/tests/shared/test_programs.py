@@ -23,10 +23,10 @@ PROGRAMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "compiled_kernels": (("", "thread"), ("keys", "threads", "failing")),
     "contiguous": (("", "address,undefined"), ("copies", "orders", "declining")),
     "kernel_arrays": (("", "address,undefined"), ("arrays", "types", "parts")),
-    "line_copies": (("address",), ("found", "copied", "untouched", "ordered", "addressed")),
+    "line_copies": (("", "address"), ("found", "copied", "untouched", "ordered", "addressed")),
 }
 CASES = [
-    ((name, sanitizer), check)
+    pytest.param((name, sanitizer), check, marks=[pytest.mark.full] if sanitizer else [])
     for name, (sanitizers, checks) in PROGRAMS.items()
     for sanitizer in sanitizers
     for check in checks
