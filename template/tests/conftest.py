@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import resource
@@ -27,6 +28,11 @@ def pytest_configure(config: pytest.Config) -> None:
         backend.set_fallback_policy("silent")
         if allowed:  # also in processes that tests start
             os.environ[f"{ENV_PREFIX}_FALLBACK"] = "silent"
+
+
+def pytest_collection_finish() -> None:
+    """Exclude all objects of this moment from later garbage collections, which tests often start."""
+    gc.freeze()
 
 
 RUNS_NOWHERE = re.compile(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import gc
 import json
 import os
 import select
@@ -54,6 +55,7 @@ def serve() -> CodeType:
     """Fork a child for each request on the standard input. Return its program in the child."""
     import torch
 
+    gc.freeze()  # a child that ends then does not search PyTorch's objects for cycles
     with contextlib.suppress(KeyboardInterrupt):
         for request in iter(sys.stdin.readline, ""):
             code, environment, folder, *outputs = json.loads(request)

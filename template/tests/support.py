@@ -129,21 +129,6 @@ def example(name: str) -> Any:
     return module
 
 
-def losses_of_example(name: str, *arguments: Any) -> tuple[list[float], list[float]]:
-    """Return the losses of an example's training on the device, without fallbacks unless they are
-    allowed, and on the CPU. ``arguments`` come after the device.
-    """
-    module = example(name)
-    policy = backend.fallback_policy()
-    if not may_fall_back():
-        backend.set_fallback_policy("error")
-    try:
-        actual = module.train(DEVICE, *arguments)
-    finally:
-        backend.set_fallback_policy(policy)
-    return actual, module.train("cpu", *arguments)
-
-
 WITHOUT_AUTOLOAD = {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
 """The environment in which ``import torch`` loads no backend."""
 

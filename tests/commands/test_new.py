@@ -206,6 +206,7 @@ def test_a_template_that_no_project_could_record_is_refused(tmp_path: Path) -> N
     done.refused("t\\udcfc' is not UTF-8, in which a project records it: rename the folder")
 
 
+@pytest.mark.nightly
 def test_copier_says_the_path_quoted_too(
     render: Renderer, tmp_path: Path, capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,

@@ -29,6 +29,7 @@ def edit(file: Path, old: str, new: str) -> None:
     file.write_text(text.replace(old, new, 1), "utf-8")
 
 
+@pytest.mark.nightly
 def test_the_same_version_changes_nothing(project: Path) -> None:
     update(project)
     assert git(project, "status", "--porcelain") == ""

@@ -28,12 +28,13 @@ AT_LEAST = {"tests": 6000, "device/tests": 7500}
 ALL = {"tests": 11000, "device/tests": 35000}
 
 
-def run_tests(project: Installed, *arguments: str) -> int:
+def run_tests(project: Installed, *arguments: str, **variables: str) -> int:
     """Run tests of the project, which must pass, and return their number.
 
     They run in several processes, so that our own do not wait for the last of these.
     """
-    done = project.run("-m", "pytest", "-q", "-n", "auto", "-p", "no:cacheprovider", *arguments)
+    pytest_of_project = ("-m", "pytest", "-q", "-n", "auto", "-p", "no:cacheprovider")
+    done = project.run(*pytest_of_project, *arguments, **variables)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[:6000]
     passed = re.search(r"^(\d+) passed", done.stdout.splitlines()[-1])
     assert passed, done.stdout[-300:]
@@ -47,7 +48,11 @@ def project(request: pytest.FixtureRequest, install: Callable[..., Installed]) -
 
 @pytest.mark.parametrize("tests", ["tests", "device/tests"])
 def test_the_tests_of_full_pass(tests: str, install: Callable[..., Installed]) -> None:
-    assert run_tests(install("full", **PROJECTS["full"]), tests) >= AT_LEAST[tests]
+    """The device's tests use the installed library, so that it is built once."""
+    full = install("full", **PROJECTS["full"])
+    libraries = full.python.parents[1].glob("lib/*/site-packages/torch_foo/lib/libfoo_device.so")
+    variables = {"FOO_DEVICE_LIBRARY": str(next(libraries))} if tests == "device/tests" else {}
+    assert run_tests(full, tests, **variables) >= AT_LEAST[tests]
 
 
 @pytest.mark.nightly

@@ -120,6 +120,7 @@ def test_our_command_refuses_a_destination_with_folders_alone(
     assert sorted(tmp_path.rglob("*")) == before
 
 
+@pytest.mark.nightly
 def test_an_empty_repository_can_be_filled_and_a_project_copied_over(
     render: Renderer, tmp_path: Path
 ) -> None:

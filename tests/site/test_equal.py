@@ -66,7 +66,11 @@ def run(page: WebDriver, id: str, folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("preset", "command"),
-    [*((preset, "new") for preset in catalog.presets()), ("serving", "command")],
+    [
+        *((preset, "new") for preset in catalog.presets() if preset != "full"),
+        ("serving", "command"),
+        pytest.param("full", "new", marks=pytest.mark.nightly),
+    ],
 )
 def test_a_preset_is_shown_as_the_commands_write_it(
     preset: str, command: str, page: WebDriver, tmp_path: Path

@@ -171,11 +171,12 @@ def samples(op: Any, dtype: torch.dtype, *, gradients: bool = False) -> Iterator
     """Yield the operator's samples on the CPU, the same each time.
 
     Does not use ``op.sample_inputs``, which searches the whole stack for the running test.
+    ``torch.manual_seed`` does so, too, so it is called once.
     """
     torch.manual_seed(0)
     for index, sample in enumerate(op.sample_inputs_func(op, "cpu", dtype, gradients)):
         yield sample
-        torch.manual_seed(index + 1)
+        torch.default_generator.manual_seed(index + 1)
 
 
 def spread(items: Iterator[Sample], count: int) -> Iterator[Sample]:
