@@ -34,12 +34,17 @@ class Feature:
 
     def places(self, package: str) -> tuple[PurePosixPath, ...]:
         """Return its paths, relative to the rendered project."""
-        owned = (each.replace("{package}", package).lstrip("/") for each in self.paths)
-        return tuple(map(PurePosixPath, owned))
+        return _places(self.paths, package)
 
     def owns(self, path: PurePosixPath, package: str) -> bool:
         """Whether the feature owns ``path``, which is relative to the rendered project."""
         return any(covers(place, path) for place in self.places(package))
+
+
+@cache
+def _places(paths: tuple[str, ...], package: str) -> tuple[PurePosixPath, ...]:
+    owned = (each.replace("{package}", package).lstrip("/") for each in paths)
+    return tuple(map(PurePosixPath, owned))
 
 
 @cache
@@ -158,7 +163,7 @@ def sizes() -> dict[str, dict[str, dict[str, int]]]:
 
 def covers(owned: PurePosixPath, path: PurePosixPath) -> bool:
     """Whether an owned file or folder is ``path``, or a folder above it."""
-    return path == owned or path.is_relative_to(owned)
+    return path.parts[: len(owned.parts)] == owned.parts
 
 
 def name_problem(name: str) -> str:
