@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from torchsmith.configuration import documents
+from torchsmith.configuration import SafeLoader, documents
 from torchsmith.template import CATALOG, TEMPLATE
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def rows() -> dict[str, dict[str, Any]]:
 
     tables = {name: row["default"] for name, row in load("features").items()}
     text = own(CATALOG).from_string(tables["catalog"]).render(tables)
-    found: dict[str, dict[str, Any]] = yaml.safe_load(text)
+    found: dict[str, dict[str, Any]] = yaml.load(text, SafeLoader)
     return found
 
 

@@ -47,12 +47,12 @@ EXCLUDED = [
 """The default of `_exclude` for a template without `_subdirectory`."""
 
 if TYPE_CHECKING:
-    _Base = yaml.SafeLoader
+    SafeLoader = yaml.SafeLoader
 else:
-    _Base = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast
 
 
-class _Loader(_Base):
+class _Loader(SafeLoader):
     """Reads `!include` as copier does: the documents of the files that a pattern matches."""
 
     root: Path

@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from torchsmith import catalog, git
+from torchsmith.configuration import SafeLoader
 from torchsmith.errors import InputError, require_choice
 from torchsmith.files import recover
 from torchsmith.shell import quoted
@@ -305,7 +306,7 @@ def _read_mapping(root: Path, name: str) -> dict[str, Any]:
         InputError: The file is invalid.
     """
     try:
-        found = yaml.safe_load((root / name).read_text("utf-8"))
+        found = yaml.load((root / name).read_text("utf-8"), SafeLoader)
     except UnicodeDecodeError as error:
         raise InputError(f"{name} in '{root}' is not UTF-8: restore it with git") from error
     except yaml.YAMLError as error:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import jinja2
 import yaml
 
+from torchsmith.configuration import SafeLoader
 from torchsmith.errors import InputError, did_you_mean
 
 TRUE = ("y", "yes", "t", "true", "on")
@@ -67,7 +68,7 @@ class Question:
         """The answers that it offers; empty if any answer is valid."""
         offered = self.row.get("choices", [])
         if isinstance(offered, str):
-            offered = yaml.safe_load(self.rendered(offered)) or []
+            offered = yaml.load(self.rendered(offered), SafeLoader) or []
         pairs = offered.items() if isinstance(offered, dict) else offered
         found = []
         for pair in pairs:
@@ -168,5 +169,5 @@ _CASTS: Mapping[str, Callable[[Any], Any]] = {
     "json": _some(json.loads),
     "path": str,
     "str": _text,
-    "yaml": _some(yaml.safe_load),
+    "yaml": _some(partial(yaml.load, Loader=SafeLoader)),
 }

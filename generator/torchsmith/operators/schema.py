@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from torchsmith.configuration import SafeLoader
 from torchsmith.errors import InputError, did_you_mean
 
 _OPERATOR_NAME = re.compile(r"(?:aten::)?(?P<base>\w+?)(?:\.(?P<overload>\w+))?\Z")
@@ -92,10 +93,7 @@ def operator_named(text: str) -> Operator:
     if named is None:
         raise InputError(f"'{text}' is not an operator's name, for instance aten::gelu")
     base, wanted = named["base"], named["overload"]
-    rows = yaml.load(
-        (torchgen / "native_functions.yaml").read_text("utf-8"),
-        Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader),
-    )
+    rows = yaml.load((torchgen / "native_functions.yaml").read_text("utf-8"), SafeLoader)
     by_base = defaultdict(list)
     for row in rows:
         by_base[re.match(r"\w+", row["func"])[0]].append(row)  # type: ignore[index]
