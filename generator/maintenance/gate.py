@@ -124,7 +124,7 @@ def main() -> int:
     """Run a set; the status is 0 if all tests passed and each skip is declared."""
     parser = argparse.ArgumentParser(prog="python -m maintenance.gate")
     parser.add_argument("set", choices=SETS)
-    parser.add_argument("--jobs", default=str(os.cpu_count()))
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
     chosen = SETS[options.set]
     print(f"make {options.set}: {chosen.what}", flush=True)
@@ -138,7 +138,8 @@ def main() -> int:
     report.unlink(missing_ok=True)
     status = subprocess.run(
         [
-            *(sys.executable, "-m", "pytest", "-n", options.jobs, "--dist", "loadgroup"),
+            # One more than cores, because many tests wait for other processes.
+            *(sys.executable, "-m", "pytest", "-n", str(options.jobs + 1), "--dist", "loadgroup"),
             *(f"--junitxml={report}", *chosen.arguments),
         ]
     ).returncode
