@@ -48,9 +48,9 @@ def project(request: pytest.FixtureRequest, install: Callable[..., Installed]) -
 
 @pytest.mark.parametrize("tests", ["tests", "device/tests"])
 def test_the_tests_of_full_pass(tests: str, install: Callable[..., Installed]) -> None:
-    """The device's tests use the installed library, so that it is built once."""
+    """The device's tests use the library of the project's own build, so that it is built once."""
     full = install("full", **PROJECTS["full"])
-    libraries = full.python.parents[1].glob("lib/*/site-packages/torch_foo/lib/libfoo_device.so")
+    libraries = full.project.glob("build/*/device/libfoo_device.so")
     variables = {"FOO_DEVICE_LIBRARY": str(next(libraries))} if tests == "device/tests" else {}
     assert run_tests(full, tests, **variables) >= AT_LEAST[tests]
 
