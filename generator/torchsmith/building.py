@@ -51,7 +51,7 @@ def test(project: Path, python: str, progress: Callable[[str], None]) -> str:
     Raises:
         StepError: At least one test failed.
     """
-    return _run([python, "-m", "pytest", "--color=no"], project, python, progress)
+    return _run([python, "-m", "pytest", "-n", "auto", "--color=no"], project, python, progress)
 
 
 def _end(process: subprocess.Popen[str]) -> None:

@@ -48,7 +48,7 @@ def test_it_builds_then_tests_and_reports(
     }
     assert (tmp_path / "log").read_text().splitlines() == [
         f"{tmp_path}/out: -m pip install --verbose --no-build-isolation .[test]",
-        f"{tmp_path}/out: -m pytest --color=no",
+        f"{tmp_path}/out: -m pytest -n auto --color=no",
     ]
 
 
@@ -123,7 +123,7 @@ def test_without_a_terminal_it_renders_says_what_to_do_next_and_no_more(
         f"  pip install torch=={tested} -r requirements-build.txt",
         "  torchsmith doctor   # checks the build tools",
         "  pip install --no-build-isolation '.[test]'",
-        "  pytest",
+        "  pytest -n auto",
     ]
     readme = (tmp_path / "out" / "README.md").read_text("utf-8")
     assert all(f"\n{step.strip()}" in readme for step in [steps[2], *steps[4:]])

@@ -13,6 +13,7 @@ from torchsmith import __version__
 from torchsmith.errors import InputError
 
 
+@pytest.mark.nightly
 def test_tags_are_of_copies(tmp_path: Path) -> None:
     before = git(ROOT, "tag")
     template = tags.tag_template(ROOT, tmp_path)

@@ -74,6 +74,8 @@ def test_the_tests_of_standard_pass(install: Callable[..., Installed]) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+# The project's own tests run the quickstart, and train each model for fewer steps.
+@pytest.mark.nightly
 def test_its_examples_run(project: Installed) -> None:
     features = catalog.presets()[project.name]
     models = {"gpt"}

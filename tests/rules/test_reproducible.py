@@ -18,9 +18,10 @@ true_time, true_local = time.time, time.localtime
 shift = int(os.environ["SHIFT"])
 time.time = lambda: true_time() + shift
 time.localtime = lambda at=None: true_local(time.time() if at is None else at)
-import copier
+from pathlib import Path
+from torchsmith.render import Job, render
 template, project = sys.argv[1:]
-copier.run_copy(template, project, {"preset": "full"}, vcs_ref="HEAD", defaults=True, quiet=True)
+render(Path(project), Job({"preset": "full"}, template))
 """
 
 

@@ -367,6 +367,6 @@ def _say_what_is_next(destination: Path, project: Project, report: dict[str, Any
         steps.append("torchsmith doctor   # checks the build tools")
         steps.append("pip install --no-build-isolation '.[test]'")
     if report["tests"] is None:
-        steps.append("pytest")
+        steps.append("pytest -n auto")
     say("Next steps:\n" + "".join(f"\n  {step}" for step in steps))
     say("\ndocs/bring-up.md describes how to bring up your device.")
