@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Callable
 
 import pytest
@@ -119,6 +120,32 @@ def test_a_tensor_can_be_overwritten_with_its_own_conjugate() -> None:
     values = expected.to(DEVICE)
     values.copy_(values.conj())
     assert values.cpu().equal(expected.conj())
+
+
+@needs(torch.complex64, torch.float32, torch.int64)
+def test_a_copy_that_discards_imaginary_parts_warns() -> None:
+    torch.set_warn_always(True)
+    try:
+        for device in ("cpu", DEVICE):
+            values = base(torch.complex64).to(device)
+            for dtype in (torch.float32, torch.int64):
+                with pytest.warns(UserWarning, match="discards the imaginary part"):
+                    values.to(dtype)
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                values.to(torch.bool)
+    finally:
+        torch.set_warn_always(False)
+
+
+@needs(torch.float32)
+def test_a_copy_within_one_tensor_is_refused_where_the_two_overlap() -> None:
+    for device in ("cpu", DEVICE):
+        values = torch.zeros(3, 3, device=device)
+        for source in (values[1:2], values[0], values[0, 0]):
+            with pytest.raises(RuntimeError, match="refer to a single memory location"):
+                values.copy_(source)
+        values[1:2].copy_(values[:1])
 
 
 @needs(torch.float32)

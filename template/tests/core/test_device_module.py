@@ -87,6 +87,17 @@ def test_a_device_of_another_type_is_refused() -> None:
                 use(other)
 
 
+@pytest.mark.parametrize("index", [backend.device_count(), 127, 128, 254])
+def test_an_index_without_a_device_is_refused(index: int) -> None:
+    """Indices from 128 are negative in PyTorch, and -1 is the current device."""
+    for use in (
+        lambda: torch.ones(1, device=f"{DEVICE}:{index}"),
+        lambda: torch.ones(1).to(torch.device(DEVICE, index)),
+    ):
+        with pytest.raises(RuntimeError, match=f"invalid device {DEVICE}:"):
+            use()
+
+
 def test_synchronize_accepts_every_form_of_a_device() -> None:
     for device in (
         None,

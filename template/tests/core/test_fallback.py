@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -150,6 +151,16 @@ def test_only_zero_dimensional_cpu_tensors_are_accepted(
     for pair in ((there, here), (here, there)):
         with pytest.raises(RuntimeError, match="two devices"):
             torch.ops.fallback_test.sum(*pair)
+
+
+def test_a_mapped_file_is_of_the_host(tmp_path: Path) -> None:
+    file = tmp_path / "values"
+    file.write_bytes(bytes(16))
+    with pytest.raises(NotImplementedError, match=r"leave out device=, and copy the result"):
+        torch.from_file(str(file), shared=True, size=4, device=DEVICE)
+    values = torch.from_file(str(file), shared=True, size=4)
+    values.copy_(torch.ones(4, device=DEVICE))
+    assert file.read_bytes() == bytes([0, 0, 128, 63] * 4)
 
 
 def test_results_without_elements_have_their_shape() -> None:

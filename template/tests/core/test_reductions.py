@@ -121,10 +121,15 @@ def test_logsumexp_of_integers_with_64_dimensions(dtype: torch.dtype) -> None:
     assert_same(actual.view(2), values.float().logsumexp(-1), **close(torch.float32))
 
 
-def test_a_variance_without_degrees_of_freedom_warns() -> None:
-    value = torch.ones(1, device=DEVICE)
-    with pytest.warns(UserWarning, match="degrees of freedom"):
-        assert value.var().isnan().item()
+@pytest.mark.parametrize("function", [torch.std, torch.var, torch.std_mean, torch.var_mean])
+@pytest.mark.parametrize("shape", [(1,), (0,), (0, 3), (2, 1), (2, 0)], ids=str)
+def test_a_variance_without_degrees_of_freedom_warns(
+    shape: tuple[int, ...], function: Callable[..., object]
+) -> None:
+    for device in ("cpu", DEVICE):
+        values = torch.ones(shape, device=device)
+        with pytest.warns(UserWarning, match=rf"^{function.__name__}\(\): degrees of freedom"):
+            function(values, dim=-1)
 
 
 @pytest.mark.parametrize("order", [1, 2, 3, float("inf")])

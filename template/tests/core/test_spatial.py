@@ -33,6 +33,25 @@ def test_output_padding_is_less_than_stride_or_dilation(convolution: Callable[..
         convolution(values, weights, stride=2, output_padding=2)
 
 
+@pytest.mark.parametrize("rank", [1, 2, 3])
+@pytest.mark.parametrize("scale", [0.5, 1.2, 2, 2.3])
+def test_nearest_upsampling_uses_the_scale_that_was_given(rank: int, scale: float) -> None:
+    """Also if the sizes stay the same or double."""
+    for size in (3, 4):
+        values = sample(1, 2, *[size] * rank)
+        expected = F.interpolate(values, scale_factor=scale, mode="nearest")
+        assert_same(F.interpolate(values.to(DEVICE), scale_factor=scale, mode="nearest"), expected)
+
+
+@pytest.mark.parametrize("mode", ["replicate", "reflect"])
+@pytest.mark.parametrize("padding", [(0, 0, 0, -2), (-2, 1, 0, -1), (1, 1, -1, -1)], ids=str)
+def test_negative_padding_may_leave_nothing(padding: tuple[int, ...], mode: str) -> None:
+    values = sample(2, 2, 2, 3)
+    expected = F.pad(values, padding, mode)
+    assert expected.numel() == 0 or padding[0] == -2
+    assert_same(F.pad(values.to(DEVICE), padding, mode), expected)
+
+
 def test_upsampling_keeps_infinity_where_it_is() -> None:
     values = torch.ones(1, 1, 4, 4)
     values[0, 0, 1, 1] = float("inf")
