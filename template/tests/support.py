@@ -177,14 +177,6 @@ def sample(
     return torch.randint(least, int(high) + 1, shape, generator=generator).to(dtype)
 
 
-def layouts(*shape: int, dtype: torch.dtype = torch.float32) -> list[torch.Tensor]:
-    """Return tensors of one shape with different strides."""
-    values = sample(*shape, dtype=dtype)
-    reverse = sample(*reversed(shape), dtype=dtype).permute(*reversed(range(len(shape))))
-    gaps = sample(*shape[:-1], 2 * shape[-1], dtype=dtype)[..., ::2]
-    return [values, reverse, gaps]
-
-
 def assert_same(actual: torch.Tensor, expected: torch.Tensor, **tolerances: Any) -> None:
     """Compare a tensor of the device with one of the CPU: device, dtype, shape and values."""
     assert actual.device.type == DEVICE
@@ -238,12 +230,6 @@ def fallbacks(operator: str) -> int:
     return sum(record.calls for name, record in stats.items() if operator in name)
 
 
-def close(dtype: torch.dtype) -> dict[str, float]:
-    """Return tolerances for the rounding differences between the device and the CPU."""
-    tolerance = 0.02 if dtype in (torch.float16, torch.bfloat16) else 2e-5
-    return {"rtol": tolerance, "atol": tolerance}
-
-
 def compare_gradients(
     function: Callable[[torch.Tensor], torch.Tensor], values: torch.Tensor, **tolerances: float
 ) -> None:
@@ -256,20 +242,6 @@ def compare_gradients(
         assert leaf.grad is not None
         gradients.append(leaf.grad)
     assert_same(gradients[1], gradients[0], **{"rtol": 1e-4, "atol": 1e-5, **tolerances})
-
-
-def compare(function: Callable[..., Any], *arguments: Any, **tolerances: Any) -> None:
-    """Compare the result of ``function`` on the device, without fallbacks, with that on the CPU.
-    Tensors among the arguments, also in lists, are copied to the device.
-    """
-    expected = function(*arguments)
-    with natively():
-        actual = function(*[moved(argument) for argument in arguments])
-    if isinstance(expected, torch.Tensor):
-        actual, expected = (actual,), (expected,)
-    assert len(actual) == len(expected)
-    for mine, theirs in zip(actual, expected, strict=True):
-        assert_same(mine, theirs, **tolerances)
 
 
 def moved(argument: Any) -> Any:

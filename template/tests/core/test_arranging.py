@@ -5,13 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 from backend import DEVICE
-from support import (
-    assert_same,
-    compare,
-    natively,
-    sample,
-    supported,
-)
+from core.comparisons import compare
+from support import assert_same, natively, sample, supported
 
 
 def test_joined_dtypes_are_promoted() -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE
-from support import INTEGERS, assert_same, compare, natively, sample, supported
+from core.comparisons import compare
+from support import INTEGERS, assert_same, natively, sample, supported
 
 
 def assert_refused_alike(function: Callable[..., Any], *tensors: torch.Tensor) -> None:

@@ -44,7 +44,7 @@ def test_lengths_in_tensors() -> None:
     check(TARGETS, torch.tensor([12, 9, 5, 3]), torch.tensor(LENGTHS))
 
 
-def test_another_blank() -> None:
+def test_a_blank_label_other_than_0() -> None:
     check(TARGETS.clamp(max=4), [12] * BATCH, [4, 3, 2, 1], blank=5)
 
 

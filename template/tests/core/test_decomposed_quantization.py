@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from support import compare, needs, sample
+from core.comparisons import compare
+from support import needs, sample
 
 decomposed = pytest.importorskip("torch.ao.quantization.fx._decomposed", reason="gone from torch")
 ops = torch.ops.quantized_decomposed
@@ -17,7 +18,7 @@ TYPES = [(torch.int8, -128, 127), (torch.uint8, 0, 255), (torch.int8, -8, 7)]
 
 
 @pytest.mark.parametrize("grid", TYPES, ids=str)
-def test_of_the_whole_tensor(grid: tuple[torch.dtype, int, int]) -> None:
+def test_per_tensor_quantization(grid: tuple[torch.dtype, int, int]) -> None:
     dtype, *ends = grid
     x = sample(5, 7, 3, low=-20, high=20).transpose(0, 2)
     scale, zero = torch.tensor([0.13]), torch.tensor([2])
@@ -30,7 +31,7 @@ def test_of_the_whole_tensor(grid: tuple[torch.dtype, int, int]) -> None:
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.parametrize("grid", TYPES, ids=str)
-def test_of_channels(grid: tuple[torch.dtype, int, int], axis: int) -> None:
+def test_per_channel_quantization(grid: tuple[torch.dtype, int, int], axis: int) -> None:
     dtype, *ends = grid
     x = sample(3, 4, 5, low=-20, high=20)
     scales = sample(x.size(axis), low=0.05, high=0.3)
@@ -48,7 +49,7 @@ def test_of_channels(grid: tuple[torch.dtype, int, int], axis: int) -> None:
 
 @needs(torch.bfloat16, torch.float16)
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_narrow_inputs_and_empty_ones(dtype: torch.dtype) -> None:
+def test_inputs_of_16_bits_and_empty_inputs(dtype: torch.dtype) -> None:
     x = sample(4, 9, dtype=dtype)
     compare(lambda x: ops.quantize_per_tensor(x, 0.1, 0, -128, 127, torch.int8), x)
     compare(lambda x: ops.quantize_per_tensor(x, 0.1, 0, -128, 127, torch.int8), x[:0])

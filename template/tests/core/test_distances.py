@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from backend import DEVICE
-from support import assert_same, compare_gradients, needs, sample
+from support import assert_same, compare_gradients, needs, sample, supported_dtypes
 
 pytestmark = [needs(torch.float32), pytest.mark.usefixtures("everything_is_native")]
 
@@ -31,3 +31,6 @@ def test_wrong_arguments_are_refused() -> None:
         torch.cdist(x, x, -1.0)
     with pytest.raises(RuntimeError, match="only supports 2D"):
         torch.pdist(x[0])
+    if torch.float64 in supported_dtypes():
+        with pytest.raises(RuntimeError, match="expected scalar type Float but found Double"):
+            torch.cdist(x, x.double())

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE
-from support import assert_same, close, needs, sample, supported
+from core.comparisons import close
+from support import assert_same, needs, sample, supported
 from torch.nn.functional import embedding_bag
 
 pytestmark = [needs(torch.float32), pytest.mark.usefixtures("everything_is_native")]

@@ -7,14 +7,8 @@ from collections.abc import Callable
 import pytest
 import torch
 from backend import DEVICE
-from support import (
-    ABSENT,
-    FLOATING,
-    assert_same,
-    close,
-    needs,
-    supported,
-)
+from core.comparisons import close
+from support import ABSENT, FLOATING, assert_same, needs, supported
 
 
 @needs(torch.float64)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 from backend import DEVICE
-from support import compare, needs, sample
+from core.comparisons import compare
+from support import needs, sample
 
 pytestmark = [
     needs(torch.float32, torch.int32),
@@ -32,7 +33,7 @@ def check(function: object, *tensors: torch.Tensor) -> None:
 
 
 @pytest.mark.parametrize("grid", GRIDS, ids=str)
-def test_of_the_whole_tensor(grid: tuple[int, int]) -> None:
+def test_per_tensor_fake_quantization(grid: tuple[int, int]) -> None:
     x = sample(5, 7, low=-9, high=9)
     check(lambda x: torch.fake_quantize_per_tensor_affine(x, 0.1, 3, *grid), x)
     scale, zero = torch.tensor(0.07), torch.tensor(2, dtype=torch.int32)
@@ -41,7 +42,7 @@ def test_of_the_whole_tensor(grid: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.parametrize("grid", GRIDS, ids=str)
-def test_of_channels(grid: tuple[int, int], axis: int) -> None:
+def test_per_channel_fake_quantization(grid: tuple[int, int], axis: int) -> None:
     x = sample(3, 4, 5, low=-9, high=9)
     scale = sample(x.size(axis), low=0.01, high=0.2)
     zero = torch.arange(x.size(axis), dtype=torch.int32)
@@ -54,7 +55,7 @@ def test_of_channels(grid: tuple[int, int], axis: int) -> None:
 
 
 @pytest.mark.parametrize("grid", GRIDS, ids=str)
-def test_learned_scales(grid: tuple[int, int]) -> None:
+def test_learnable_scales(grid: tuple[int, int]) -> None:
     x = sample(4, 6, low=-9, high=9)
     one = torch.tensor([0.1]), torch.tensor([1.3])
     check(
@@ -73,7 +74,7 @@ def test_learned_scales(grid: tuple[int, int]) -> None:
 @pytest.mark.parametrize("symmetric", [False, True])
 @pytest.mark.parametrize("axis", [None, 0])
 @pytest.mark.parametrize("grid", GRIDS, ids=str)
-def test_the_observer(grid: tuple[int, int], axis: int | None, symmetric: bool) -> None:
+def test_fused_moving_average_observer(grid: tuple[int, int], axis: int | None, symmetric: bool) -> None:
     states = []
     for device in (DEVICE, "cpu"):
         count = 1 if axis is None else 4

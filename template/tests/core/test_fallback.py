@@ -153,7 +153,26 @@ def test_only_zero_dimensional_cpu_tensors_are_accepted(
             torch.ops.fallback_test.sum(*pair)
 
 
-def test_a_mapped_file_is_of_the_host(tmp_path: Path) -> None:
+def test_an_output_that_overlaps_an_input_is_refused(library: torch.library.Library) -> None:
+    """The CPU runs on copies, which do not overlap."""
+    library.define("shift(Tensor x, Tensor(a!) out) -> ()")
+
+    def shift(x: torch.Tensor, out: torch.Tensor) -> None:
+        out.copy_(x)
+
+    library.impl("shift", shift, "CPU")
+    for device in ("cpu", DEVICE):
+        values = torch.ones(4, device=device)
+        for write in (
+            lambda x, out: torch.special.i0e(x, out=out),
+            lambda x, out: torch.ops.fallback_test.shift(x, out),
+        ):
+            with pytest.raises(RuntimeError, match="refer to a single memory location"):
+                write(values[1:], values[:-1])
+            write(values, values)
+
+
+def test_from_file_on_the_device_raises(tmp_path: Path) -> None:
     file = tmp_path / "values"
     file.write_bytes(bytes(16))
     with pytest.raises(NotImplementedError, match=r"leave out device=, and copy the result"):

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE, backend
-from support import assert_same, close, needs, run_python, sample, supported
+from core.comparisons import close
+from support import assert_same, needs, run_python, sample, supported
 from torch.nn import functional
 
 pytestmark = needs(torch.float32)

@@ -8,15 +8,8 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE, ENV_PREFIX
-from support import (
-    assert_same,
-    compare,
-    layouts,
-    natively,
-    needs,
-    run_python,
-    sample,
-)
+from core.comparisons import compare, layouts
+from support import assert_same, natively, needs, run_python, sample
 
 Function = Callable[..., Any]
 
@@ -132,3 +125,15 @@ def test_index_tensors_of_two_dtypes_are_converted_to_one(
         """,
         {f"{ENV_PREFIX}_DEVICE_LAYERS": "validate"},
     )
+
+
+@needs(torch.float32)
+def test_index_reduce_warns_that_it_is_in_beta() -> None:
+    torch.set_warn_always(True)
+    try:
+        for device in ("cpu", DEVICE):
+            values, index = torch.ones(3, device=device), torch.tensor([0, 2], device=device)
+            with pytest.warns(UserWarning, match="in beta"):
+                values.index_reduce_(0, index, values[:2].clone(), "mean")
+    finally:
+        torch.set_warn_always(False)

@@ -8,16 +8,8 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE, backend
-from support import (
-    assert_same,
-    compare,
-    compare_gradients,
-    natively,
-    needs,
-    run_python,
-    sample,
-    supported,
-)
+from core.comparisons import compare
+from support import assert_same, compare_gradients, natively, needs, run_python, sample, supported
 from torch import linalg
 
 pytestmark = needs(torch.float32, torch.int32, torch.int64)

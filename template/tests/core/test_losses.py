@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 from backend import DEVICE, backend
-from support import assert_same, compare, compare_gradients, needs, reports_errors, sample
+from core.comparisons import compare
+from support import assert_same, compare_gradients, needs, reports_errors, sample
 from torch.nn import functional
 
 pytestmark = pytest.mark.usefixtures("everything_is_native")
@@ -70,3 +71,13 @@ def test_scores_that_are_not_finite() -> None:
     labels = torch.tensor([0, 2, 0])
     compare(functional.multi_margin_loss, scores, labels)
     compare_gradients(lambda x: functional.multi_margin_loss(x, labels.to(x.device)), scores)
+
+
+@needs(torch.float32, torch.float64, torch.int64)
+def test_losses_refuse_the_dtypes_that_the_cpu_refuses() -> None:
+    for device in ("cpu", DEVICE):
+        values = torch.rand(3, device=device)
+        with pytest.raises(RuntimeError, match="Found dtype Double but expected Float"):
+            functional.binary_cross_entropy(values, values.double())
+        with pytest.raises(RuntimeError, match="can't be cast to the desired output type Long"):
+            functional.huber_loss(values.long(), values)

@@ -11,7 +11,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 from backend import DEVICE
-from support import close, natively, needs, sample, supported
+from core.comparisons import close
+from support import natively, needs, sample, supported
 
 pytestmark = [
     needs(torch.float32, torch.int64),

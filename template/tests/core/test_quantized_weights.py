@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 from backend import DEVICE
-from support import compare, needs, sample
+from core.comparisons import compare
+from support import needs, sample
 
 pytestmark = [
     needs(torch.float32, torch.bfloat16, torch.int8, torch.uint8, torch.int32),
@@ -92,7 +93,7 @@ def test_weights_of_4_bits_with_whole_zero_points() -> None:
 
 @pytest.mark.parametrize("with_bias", [False, True])
 @pytest.mark.parametrize("block", [32, 128])
-def test_inputs_that_are_quantized_in_the_call(block: int, with_bias: bool) -> None:
+def test_dynamic_quantization_of_inputs(block: int, with_bias: bool) -> None:
     columns, inner = 64, 128
     codes = integers(0, 256, columns, inner // 2, dtype=torch.uint8)
     scales = sample(columns, inner // block, low=0.05, high=0.2)

@@ -9,7 +9,8 @@ from collections.abc import Callable
 import pytest
 import torch
 from backend import DEVICE, backend
-from support import FLOATING, assert_same, close, is_simulator, needs, sample, supported
+from core.comparisons import close
+from support import FLOATING, assert_same, is_simulator, needs, sample, supported
 
 
 @needs(torch.float32)

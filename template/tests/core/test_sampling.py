@@ -5,16 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 from backend import DEVICE
-from support import (
-    FLOATING,
-    assert_same,
-    close,
-    compare,
-    compare_gradients,
-    needs,
-    sample,
-    supported,
-)
+from core.comparisons import close, compare
+from support import FLOATING, assert_same, compare_gradients, needs, sample, supported
 from torch.nn.functional import grid_sample, interpolate
 
 pytestmark = [needs(torch.float32), pytest.mark.usefixtures("everything_is_native")]

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import torch
 from backend import DEVICE
-from support import RELEASE, assert_same, close, needs, supported
+from core.comparisons import close
+from support import RELEASE, assert_same, needs, supported
 from torch.nn import functional
 
 NUMBERS = (True, 0, 3, -1, -129, 300, 70000, 2**40, -(2**63), 1.5, -2.5, 1e6, 1e39, -1e300)

@@ -61,7 +61,7 @@ def on_device(*tensors: torch.Tensor) -> list[torch.Tensor]:
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
 @pytest.mark.parametrize("dtypes", [(E4M3, E4M3), (E5M2, E4M3), (E5M2, E5M2)], ids=str)
-def test_scales_of_whole_matrices(
+def test_per_tensor_scales(
     size: tuple[int, int, int], dtypes: tuple[torch.dtype, torch.dtype]
 ) -> None:
     a, b = factors(*size)[0].to(dtypes[0]), factors(*size)[1].to(dtypes[1])
@@ -73,7 +73,7 @@ def test_scales_of_whole_matrices(
 
 @pytest.mark.parametrize("with_bias", [False, True])
 @pytest.mark.parametrize("size", SIZES, ids=str)
-def test_scales_of_rows_with_a_bias(size: tuple[int, int, int], with_bias: bool) -> None:
+def test_per_row_scales_with_a_bias(size: tuple[int, int, int], with_bias: bool) -> None:
     rows, _, columns = size
     a, b = factors(*size)
     scale_a, scale_b = positive(rows, 1), positive(1, columns, seed=1)
@@ -91,7 +91,7 @@ def test_scales_of_rows_with_a_bias(size: tuple[int, int, int], with_bias: bool)
 @pytest.mark.parametrize("b_lines", [1, 128])
 @pytest.mark.parametrize("a_lines", [1, 128])
 @pytest.mark.parametrize("size", [(16, 256, 24), (130, 300, 140)], ids=str)
-def test_scales_of_blocks(size: tuple[int, int, int], a_lines: int, b_lines: int) -> None:
+def test_block_scales(size: tuple[int, int, int], a_lines: int, b_lines: int) -> None:
     rows, inner, columns = size
     a, b = factors(*size)
     scale_a = positive(-(-rows // a_lines), -(-inner // 128))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 from backend import DEVICE
-from support import FLOATING, INTEGERS, compare, layouts, sample, supported
+from core.comparisons import compare, layouts
+from support import FLOATING, INTEGERS, sample, supported
 
 NUMBERS = supported(FLOATING, INTEGERS)
 COMPLEX = supported(torch.complex64)

@@ -120,7 +120,7 @@ def test_these_operators_do_not_fall_back(kind: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", MADE)
-def test_saved_and_copied(kind: str) -> None:
+def test_sparse_tensors_can_be_saved_and_copied(kind: str) -> None:
     made = MADE[kind]()
     tensor = made.to(DEVICE)
     compare(copy.deepcopy(tensor), made)

@@ -52,6 +52,28 @@ def test_negative_padding_may_leave_nothing(padding: tuple[int, ...], mode: str)
     assert_same(F.pad(values.to(DEVICE), padding, mode), expected)
 
 
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_convolutions_without_a_kernel_or_an_output_are_refused(rank: int) -> None:
+    convolve: Callable[..., Any] = getattr(F, f"conv{rank}d")
+    transposed: Callable[..., Any] = getattr(F, f"conv_transpose{rank}d")
+    values, weights = (torch.ones(1, 1, *[size] * rank, device=DEVICE) for size in (2, 1))
+    for function in (convolve, transposed):
+        with pytest.raises(RuntimeError, match="kernel size should be greater than zero"):
+            function(values, weights[..., :0])
+    with pytest.raises(RuntimeError, match="Output size is too small"):
+        transposed(values, weights, padding=1)
+
+
+@pytest.mark.parametrize("kind", ["reflection", "replication"])
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_gradients_of_padding_are_on_the_device_of_the_input(rank: int, kind: str) -> None:
+    backward = getattr(torch.ops.aten, f"{kind}_pad{rank}d_backward")
+    gradient, values = (torch.ones(1, 1, *[size] * rank) for size in (5, 3))
+    for arguments in ((gradient.to(DEVICE), values), (gradient, values.to(DEVICE))):
+        with pytest.raises(RuntimeError, match="same device"):
+            backward(*arguments, [1] * 2 * rank)
+
+
 def test_upsampling_keeps_infinity_where_it_is() -> None:
     values = torch.ones(1, 1, 4, 4)
     values[0, 0, 1, 1] = float("inf")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 from backend import DEVICE
-from support import close, needs, sample
+from core.comparisons import close
+from support import needs, sample
 from torch import Tensor
 
 EPS, MOMENTUM = 1e-5, 0.1
