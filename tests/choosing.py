@@ -63,7 +63,7 @@ def _wait(window: WebDriver, page: str) -> None:
     WebDriverWait(window, 60).until(lambda it: it.execute_script(there, page))
 
 
-def complaints(window: WebDriver) -> list[Any]:
+def console_errors(window: WebDriver) -> list[Any]:
     """Return the errors of the page's scripts from the browser's console."""
     log = window.get_log("browser")  # type: ignore[no-untyped-call]
     return [entry for entry in log if entry["level"] == "SEVERE"]

@@ -21,16 +21,16 @@ class Dead(BaseException):
 
 
 @contextmanager
-def dying(moment: int, last_words: BaseException | None) -> Iterator[None]:
+def dying(moment: int, error: BaseException | None) -> Iterator[None]:
     """End the process at a file operation: with an exception, or as if it were killed."""
     steps = itertools.count(1)
 
     def counted(function: Callable[..., Any]) -> Callable[..., Any]:
         def step(*arguments: Any, **named: Any) -> Any:
             now = next(steps)
-            if now == moment and last_words:
-                raise last_words
-            if now >= moment and not last_words:
+            if now == moment and error:
+                raise error
+            if now >= moment and not error:
                 raise Dead
             return function(*arguments, **named)
 

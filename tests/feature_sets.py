@@ -28,7 +28,7 @@ def axes() -> dict[str, tuple[Any, ...]]:
 
 
 def is_legal(part: Mapping[str, Any]) -> bool:
-    """Whether no feature is off that one of the others requires."""
+    """Return whether every feature that an enabled feature requires is enabled or undecided."""
     on = frozenset(id for id in catalog.features() if part.get(id) is True)
     return not any(part.get(id) is False for id in catalog.closure(on))
 
@@ -54,10 +54,10 @@ def answers(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def telling_combinations() -> list[frozenset[str]]:
-    """Return a few sets in which each feature is on and off, with and without each other one.
+def covering_combinations() -> list[frozenset[str]]:
+    """Return a few sets in which each feature is on and off, with and without each other feature.
 
-    They are none, all, and those of the rows. All valid sets would be too many.
+    The sets are the empty one, the one with all features, and those of the rows.
     """
     sets = {frozenset[str](), frozenset(catalog.features()), *map(features_of, rows())}
     return sorted(sets, key=lambda on: (len(on), sorted(on)))

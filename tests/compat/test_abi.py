@@ -21,7 +21,7 @@ def project(render: Renderer) -> Path:
 
 
 @pytest.mark.parametrize("compiler", ["c++", cxx.CROSS])
-def test_the_headers_are_those_of_their_revision(project: Path, compiler: str) -> None:
+def test_the_headers_match_the_record_of_their_revision(project: Path, compiler: str) -> None:
     if not shutil.which(compiler):
         pytest.skip(f"there is no {compiler}")
     number = abi.revision(project)
@@ -41,7 +41,7 @@ def newest() -> Any:
     return list(abi.frozen().values())[-1]
 
 
-def test_what_passes_by_value_or_in_spans_is_known(newest: Any) -> None:
+def test_types_passed_by_value_or_in_spans_are_fixed(newest: Any) -> None:
     assert set(newest["fixed"]) == {
         "Activity",
         "CopyPiece",
@@ -57,7 +57,7 @@ def test_what_passes_by_value_or_in_spans_is_known(newest: Any) -> None:
     }
 
 
-def test_additions_are_taken_and_all_else_is_named(newest: Any) -> None:
+def test_additions_are_accepted_and_other_changes_are_reported(newest: Any) -> None:
     def changed(kind: str, name: str, member: str, value: Any, *, first: bool = False) -> list[str]:
         later = copy.deepcopy(newest)
         members = later[kind][name]["fields" if kind == "structs" else "values"]

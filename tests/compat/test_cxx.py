@@ -20,14 +20,18 @@ def groups(render: Renderer, tmp_path: Path) -> list[cxx.Group]:
     return cxx.configure(render(preset="full"), tmp_path / "build", SITE)
 
 
-def test_every_file_above_the_seam_is_compiled(groups: list[cxx.Group], render: Renderer) -> None:
+def test_every_file_above_the_device_interface_has_a_compile_command(
+    groups: list[cxx.Group], render: Renderer
+) -> None:
     assert len(groups) > 5
     assert cxx.uncovered(render(preset="full"), groups) == set()
     assert all({"-Wall", "-Werror", "-fsyntax-only"} <= set(group.command) for group in groups)
     assert not [group for group in groups if "-o" in group.command]
 
 
-def test_for_aarch64_the_device_is_compiled_too(render: Renderer, tmp_path: Path) -> None:
+def test_device_files_also_have_a_compile_command_for_aarch64(
+    render: Renderer, tmp_path: Path
+) -> None:
     """Only `make compat`, which has that processor's PyTorch, compiles the files."""
     if not shutil.which(cxx.CROSS):
         pytest.skip(f"there is no {cxx.CROSS}")
@@ -40,7 +44,7 @@ def test_for_aarch64_the_device_is_compiled_too(render: Renderer, tmp_path: Path
     assert all(Path(group.command[0]).name == cxx.CROSS for group in groups)
 
 
-def test_a_file_that_does_not_compile_is_reported_with_the_compilers_words(tmp_path: Path) -> None:
+def test_a_file_that_does_not_compile_is_reported_with_the_compiler_error(tmp_path: Path) -> None:
     groups = []
     for name, text in (
         ("good", "int one() { return 1; }\n"),
@@ -55,9 +59,7 @@ def test_a_file_that_does_not_compile_is_reported_with_the_compilers_words(tmp_p
     assert "gone" in complaints["bad"]
 
 
-def test_what_cmake_holds_against_a_project_is_one_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_of_cmake_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "CMakeLists.txt").write_text(
         'cmake_minimum_required(VERSION 3.22)\nmessage(FATAL_ERROR "No pybind11:\\n  pip it")\n'
     )
@@ -71,7 +73,7 @@ def test_what_cmake_holds_against_a_project_is_one_sentence(
         cxx.precompile(tmp_path / "build")
 
 
-def test_a_header_that_does_not_compile_is_reported_with_the_compilers_words(
+def test_a_header_that_does_not_compile_is_reported_with_the_compiler_error(
     tmp_path: Path,
 ) -> None:
     source = tmp_path / "CMakeFiles" / "x.dir" / "cmake_pch.hxx.cxx"
@@ -90,7 +92,7 @@ def test_a_release_outside_the_window_is_refused() -> None:
         releases.sources("1.9")
 
 
-def test_what_a_python_lacks_is_reported_for_that_python(tmp_path: Path) -> None:
+def test_names_missing_in_a_python_version_are_reported(tmp_path: Path) -> None:
     package = tmp_path / "python" / "package"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text(

@@ -47,7 +47,7 @@ BOUND = {
 }  # fmt: skip
 
 
-def test_a_name_is_found_however_it_is_bound_and_no_other(library: Library) -> None:
+def test_bound_names_are_found_and_other_names_are_not(library: Library) -> None:
     names = {*BOUND, "absent", "nn.absent", "nn.functional.gelu", "utils.data"}
     assert {name for name in names if library.has(f"torch.{name}")} == BOUND
 
@@ -74,7 +74,7 @@ def test_uses_follow_imports_and_their_aliases(tmp_path: Path, library: Library)
     ]
 
 
-def test_a_condition_excuses_a_name_in_the_one_place_for_differences(tmp_path: Path) -> None:
+def test_conditional_names_are_allowed_only_in_compat_py(tmp_path: Path) -> None:
     text = "import torch\nvalue = torch.new if hasattr(torch, 'new') else torch.old\n"
     for name, expected in (
         ("_compat.py", ["torch"]),
@@ -90,9 +90,7 @@ def test_the_installed_pytorch_has_every_name_that_a_render_uses(render: Rendere
     assert missing(project, "foo", Library(SITE)) == []
 
 
-def test_a_name_that_pytorch_never_had_is_found_in_a_render(
-    render: Renderer, tmp_path: Path
-) -> None:
+def test_an_unknown_name_of_pytorch_is_reported(render: Renderer, tmp_path: Path) -> None:
     file = tmp_path / "late.py"
     file.write_text("import torch\n\ntorch.accelerator.no_such_thing()\n")
     assert missing(tmp_path, "foo", Library(SITE)) == [

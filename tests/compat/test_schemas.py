@@ -38,7 +38,7 @@ def source(root: Path, text: str) -> Path:
 
 
 @pytest.mark.parametrize("overload", ["", ".out"])
-def test_a_kernel_of_other_types_is_named(tmp_path: Path, overload: str) -> None:
+def test_a_kernel_with_different_types_is_reported(tmp_path: Path, overload: str) -> None:
     tested = headers(tmp_path / "tested", "stack_all", OLD)
     other = headers(tmp_path / "other", "stack_all", NEW)
     csrc = source(tmp_path, f'm.impl("stack_all{overload}", &stack_all);')
@@ -48,7 +48,7 @@ def test_a_kernel_of_other_types_is_named(tmp_path: Path, overload: str) -> None
     assert NEW in problem
 
 
-def test_boxed_kernels_have_no_types(tmp_path: Path) -> None:
+def test_boxed_kernels_are_not_compared(tmp_path: Path) -> None:
     tested = headers(tmp_path / "tested", "stack_all", OLD)
     other = headers(tmp_path / "other", "stack_all", NEW)
     csrc = source(tmp_path, 'm.impl("stack_all", torch::CppFunction::makeFromBoxed(&f));')
@@ -56,7 +56,7 @@ def test_boxed_kernels_have_no_types(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("follows", [True, False])
-def test_an_alias_follows(tmp_path: Path, follows: bool) -> None:
+def test_a_kernel_that_uses_the_compat_alias_is_accepted(tmp_path: Path, follows: bool) -> None:
     tested = headers(tmp_path / "tested", FOLLOWED_NAME, OLD)
     other = headers(tmp_path / "other", FOLLOWED_NAME, NEW)
     text = f"f(compat::{ALIAS} list);" if follows else "f(at::TensorList list);"

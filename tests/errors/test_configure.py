@@ -37,7 +37,7 @@ def project(render: Renderer) -> Path:
     return render(preset="full")
 
 
-def test_no_compiler(project: Path, tmp_path: Path) -> None:
+def test_a_missing_compiler_is_reported(project: Path, tmp_path: Path) -> None:
     tools = tmp_path / "bin"
     tools.mkdir()
     for program in ("ninja", "python"):
@@ -51,7 +51,9 @@ def test_no_compiler(project: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("system", "processor"), [("Darwin", "arm64"), ("Windows", "AMD64"), ("Linux", "riscv64")]
 )
-def test_another_platform(system: str, processor: str, project: Path, tmp_path: Path) -> None:
+def test_an_unsupported_platform_is_reported(
+    system: str, processor: str, project: Path, tmp_path: Path
+) -> None:
     # CMake takes the processor from the machine unless the system is given, too.
     options = (f"-DCMAKE_SYSTEM_NAME={system}", f"-DCMAKE_SYSTEM_PROCESSOR={processor}")
     assert configure(project, tmp_path / "build", *options) == (
@@ -60,7 +62,7 @@ def test_another_platform(system: str, processor: str, project: Path, tmp_path: 
     )
 
 
-def test_no_torch(project: Path, tmp_path: Path) -> None:
+def test_a_missing_torch_is_reported(project: Path, tmp_path: Path) -> None:
     bare = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True)
     error = configure(
@@ -80,14 +82,16 @@ def pretended(version: str, folder: Path) -> str:
 
 
 @pytest.mark.parametrize("version", ["2.9.1", "2.16.0", "1.13.1", "3.0.0"])
-def test_a_torch_outside_the_window(version: str, project: Path, tmp_path: Path) -> None:
+def test_an_unsupported_torch_version_is_reported(
+    version: str, project: Path, tmp_path: Path
+) -> None:
     site = pretended(version, tmp_path)
     error = configure(project, tmp_path / "build", HERE, PYTHONPATH=site)
     assert error.startswith(f"PyTorch {version} is installed, but this backend builds with")
     assert "2.10 to 2.15" in error
 
 
-def test_one_that_is_not_released_is_let_in_by_a_definition(project: Path, tmp_path: Path) -> None:
+def test_torch_newest_allows_an_unreleased_torch(project: Path, tmp_path: Path) -> None:
     site = pretended("2.16.0.dev20261101+cpu", tmp_path)
     options = (HERE, "-DTORCH_NEWEST=2.99", "-DFOO_DEVICE=acme")
     error = configure(project, tmp_path / "build", *options, PYTHONPATH=site)
@@ -103,7 +107,7 @@ def test_one_that_is_not_released_is_let_in_by_a_definition(project: Path, tmp_p
         ("2.16.0a0+git1f00d", ["2.16.0rc1", "2.15.9", "2.17.0a0"]),
     ],
 )
-def test_a_wheel_asks_for_the_minor_release_that_it_was_built_with(
+def test_a_wheel_requires_the_minor_release_of_its_build(
     version: str, others: list[str], project: Path, tmp_path: Path
 ) -> None:
     code = "from torch_requirement import dynamic_metadata as ask; print(*ask('dependencies', {}))"
@@ -115,7 +119,7 @@ def test_a_wheel_asks_for_the_minor_release_that_it_was_built_with(
     assert accepted == [version, others[0]]
 
 
-def test_a_device_folder_without_a_runtime(project: Path, tmp_path: Path) -> None:
+def test_a_device_folder_without_a_runtime_is_reported(project: Path, tmp_path: Path) -> None:
     error = configure(project, tmp_path / "build", HERE, "-DFOO_DEVICE=acme")
     assert error.startswith(f"There is no device in {project}/device/acme: ")
     assert "runtime.cpp is missing" in error

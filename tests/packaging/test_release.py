@@ -14,7 +14,7 @@ from torchsmith.errors import InputError
 
 
 @pytest.mark.nightly
-def test_tags_are_of_copies(tmp_path: Path) -> None:
+def test_the_rehearsal_tags_copies_and_not_the_checkout(tmp_path: Path) -> None:
     before = git(ROOT, "tag")
     template = tags.tag_template(ROOT, tmp_path)
     assert f"v{__version__}" in git(template, "tag").split()
@@ -27,7 +27,7 @@ def test_tags_are_of_copies(tmp_path: Path) -> None:
     assert "examples/quickstart.py" in recipe.test
 
 
-def test_another_version_than_the_one_that_was_built(
+def test_rehearse_refuses_a_channel_with_another_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(channels.CHANNELS, "pip", lambda *_: "torchsmith 0.0.1\n")
@@ -35,7 +35,7 @@ def test_another_version_than_the_one_that_was_built(
         channels.rehearse("pip", tmp_path, tmp_path)
 
 
-def test_a_step_that_fails_is_named(tmp_path: Path) -> None:
+def test_the_error_of_a_failed_step_has_its_command_and_output(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"this failed: sh -c 'echo why; exit 3'\nwhy$"):
         running.run("sh", "-c", "echo why; exit 3", cwd=tmp_path)
 

@@ -77,7 +77,7 @@ def listed(*folders: str) -> set[str]:
     return {name for name in names.split("\0") if name and (ROOT / name).exists()}
 
 
-def test_it_has_the_command_and_the_template_and_no_file_besides(wheel: Path) -> None:
+def test_the_wheel_contains_only_the_command_and_the_template(wheel: Path) -> None:
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     package = {name.removeprefix("generator/") for name in listed("generator/torchsmith")}
     assert names == package | {f"torchsmith/_template/{name}" for name in listed(*TEMPLATE)}
@@ -103,7 +103,7 @@ def test_it_has_the_command_and_the_template_and_no_file_besides(wheel: Path) ->
     ],
     ids=lambda given: given[0] if isinstance(given, tuple) else "",
 )
-def test_it_works_without_a_network(
+def test_commands_work_without_a_network(
     arguments: tuple[str, ...], words: str, offline: Path, tmp_path: Path
 ) -> None:
     done = torchsmith(offline, *arguments, cwd=tmp_path)
@@ -111,7 +111,7 @@ def test_it_works_without_a_network(
     assert words in done.out
 
 
-def test_a_project_of_its_begins_without_a_network(offline: Path, tmp_path: Path) -> None:
+def test_new_renders_a_project_without_a_network(offline: Path, tmp_path: Path) -> None:
     """The tests of each command cover what the project does later."""
     tag = f"v{__version__}"
     done = torchsmith(
@@ -128,7 +128,7 @@ def test_a_project_of_its_begins_without_a_network(offline: Path, tmp_path: Path
     done.refused(f"this torchsmith has {tag} of the template and no other version")
 
 
-def test_it_renders_where_git_is_not_installed(
+def test_new_renders_a_project_without_git(
     python: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -139,7 +139,7 @@ def test_it_renders_where_git_is_not_installed(
     assert not (tmp_path / "torch-bolt").exists()
 
 
-def test_what_it_renders_is_what_the_repository_renders(
+def test_the_wheel_and_the_repository_render_the_same_files(
     python: Path, render: Renderer, tmp_path: Path
 ) -> None:
     torchsmith(python, "new", "torch-foo", "--defaults", cwd=tmp_path).passed()
@@ -150,7 +150,7 @@ def test_what_it_renders_is_what_the_repository_renders(
     assert mine == {**theirs, "_commit": f"v{__version__}", "_src_path": template.REPOSITORY}
 
 
-def test_its_projects_are_kept_up_without_a_network(
+def test_projects_can_be_updated_without_a_network(
     offline: Path, render: Renderer, tmp_path: Path
 ) -> None:
     project = tmp_path / "torch-foo"
@@ -182,7 +182,7 @@ def test_its_projects_are_kept_up_without_a_network(
 
 
 @pytest.mark.nightly
-def test_what_a_release_publishes_is_built_installed_and_tried(
+def test_release_check_builds_and_installs_the_distributions(
     check: Callable[..., Ended],
 ) -> None:
     done = check().passed()
@@ -196,7 +196,7 @@ def test_what_a_release_publishes_is_built_installed_and_tried(
     ("tag", "reason"),
     [("v0.0.7", "the tag is v0.0.7"), (f"v{__version__}", "CHANGELOG.md has no dated heading")],
 )
-def test_a_tag_that_is_not_this_version_is_refused(
+def test_release_check_refuses_a_wrong_tag_or_an_undated_changelog(
     tag: str, reason: str, check: Callable[..., Ended]
 ) -> None:
     done = check(tag)

@@ -1,4 +1,4 @@
-"""`copier copy` and our command render the same: every byte, every mode, and the answers file."""
+"""`copier copy` and torchsmith render the same bytes, modes and answers file."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ FILES = {
 
 
 @pytest.fixture
-def others(tmp_path: Path) -> Path:
+def other_template(tmp_path: Path) -> Path:
     """Return a template with most settings of copier.yml."""
-    template = tmp_path / "others"
+    template = tmp_path / "other_template"
     texts = {"copier.yml": SETTINGS, "parts/q.yml": QUESTIONS, "parts/text": "{{ plain | upper }}"}
     for path, text in {**texts, **{f"tree/{path}": text for path, text in FILES.items()}}.items():
         (template / path).parent.mkdir(parents=True, exist_ok=True)
@@ -121,11 +121,15 @@ QUICK = 4
         for each in range(len(rows()))
     ],
 )
-def test_rows_of_answers(number: int, render: Renderer, tmp_path: Path) -> None:
+def test_copier_and_torchsmith_render_the_same_for_each_pair_of_answers(
+    number: int, render: Renderer, tmp_path: Path
+) -> None:
     assert_same(*both(render.template, tmp_path, {"preset": "custom", **chosen(rows()[number])}))
 
 
-def test_answers_of_before_and_changed_ones(render: Renderer, tmp_path: Path) -> None:
+def test_copier_and_torchsmith_render_the_same_from_old_answers(
+    render: Renderer, tmp_path: Path
+) -> None:
     """The old answers have a removed feature, an invalid licence and an unknown question."""
     last = tmp_path / "last.yml"
     last.write_text(
@@ -153,8 +157,10 @@ def test_answers_of_before_and_changed_ones(render: Renderer, tmp_path: Path) ->
         {"data": {"x": None}, "listed": "text", "level": "1", "never": 5, "place": "."},
     ],
 )
-def test_a_template_of_others(answers: dict[str, Any], others: Path, tmp_path: Path) -> None:
-    assert_same(*both(others, tmp_path, answers))
+def test_copier_and_torchsmith_render_another_template_the_same(
+    answers: dict[str, Any], other_template: Path, tmp_path: Path
+) -> None:
+    assert_same(*both(other_template, tmp_path, answers))
 
 
 @pytest.mark.parametrize(
@@ -168,13 +174,13 @@ def test_a_template_of_others(answers: dict[str, Any], others: Path, tmp_path: P
         ({"only": "short"}, "no"),
     ],
 )
-def test_what_copier_refuses_is_refused_in_a_sentence(
-    answers: dict[str, Any], said: str, others: Path, tmp_path: Path
+def test_answers_that_copier_refuses_are_refused_in_one_sentence(
+    answers: dict[str, Any], said: str, other_template: Path, tmp_path: Path
 ) -> None:
     with pytest.raises((ValueError, TypeError)):
-        Renderer(others, tmp_path).by_copier(tmp_path / "copiers", **answers)
+        Renderer(other_template, tmp_path).by_copier(tmp_path / "copiers", **answers)
     with pytest.raises(InputError) as caught:
-        render_by_us(tmp_path / "ours", Job(answers, str(others)))
+        render_by_us(tmp_path / "ours", Job(answers, str(other_template)))
     assert str(caught.value) == said
     assert not (tmp_path / "ours").exists()
 
@@ -203,7 +209,7 @@ def test_what_copier_refuses_is_refused_in_a_sentence(
         ("copier.yml", "_envops: {odd: 1}", "_envops of the template is not for jinja2: "),
     ],
 )  # fmt: skip
-def test_what_is_not_known_or_wrong_in_a_template_is_said(
+def test_an_error_in_a_template_is_reported_in_one_sentence(
     path: str, text: str | None, said: str, tmp_path: Path
 ) -> None:
     template = tmp_path / "template"

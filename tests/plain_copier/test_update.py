@@ -30,7 +30,7 @@ def edit(file: Path, old: str, new: str) -> None:
 
 
 @pytest.mark.nightly
-def test_the_same_version_changes_nothing(project: Path) -> None:
+def test_update_to_the_same_version_changes_nothing(project: Path) -> None:
     update(project)
     assert git(project, "status", "--porcelain") == ""
 
@@ -57,13 +57,13 @@ def test_toggling_adds_and_deletes_whole_files_and_keeps_edits(
 
 
 @pytest.mark.nightly
-def test_a_preset_can_take_the_place_of_a_choice(project: Path, render: Renderer) -> None:
+def test_update_replaces_chosen_features_by_a_preset(project: Path, render: Renderer) -> None:
     update(project, vcs_ref=CURRENT, data={"preset": "full"})
     assert contents(project) == contents(render(preset="full", device="starter"))
 
 
 @pytest.mark.nightly
-def test_features_take_the_place_of_a_preset(render: Renderer, tmp_path: Path) -> None:
+def test_update_replaces_a_preset_by_chosen_features(render: Renderer, tmp_path: Path) -> None:
     """The answers of a project that was rendered with a preset then name its features."""
     path = render.project(tmp_path / "project", preset="standard")
     update(path, vcs_ref=CURRENT, data={"features": ["amp"], "device": "starter"})
@@ -71,7 +71,7 @@ def test_features_take_the_place_of_a_preset(render: Renderer, tmp_path: Path) -
 
 
 @pytest.mark.nightly
-def test_a_release_arrives_without_touching_edits(render: Renderer, tmp_path: Path) -> None:
+def test_update_to_a_release_keeps_edits(render: Renderer, tmp_path: Path) -> None:
     """The next release changes a file, adds one and drops a question; the user changed others."""
     template, project = render.apart(tmp_path, preset="minimal", vendor="Acme")
     releases = Renderer(template, tmp_path)
@@ -99,7 +99,9 @@ def test_a_release_arrives_without_touching_edits(render: Renderer, tmp_path: Pa
 
 
 @pytest.mark.nightly
-def test_a_feature_that_went_away_takes_no_other_along(render: Renderer, tmp_path: Path) -> None:
+def test_update_keeps_the_other_features_if_one_is_retired(
+    render: Renderer, tmp_path: Path
+) -> None:
     template, project = render.apart(tmp_path, features=["amp", "rng"])
     releases = Renderer(template, tmp_path)
     for pattern in catalog.features()["rng"].paths:

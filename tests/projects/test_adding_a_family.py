@@ -63,7 +63,7 @@ def test_negate_rows(api, make_buffer, stream, layers):
     api.set_layers(before)
 
 
-def test_validate_checks_its_views(api, make_buffer, stream):
+def test_validate_checks_the_views(api, make_buffer, stream):
     if api.device_count() < 2:
         pytest.skip("needs two devices")
     before = api.layers()
@@ -75,7 +75,7 @@ def test_validate_checks_its_views(api, make_buffer, stream):
     api.set_layers(before)
 
 
-def test_it_is_on_the_list(api):
+def test_functions_lists_the_family(api):
     assert ("families", "negate_rows", True) in api.functions()
 """  # noqa: E501
 
@@ -86,7 +86,7 @@ def replace_once(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new), "utf-8")
 
 
-def test_it_touches_its_declaration_the_list_its_kernel_and_its_test(
+def test_a_family_needs_a_declaration_a_list_entry_a_kernel_and_a_test(
     render: Renderer, tmp_path: Path
 ) -> None:
     project = render.project(tmp_path / "project", preset="full")

@@ -48,7 +48,7 @@ def place(shared: Path, worker_id: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("row", rows(), ids=label)
-def test_its_features_work_together(
+def test_the_tests_of_each_combination_pass(
     row: dict[str, Any], install: Callable[..., Installed], place: str
 ) -> None:
     project = install(place, **answers(row))

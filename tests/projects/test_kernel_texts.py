@@ -1,4 +1,4 @@
-"""The kernels of `device new --text cuda`, whose two functions use the host's compiler here."""
+"""The kernels of `device new --text cuda`, compiled with the host's compiler."""
 
 from __future__ import annotations
 
@@ -73,7 +73,9 @@ def write_functions(text: str) -> str:
         "ternary",
     ],
 )
-def test_they_keep_the_contract(family: str, install: Callable[..., Installed]) -> None:
+def test_cuda_kernel_texts_pass_the_conformance_tests(
+    family: str, install: Callable[..., Installed]
+) -> None:
     def add_device(project: Path) -> None:
         command = (
             sys.executable,

@@ -165,7 +165,7 @@ def partial(install: Callable[..., Installed], tmp_path_factory: pytest.TempPath
     return done
 
 
-def test_its_gaps_are_declared_in_few_words(partial: Partial) -> None:
+def test_write_support_declares_unsupported_calls_in_short_lines(partial: Partial) -> None:
     table, *lines = (partial.folder / "support.toml").read_text().splitlines()
     assert table == "[unsupported]"
     said = {json.loads(line): json.loads(reason) for line, reason in map(_halves, lines)}
@@ -193,7 +193,9 @@ def _halves(line: str) -> list[str]:
     ],
     ids=["some", "all"],
 )
-def test_it_passes_the_conformance_tests(tests: list[str], partial: Partial) -> None:
+def test_the_partial_device_passes_the_conformance_tests(
+    tests: list[str], partial: Partial
+) -> None:
     done = partial.test(*tests)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-6000:]
     assert re.search(r"^copy +yes +yes", done.stdout, re.MULTILINE)
@@ -201,7 +203,7 @@ def test_it_passes_the_conformance_tests(tests: list[str], partial: Partial) -> 
     assert re.search(r"^matmul +no +no", done.stdout, re.MULTILINE)
 
 
-def test_a_line_about_what_works_fails_the_run(partial: Partial) -> None:
+def test_a_support_line_about_a_supported_call_fails_the_run(partial: Partial) -> None:
     path = partial.folder / "support.toml"
     before = path.read_text()
     try:
@@ -223,7 +225,7 @@ def test_models_train_as_on_the_cpu(partial: Partial) -> None:
     assert "matmul is not implemented by this device" in done.stdout
 
 
-def test_a_runtime_without_a_kernel_trains_an_example(
+def test_a_device_without_kernels_trains_an_example(
     install: Callable[..., Installed],
     build_device: Callable[[Installed, str, Path], None],
     tmp_path: Path,

@@ -31,7 +31,7 @@ ALL = {"tests": 11000, "device/tests": 35000}
 def run_tests(project: Installed, *arguments: str, **variables: str) -> int:
     """Run tests of the project, which must pass, and return their number.
 
-    They run in several processes, so that our own do not wait for the last of these.
+    The tests run in several processes, which shortens the run.
     """
     pytest_of_project = ("-m", "pytest", "-q", "-n", "auto", "-p", "no:cacheprovider")
     done = project.run(*pytest_of_project, *arguments, **variables)
@@ -76,7 +76,7 @@ def test_the_tests_of_standard_pass(install: Callable[..., Installed]) -> None:
 
 # The project's own tests run the quickstart, and train each model for fewer steps.
 @pytest.mark.nightly
-def test_its_examples_run(project: Installed) -> None:
+def test_the_examples_run(project: Installed) -> None:
     features = catalog.presets()[project.name]
     models = {"gpt"}
     models |= {"moe", "resnet", "speech", "unet"} if "networks" in features else set()
@@ -100,7 +100,7 @@ def test_its_examples_run(project: Installed) -> None:
             assert ends_natively == (project.name == "full"), done.stdout
 
 
-def test_torch_alone_finds_it_and_it_knows_its_features(project: Installed) -> None:
+def test_import_torch_loads_the_backend_and_its_enabled_features(project: Installed) -> None:
     name = NAMES[project.name]
     done = project.run(
         "-c",
@@ -112,14 +112,16 @@ def test_torch_alone_finds_it_and_it_knows_its_features(project: Installed) -> N
     assert done.stdout.splitlines() == ["2.0", str(enabled)], done.stderr
 
 
-def test_its_doctor_finds_nothing_missing(install: Callable[..., Installed]) -> None:
+def test_the_doctor_of_full_finds_nothing_missing(install: Callable[..., Installed]) -> None:
     done = install("full", **PROJECTS["full"]).run("-m", "torch_foo.doctor")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "generated without" not in done.stdout
 
 
 @pytest.mark.nightly
-def test_without_features_each_name_says_how_to_get_it(install: Callable[..., Installed]) -> None:
+def test_the_error_for_an_absent_name_names_the_feature_and_the_command(
+    install: Callable[..., Installed],
+) -> None:
     minimal = install("minimal", **PROJECTS["minimal"])
     done = minimal.run("-c", "import torch; torch.zq_nova.get_amp_supported_dtype")
     last = done.stderr.strip().splitlines()[-1]
@@ -140,7 +142,7 @@ def test_a_torch_of_another_minor_version_is_refused_in_one_sentence(
     assert "PyTorch 2.12.9 is installed" in last
 
 
-def test_what_pip_left_in_the_environment_is_the_package_and_nothing_else(
+def test_pip_installs_only_the_package_folder(
     install: Callable[..., Installed],
 ) -> None:
     full = install("full", **PROJECTS["full"])

@@ -79,5 +79,5 @@ def run(
 
 
 @pytest.mark.parametrize("program", [TRAINING, SERVING], ids=["training", "serving"])
-def test_a_gpt_needs_nothing_of_the_cpu(program: str, run: Callable[[str], None]) -> None:
+def test_a_gpt_runs_on_the_npu_without_a_fallback(program: str, run: Callable[[str], None]) -> None:
     run(program)

@@ -61,7 +61,7 @@ def repaired(
     return Installed("repaired", full.project, python)
 
 
-def test_it_runs_the_quickstart(repaired: Installed, tmp_path: Path) -> None:
+def test_the_repaired_wheel_runs_the_quickstart(repaired: Installed, tmp_path: Path) -> None:
     examples = tmp_path / "project" / "examples"
     examples.mkdir(parents=True)
     shutil.copy(repaired.project / "examples" / "quickstart.py", examples)
@@ -69,7 +69,7 @@ def test_it_runs_the_quickstart(repaired: Installed, tmp_path: Path) -> None:
     assert "foo:0" in run(shlex.split(command), tmp_path, repaired.environment)
 
 
-def test_operators_of_others_are_built_against_it(repaired: Installed, tmp_path: Path) -> None:
+def test_an_extension_can_be_built_against_the_wheel(repaired: Installed, tmp_path: Path) -> None:
     project, environment = tmp_path / "extension", repaired.environment
     shutil.copytree(repaired.project / "examples" / "extension", project)
     code = "import torch; print(torch.foo.cmake_prefix_path)"

@@ -30,7 +30,7 @@ def apply(project: Path) -> None:
         file.write_text(content.replace(old, new), "utf-8")
 
 
-def test_its_lines_stand_where_the_page_says(render: Renderer, tmp_path: Path) -> None:
+def test_the_diffs_of_the_page_apply(render: Renderer, tmp_path: Path) -> None:
     project = render.project(tmp_path / "project", preset="full")
     apply(project)
     assert "kEntr" in (project / "csrc/aten/unary.cpp").read_text("utf-8")
@@ -38,7 +38,7 @@ def test_its_lines_stand_where_the_page_says(render: Renderer, tmp_path: Path) -
 
 
 @pytest.mark.nightly
-def test_it_builds_and_runs(install: Callable[..., Installed]) -> None:
+def test_the_worked_example_builds_and_passes_its_tests(install: Callable[..., Installed]) -> None:
     done = install("example", edit=apply, preset="full")
     new = done.run("-m", "pytest", "-q", "tests/core/test_special_entr.py")
     assert new.returncode == 0, new.stdout[-6000:] + new.stderr[-6000:]

@@ -16,7 +16,7 @@ OWN = (
 
 
 @pytest.mark.parametrize("host", ["github", "gitlab"])
-def test_pull_requests_show_the_users_files_and_fold_the_templates(
+def test_hosts_collapse_template_files_in_pull_requests(
     host: str, render: Renderer, tmp_path: Path
 ) -> None:
     project = render.project(tmp_path / "torch-foo", preset="full", ci_provider=host)

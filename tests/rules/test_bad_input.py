@@ -1,4 +1,4 @@
-"""Mistakes give one sentence each, with copier and with our command, and write nothing."""
+"""Invalid answers are refused in one sentence, by copier and by torchsmith, and write no file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,11 @@ MISTAKES: dict[str, Mistake] = {
         "no feature 'ampp'",
         "networks, linalg, more_operators",
     ),
-    "features no list": ({"features": {"amp": 1}}, "features is a list", "features=[networks]"),
+    "features as a mapping": (
+        {"features": {"amp": 1}},
+        "features is a list",
+        "features=[networks]",
+    ),
     "features beside a preset": (
         {"preset": "full", "features": ["amp"]},
         "preset=custom only",
@@ -37,7 +41,7 @@ MISTAKES: dict[str, Mistake] = {
     ),
     "no dtypes": ({"dtypes": []}, "dtypes is empty", "dtypes=[bool, int64, float32]"),
     "no bool": ({"dtypes": ["int64", "float32"]}, "dtypes lacks bool:", "add what is missing"),
-    "no dtypes in words": ({"dtypes": ""}, "dtypes is a list", "dtypes=[bool]"),
+    "an empty text for dtypes": ({"dtypes": ""}, "dtypes is a list", "dtypes=[bool]"),
     "unknown dtype": ({"dtypes": "[float33]"}, "no dtype 'float33'", "float32"),
     "dtypes without a list": ({"dtypes": "bool,int8"}, "dtypes is a list", "dtypes=[bool,int8]"),
     "unknown preset": ({"preset": "medium"}, "'medium'", "minimal"),
@@ -61,7 +65,7 @@ def refused(ours: bool, folder: Path, answers: dict[str, object], render: Render
 
 @pytest.mark.parametrize("mistake", MISTAKES.values(), ids=MISTAKES)
 @pytest.mark.parametrize("ours", [False, True], ids=["copier", "torchsmith"])
-def test_it_is_one_sentence_and_nothing_is_written(
+def test_an_invalid_answer_is_refused_in_one_sentence_and_writes_nothing(
     ours: bool, mistake: Mistake, render: Renderer, tmp_path: Path
 ) -> None:
     answers, problem, remedy = mistake
@@ -90,7 +94,7 @@ def test_it_is_one_sentence_and_nothing_is_written(
         ("features=AMP", "; did you mean 'amp'?"),
     ],
 )  # fmt: skip
-def test_a_choice_that_is_none_is_answered_with_the_closest(
+def test_an_unknown_choice_is_refused_with_the_closest_valid_one(
     given: str, sentence: str, render: Renderer, tmp_path: Path
 ) -> None:
     with pytest.raises(InputError) as caught:
@@ -111,7 +115,7 @@ def test_a_destination_with_files_is_refused(
 
 
 @pytest.mark.parametrize("folder", ["a/b/c/d/e", "empty"])
-def test_our_command_refuses_a_destination_with_folders_alone(
+def test_torchsmith_refuses_a_destination_that_contains_only_folders(
     folder: str, render: Renderer, tmp_path: Path
 ) -> None:
     (tmp_path / folder).mkdir(parents=True)
@@ -121,7 +125,7 @@ def test_our_command_refuses_a_destination_with_folders_alone(
 
 
 @pytest.mark.nightly
-def test_an_empty_repository_can_be_filled_and_a_project_copied_over(
+def test_copier_renders_into_an_empty_repository_and_over_a_project(
     render: Renderer, tmp_path: Path
 ) -> None:
     git(tmp_path, "init", "--quiet", "new")
@@ -133,10 +137,10 @@ def test_an_empty_repository_can_be_filled_and_a_project_copied_over(
     assert contents(project) == before
 
 
-def test_a_failure_that_is_no_mistake_keeps_its_traceback(
+def test_an_unexpected_exception_keeps_its_traceback(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Defects of our own must stay visible."""
+    """The traceback shows a defect of the generator."""
 
     def defect(*_: object, **__: object) -> None:
         raise AssertionError("defect")

@@ -32,7 +32,7 @@ def problems(draw: st.DrawFn) -> tuple[dict[str, tuple[int, ...]], frozenset[tup
 
 @settings(max_examples=60, deadline=None)
 @given(problems())
-def test_every_legal_pair_is_held_and_every_row_is_legal(
+def test_covering_array_contains_every_legal_pair_in_legal_rows(
     problem: tuple[dict[str, tuple[int, ...]], frozenset[tuple[str, str]]],
 ) -> None:
     axes, rules = problem
@@ -57,7 +57,7 @@ def test_pairs_of_many_axes_need_few_rows() -> None:
     assert len(covering_array(axes, lambda part: True)) <= 25  # of 59049
 
 
-def test_the_rows_cover_the_template() -> None:
+def test_the_rows_cover_the_answers_of_the_template() -> None:
     covered = {pair for row in rows() for pair in combinations(row.items(), 2)}
     assert set(pairs(axes(), is_legal)) <= covered
     assert all(map(is_legal, rows()))

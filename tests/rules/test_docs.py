@@ -42,13 +42,13 @@ def test_generated_parts_are_current(page: Path) -> None:
     assert pages.current(text) == text
 
 
-def test_every_generated_part_is_shown() -> None:
+def test_every_generated_part_is_in_a_page() -> None:
     text = "".join(page.read_text("utf-8") for page in pages.pages())
     assert set(re.findall(r"<!-- (\w+): begin -->", text)) == set(pages.PARTS)
 
 
 @pytest.mark.parametrize("released", [False, True])
-def test_the_first_commands_are_those_of_a_release_only_if_there_is_one(
+def test_first_commands_install_a_release_only_if_one_exists(
     released: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     heading = f"## {__version__} ({'2030-01-02' if released else 'unreleased'})"
@@ -60,7 +60,7 @@ def test_the_first_commands_are_those_of_a_release_only_if_there_is_one(
     assert ("git clone" in pages.clone()) is released
 
 
-def test_a_figure_that_misses_its_limit_says_why() -> None:
+def test_a_figure_beyond_its_limit_has_a_reason() -> None:
     rows = [row for row in Report.load(STORE).rows if row.is_missed]
     assert [row.figure for row in rows if row.verdict.endswith(": ?")] == []
     row = Row("add, 1 element, against the CPU", 1.5, 1.2, "x")
@@ -68,13 +68,13 @@ def test_a_figure_that_misses_its_limit_says_why() -> None:
     assert Row("a figure", 1.2, 1.2, "x").verdict == "yes"
 
 
-def test_build_times_are_those_of_the_run_that_they_came_from() -> None:
+def test_the_build_times_page_matches_its_report() -> None:
     """If they are stale, run `python -m benchmarks --write`."""
     report = Report.load(STORE)
     assert (ROOT / "benchmarks" / "build-times.md").read_text("utf-8") == units.page(report.units)
 
 
-def test_the_recording_shows_what_the_quickstart_does_today() -> None:
+def test_the_recording_matches_the_quickstart() -> None:
     """If it is stale, run `make recording`."""
     lines = drawn(recording.PICTURE.read_text("utf-8"))
     assert [line for line in lines if line.startswith("$ ")] == [
@@ -106,19 +106,19 @@ def broken_links(pages: Iterable[Path]) -> list[str]:
     ]
 
 
-def test_links_lead_somewhere(project: Path) -> None:
+def test_links_have_existing_targets(project: Path) -> None:
     assert not broken_links(markdown(project))
 
 
 @pytest.mark.parametrize("feature", catalog.features())
-def test_links_of_a_feature_lead_somewhere_without_the_others(
+def test_links_have_existing_targets_in_a_project_with_one_feature(
     feature: str, render: Renderer
 ) -> None:
     assert not broken_links(render(features=[feature]).rglob("*.md"))
 
 
 @pytest.mark.parametrize("feature", catalog.features())
-def test_paths_on_a_features_page_exist_without_the_others_or_their_feature_is_named(
+def test_paths_on_a_feature_page_exist_or_name_their_feature(
     feature: str, render: Renderer
 ) -> None:
     project = render(features=[feature])

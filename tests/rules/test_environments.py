@@ -32,12 +32,12 @@ def test_a_command_runs_in_an_environment(
     assert ended.passed().out == f"environment: {name}\n{shown}\n"
 
 
-def test_the_status_is_the_commands() -> None:
+def test_the_exit_status_is_that_of_the_command() -> None:
     assert run_python("-m", "maintenance.environments", "avx2", "--", "false").status == 1
     assert run_python("-m", "maintenance.environments", "elsewhere", "--", "true").status == 2
 
 
-def test_each_has_its_day() -> None:
+def test_each_environment_is_scheduled_once_per_cycle() -> None:
     today = datetime.date(2026, 1, 1)
     days = [today + datetime.timedelta(number) for number in range(len(ENVIRONMENTS))]
     assert sorted(map(of, days)) == sorted(ENVIRONMENTS)

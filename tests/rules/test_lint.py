@@ -37,5 +37,5 @@ def test_python_is_formatted_and_lint_free(project: Path) -> None:
 # The types do not depend on names.
 @pytest.mark.torch
 @pytest.mark.parametrize("project", ["full", "minimal"], indirect=True)
-def test_the_package_is_typed(project: Path, shared: Path) -> None:
+def test_the_package_passes_mypy(project: Path, shared: Path) -> None:
     succeed("mypy", "--strict", f"--cache-dir={shared / 'mypy'}", "python", cwd=project)

@@ -1,4 +1,4 @@
-"""The check of the backend's name, over every reserved word."""
+"""The check of the backend's name, with every reserved word."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WORDS = [(word, group["reason"]) for group in GROUPS for word in group["names"].
 
 
 @pytest.mark.parametrize("name", ["foo", "acme", "zq", "my_chip", "a_b_c", "npu", "x"])
-def test_a_good_name_passes(name: str) -> None:
+def test_a_valid_name_is_accepted(name: str) -> None:
     assert name_problem(name) == ""
 
 
@@ -38,11 +38,11 @@ def test_a_good_name_passes(name: str) -> None:
         ("", "foo"),
     ],
 )
-def test_a_name_of_other_characters_is_refused_with_an_idea(name: str, idea: str) -> None:
+def test_a_name_with_invalid_characters_is_refused_with_a_suggestion(name: str, idea: str) -> None:
     assert name_problem(name).endswith(f": try '{idea}'")
 
 
-def test_every_reserved_word_is_refused_for_its_reason_with_an_idea_that_passes() -> None:
+def test_every_reserved_word_is_refused_with_its_reason_and_a_valid_suggestion() -> None:
     assert len(WORDS) > 1000
     for word, reason in WORDS:
         said = name_problem(word)
@@ -75,19 +75,19 @@ def test_a_prefix_of_pytorchs_own_devices_is_refused(name: str, prefix: str) -> 
         ("geometric", "another package"),
     ],
 )
-def test_the_clash_is_named(name: str, owner: str) -> None:
+def test_the_conflicting_name_is_reported(name: str, owner: str) -> None:
     assert owner in name_problem(name)
 
 
 @pytest.mark.torch
-def test_the_list_is_that_of_the_installed_pytorch() -> None:
+def test_the_reserved_words_match_the_installed_pytorch() -> None:
     """If it is stale, run `make reserved`."""
     assert reserved.RESERVED.read_text("utf-8") == reserved.collect()
 
 
 @pytest.mark.torch
-def test_renaming_fails_or_misleads_for_words_on_the_list_and_works_for_others() -> None:
-    """PyTorch is the oracle, independent of the list."""
+def test_refused_names_fail_or_conflict_in_rename_privateuse1_backend() -> None:
+    """The expected results come from PyTorch, not from the list of reserved words."""
     script = (
         "import sys, torch\n"
         "taken = hasattr(torch, sys.argv[1]) or hasattr(torch.Tensor, sys.argv[1])\n"

@@ -5,5 +5,5 @@ from __future__ import annotations
 from maintenance.feature_operators import OPERATORS, collect
 
 
-def test_it_is_what_the_sources_register() -> None:
+def test_the_list_equals_the_registered_operators() -> None:
     assert OPERATORS.read_text("utf-8") == collect(), "run `make docs`"

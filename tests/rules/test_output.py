@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 import yaml
 
-from feature_sets import telling_combinations
+from feature_sets import covering_combinations
 from rendering import HOSTILE, Renderer, answers_in, contents, contents_but_for_answers, files, toml
 from torchsmith import catalog
 
-COMBINATIONS = telling_combinations()
+COMBINATIONS = covering_combinations()
 # Files that may differ between combinations, besides the features' own files.
 WHITELIST = {
     ".copier-answers.yml",
@@ -46,7 +46,7 @@ def needs(one: catalog.Feature, other: catalog.Feature) -> bool:
     return other.id in catalog.closure(frozenset({one.id}))
 
 
-def test_each_feature_is_on_and_off_with_and_without_each_other_one() -> None:
+def test_the_combinations_cover_each_pair_of_features() -> None:
     for one, other in permutations(catalog.features().values(), 2):
         on = {one.id in combination for combination in COMBINATIONS if other.id in combination}
         assert on == ({True} if needs(other, one) else {True, False})
@@ -55,8 +55,8 @@ def test_each_feature_is_on_and_off_with_and_without_each_other_one() -> None:
     assert all(catalog.closure(each) == each for each in COMBINATIONS)
 
 
-def test_every_file_is_clean(project: Path) -> None:
-    """There is no placeholder and no trailing space, files end in one newline, data parses."""
+def test_rendered_files_have_no_placeholders_or_whitespace_errors(project: Path) -> None:
+    """Files have no placeholder and no trailing space, end in one newline, and can be parsed."""
     wrong = []
     for path, data in contents(project).items():
         text = data.decode("utf-8")
@@ -77,7 +77,7 @@ def test_every_file_is_clean(project: Path) -> None:
 
 
 @pytest.mark.parametrize("combination", parameters())
-def test_a_feature_is_whole_files(combination: frozenset[str], render: Renderer) -> None:
+def test_a_feature_consists_of_whole_files(combination: frozenset[str], render: Renderer) -> None:
     """A render equals the full render without the files of the features that are off."""
     off = [feature for id, feature in catalog.features().items() if id not in combination]
     full = contents(render(preset="full", device="starter"))
@@ -91,7 +91,7 @@ def test_a_feature_is_whole_files(combination: frozenset[str], render: Renderer)
     assert {path for path in actual if actual[path] != expected[path]} <= WHITELIST
 
 
-def test_presets_are_the_combinations_that_they_name(render: Renderer) -> None:
+def test_a_preset_renders_the_same_as_its_features(render: Renderer) -> None:
     presets = catalog.presets()
     assert presets["minimal"] == set() < presets["standard"] < presets["serving"] < presets["full"]
     assert presets["full"] == set(catalog.features())
@@ -100,7 +100,7 @@ def test_presets_are_the_combinations_that_they_name(render: Renderer) -> None:
         assert contents_but_for_answers(one) == contents_but_for_answers(other)
 
 
-def test_the_core_leaves_the_names_of_features_to_them(render: Renderer) -> None:
+def test_the_core_defines_no_names_of_features(render: Renderer) -> None:
     project = render(preset="minimal")
     words = "|".join(word for feature in catalog.features().values() for word in feature.provides)
     found = [
@@ -109,7 +109,7 @@ def test_the_core_leaves_the_names_of_features_to_them(render: Renderer) -> None
         if path.parts[0] in ("csrc", "python")
         # Functions of the C++ module are not names of the package.
         and path.name not in ("_features.py", "_operators.json", "_C.pyi")
-        # Other libraries define the names there.
+        # Other libraries define the names in integrations.
         and "integrations" not in path.parts
         for match in re.finditer(
             rf"\bdef ({words})\b|(?<![.\w])({words}) =", (project / path).read_text("utf-8")
@@ -119,7 +119,7 @@ def test_the_core_leaves_the_names_of_features_to_them(render: Renderer) -> None
 
 
 @pytest.mark.parametrize("feature", catalog.features().values(), ids=lambda feature: feature.id)
-def test_a_feature_defines_what_the_catalog_says_it_provides(
+def test_a_feature_exports_the_names_that_the_catalog_lists(
     feature: catalog.Feature, render: Renderer
 ) -> None:
     package = render(preset="full") / "python" / "torch_foo"
@@ -153,7 +153,7 @@ def test_the_error_of_an_absent_module_names_its_feature(render: Renderer) -> No
     assert {module: named.get(module, module) for module in modules} == modules
 
 
-def test_the_licence_follows_the_answer(render: Renderer) -> None:
+def test_the_licence_answer_selects_the_licence_text(render: Renderer) -> None:
     first_lines = {
         "apache-2.0": "Apache License",
         "bsd-3-clause": "BSD 3-Clause",
@@ -169,7 +169,7 @@ def test_the_licence_follows_the_answer(render: Renderer) -> None:
         assert "Acme & Sons" in text
 
 
-def test_the_device_that_is_chosen_is_there_and_built(render: Renderer) -> None:
+def test_the_chosen_device_is_rendered_and_is_the_default(render: Renderer) -> None:
     project = render(preset="standard", device="opencl")
     assert (project / "device" / "opencl" / "runtime.cpp").is_file()
     built = "set(FOO_DEVICE {} CACHE STRING"
@@ -181,7 +181,7 @@ def test_the_device_that_is_chosen_is_there_and_built(render: Renderer) -> None:
         assert built.format(device) in other.read_text("utf-8")
 
 
-def test_hostile_answers_arrive_unharmed(render: Renderer) -> None:
+def test_hostile_answers_are_rendered_unchanged(render: Renderer) -> None:
     project = render(**HOSTILE)
     metadata = toml(project / "pyproject.toml")["project"]
     assert metadata["description"] == HOSTILE["description"]
@@ -190,7 +190,7 @@ def test_hostile_answers_arrive_unharmed(render: Renderer) -> None:
     assert {key: answers[key] for key in HOSTILE} == HOSTILE
 
 
-def test_the_requirements_of_the_device_s_tests_are_what_they_import(render: Renderer) -> None:
+def test_device_test_requirements_match_their_imports(render: Renderer) -> None:
     tests = render(preset="full") / "device" / "tests"
     own = {path.stem for path in tests.rglob("*")} | {"_device", "torch"}
     imported = set()

@@ -85,7 +85,7 @@ def needed(path: Path) -> Iterator[str]:
         yield from (f"{name.replace('.', '/')}.py" for name in names)
 
 
-def test_what_stays_needs_nothing_of_a_feature_that_goes(render: Renderer) -> None:
+def test_files_do_not_include_or_import_files_of_absent_features(render: Renderer) -> None:
     """A project without a feature has all files that its own files include or import."""
     project = render(preset="full")
     paths = {path for path in files(project) if path.suffix in (".h", ".cpp", ".py")}
@@ -119,13 +119,13 @@ def test_every_path_of_the_core_exists(render: Renderer) -> None:
     assert not [path for path in declared if not (project / path.lstrip("/")).exists()]
 
 
-def test_paths_of_features_end_without_a_slash() -> None:
+def test_feature_paths_do_not_end_with_a_slash() -> None:
     """Copier leaves an empty folder if the pattern ends with a folder."""
     for feature in catalog.features().values():
         assert not [path for path in feature.paths if path.endswith("/") or path[0] != "/"]
 
 
-def test_requirements_are_features_and_have_no_cycle() -> None:
+def test_feature_requirements_exist_and_have_no_cycle() -> None:
     rows = catalog.features()
     for id, feature in rows.items():
         assert set(feature.requires) <= set(rows)
@@ -144,16 +144,14 @@ def test_only_the_chosen_provider_has_its_files(provider: str, render: Renderer)
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_a_project_lists_no_path_that_it_does_not_have(provider: str, render: Renderer) -> None:
+def test_the_manifest_lists_only_existing_paths(provider: str, render: Renderer) -> None:
     project = render(preset="full", ci_provider=provider)
     parts = yaml.safe_load((project / ".torchsmith.yml").read_text("utf-8"))["parts"]
     listed = [path for part in parts.values() for path in part["paths"]]
     assert [path for path in listed if not (project / path).exists()] == []
 
 
-def test_a_project_lists_the_moves_of_the_files_that_it_has(
-    render: Renderer, tmp_path: Path
-) -> None:
+def test_the_manifest_lists_only_moves_of_rendered_files(render: Renderer, tmp_path: Path) -> None:
     manifest = (render() / ".torchsmith.yml").read_text("utf-8")
     assert yaml.safe_load(manifest)["moved"] == {}
     template = snapshot(tmp_path / "template")
@@ -172,21 +170,21 @@ def test_a_project_lists_the_moves_of_the_files_that_it_has(
     }
 
 
-def test_the_seam_is_in_every_project(paths: list[PurePosixPath]) -> None:
-    """All headers, the table and the loader stay: a missing function of a device is null there."""
-    seam = [
+def test_the_device_interface_is_in_every_project(paths: list[PurePosixPath]) -> None:
+    """The device interface is the headers, the table and the loader. Absent functions are null."""
+    interface = [
         path
         for path in paths
         if path.parts[0] == "device" and path.parts[1] in ("include", "loader", "glue.cpp")
     ]
-    assert len(seam) > 30
-    assert [path for path in seam if needs(path) != {"core"}] == []
+    assert len(interface) > 30
+    assert [path for path in interface if needs(path) != {"core"}] == []
 
 
-def test_a_test_uses_the_names_of_features_that_are_rendered_with_it(
+def test_tests_use_only_names_of_features_rendered_with_them(
     paths: list[PurePosixPath], render: Renderer
 ) -> None:
-    """A test may also check for them. Otherwise, the error names the missing feature."""
+    """A test may also check that a name exists."""
     project = render(preset="full")
     providers = {name: id for id, row in catalog.features().items() for name in row.provides}
     wrong = []

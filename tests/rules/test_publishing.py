@@ -51,7 +51,7 @@ def project(provider: str, render: Renderer) -> Path:
         ("gitlab", "renovate", ".gitlab/renovate.json"),
     ],
 )
-def test_it_fits_the_published_schema(
+def test_configuration_files_fit_the_published_schemas(
     provider: str, schema: str, pattern: str, render: Renderer
 ) -> None:
     found = sorted(render(preset="full", ci_provider=provider).glob(pattern))
@@ -59,8 +59,8 @@ def test_it_fits_the_published_schema(
     fits(schema, *found)
 
 
-def test_what_agents_are_told_of_is_there(render: Renderer) -> None:
-    """Also if `editors` is the only feature; placeholders and the user's own files are exempt."""
+def test_paths_in_agents_md_exist(render: Renderer) -> None:
+    """The project has only the feature `editors`. Placeholders and user files are exempt."""
     project = render(features=["editors"])
     text = (project / "AGENTS.md").read_text("utf-8")
     named = re.findall(r"`([\w.][\w./]*)`", text)
@@ -73,7 +73,7 @@ def test_what_agents_are_told_of_is_there(render: Renderer) -> None:
     assert sorted(missing) == ["ATen/ATen.h", "ATen/ops/add.h", "torch/extension.h"]
 
 
-def test_sources_include_single_operators_as_agents_are_told(render: Renderer) -> None:
+def test_sources_do_not_include_headers_of_all_operators(render: Renderer) -> None:
     project = render(preset="full")
     sources = [path for path in (project / "csrc").rglob("*") if path.suffix in (".cpp", ".h")]
     assert len(sources) > 100
@@ -128,7 +128,7 @@ def test_a_release_has_wheels_for_every_pytorch_python_and_processor(
 
 
 @pytest.mark.parametrize("torch", WINDOW["versions"])
-def test_the_version_says_which_pytorch_unless_it_is_the_tested_one(
+def test_the_wheel_version_names_pytorch_unless_it_is_the_tested_one(
     torch: str, render: Renderer, tmp_path: Path
 ) -> None:
     project = render(preset="full")
@@ -143,7 +143,7 @@ def test_the_version_says_which_pytorch_unless_it_is_the_tested_one(
     assert after.replace(version, "0.1.0") == text
 
 
-def test_pre_commit_has_the_tools_of_the_job_lint(project: Path, provider: str) -> None:
+def test_pre_commit_has_the_tools_of_the_lint_job(project: Path, provider: str) -> None:
     config = project / ".pre-commit-config.yaml"
     succeed("pre-commit", "validate-config", config)
     (repository,) = read(config)["repos"]
@@ -153,9 +153,7 @@ def test_pre_commit_has_the_tools_of_the_job_lint(project: Path, provider: str) 
     assert tools == set(re.findall(r"(?:ruff|clang-format)==[\d.]+", text))
 
 
-def test_what_pre_commit_runs_finds_nothing_in_a_fresh_project(
-    render: Renderer, tmp_path: Path
-) -> None:
+def test_pre_commit_hooks_pass_in_a_fresh_project(render: Renderer, tmp_path: Path) -> None:
     """The tools come from this environment, which has the same versions."""
     project = render.project(tmp_path / "project", preset="full")
     hooks = read(project / ".pre-commit-config.yaml")["repos"][0]["hooks"]
@@ -175,7 +173,9 @@ def test_what_pre_commit_runs_finds_nothing_in_a_fresh_project(
     [("debug", "-g"), ("release", "-O3"), ("asan", "-fsanitize=address,undefined"),
      ("tsan", "-fsanitize=thread")],
 )  # fmt: skip
-def test_a_preset_configures(preset: str, flag: str, render: Renderer, tmp_path: Path) -> None:
+def test_a_cmake_preset_sets_its_flags(
+    preset: str, flag: str, render: Renderer, tmp_path: Path
+) -> None:
     project = render(preset="full")
     succeed(
         "cmake", "--preset", preset, "-S", project, "-B", tmp_path / "build",

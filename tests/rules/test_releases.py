@@ -128,7 +128,7 @@ def update(project: Path, ref: str) -> None:
 
 
 @pytest.mark.parametrize("release", [PAST, *releases(str(ROOT))])
-def test_edits_are_kept_and_all_else_is_as_a_fresh_render(
+def test_update_keeps_edits_and_otherwise_equals_a_fresh_render(
     release: str, history: Path, tmp_path: Path
 ) -> None:
     project = with_edits(rendered(history, tmp_path / "project", release))
@@ -145,7 +145,7 @@ def test_edits_are_kept_and_all_else_is_as_a_fresh_render(
     assert git(project, "diff", "--name-only", "--diff-filter=U") == ""
 
 
-def test_what_became_a_feature_stays_in_projects_that_had_it(tmp_path: Path) -> None:
+def test_update_keeps_files_of_the_core_that_became_a_feature(tmp_path: Path) -> None:
     """A release splits the core: linalg becomes a feature."""
     present, template = snapshot(tmp_path / "present"), tmp_path / "template"
     replace(template, present)
@@ -170,7 +170,7 @@ def test_what_became_a_feature_stays_in_projects_that_had_it(tmp_path: Path) -> 
     assert find(project).features == ["linalg", "rng", "amp"]
 
 
-def test_a_preset_that_changes_neither_adds_nor_removes_a_feature(tmp_path: Path) -> None:
+def test_update_keeps_the_features_if_the_preset_changes(tmp_path: Path) -> None:
     template = snapshot(tmp_path / "template")
     project = rendered(template, tmp_path / "project", "v1.0.0", {"preset": "standard"})
     features = find(project).features
@@ -185,7 +185,7 @@ def test_a_preset_that_changes_neither_adds_nor_removes_a_feature(tmp_path: Path
     assert contents(project) == contents(fresh)
 
 
-def test_a_question_can_be_renamed_and_keeps_its_answer(history: Path, tmp_path: Path) -> None:
+def test_update_keeps_the_answer_of_a_renamed_question(history: Path, tmp_path: Path) -> None:
     template = tmp_path / "template"
     subprocess.run(["git", "clone", "--quiet", str(history), str(template)], check=True)
     project = with_edits(rendered(history, tmp_path / "project", NOW))
@@ -218,7 +218,7 @@ def test_a_question_can_be_renamed_and_keeps_its_answer(history: Path, tmp_path:
     assert contents_but_for_answers(project) == before
 
 
-def test_the_template_has_no_path_where_its_users_own_files_stand(render: Renderer) -> None:
+def test_the_template_has_no_files_at_the_paths_of_user_operators(render: Renderer) -> None:
     project = render(preset="full")
     for folder in ("csrc/operators", "tests/operators", "docs/own-operators.md"):
         assert not (project / folder).exists()

@@ -46,7 +46,7 @@ def test_no_jinja_logic_in_code(template: Path) -> None:
     )
 
 
-def test_placeholders_in_cxx_stand_in_includes_and_namespaces_only(template: Path) -> None:
+def test_placeholders_in_cxx_occur_only_in_includes_and_namespaces(template: Path) -> None:
     allowed = re.compile(
         r"#include <\{= backend_name =\}/(device/\w+|extension|stable|aoti)\.h>"
         r"|(namespace|using namespace) \{= package =\}(::\w+)*( \{|;)"
@@ -69,7 +69,7 @@ LAYERS: dict[str, set[str]] = {
 
 
 @pytest.mark.parametrize("folder", LAYERS)
-def test_the_layers_of_csrc_are_no_circle(template: Path, folder: str) -> None:
+def test_the_folders_of_csrc_have_no_include_cycle(template: Path, folder: str) -> None:
     csrc = PurePosixPath("csrc")
     others = "|".join(path.name for path in (template / csrc).iterdir() if path.is_dir())
     allowed = "|".join({folder, *LAYERS[folder]})
@@ -82,7 +82,7 @@ def test_the_layers_of_csrc_are_no_circle(template: Path, folder: str) -> None:
 
 
 def test_only_files_with_placeholders_are_rendered(template: Path) -> None:
-    """A file without a variable is no template: tools can read it, and copier just copies it."""
+    """Copier copies other files unchanged, and tools can read them."""
     rendered = [path for path in files(template) if path.suffix == ".jinja"]
     idle = [
         path
@@ -118,7 +118,7 @@ def test_nothing_depends_on_the_machine_or_the_clock(render: Renderer, template:
     assert not offenders(template, rendered, r"\{=.*(" + MACHINE_ONLY + ")")
 
 
-def test_no_header_that_pulls_in_every_operator(template: Path) -> None:
+def test_sources_include_no_header_of_all_operators(template: Path) -> None:
     assert not offenders(
         template,
         sources(template, *CXX),
@@ -126,18 +126,18 @@ def test_no_header_that_pulls_in_every_operator(template: Path) -> None:
     )
 
 
-def test_nothing_below_the_seam_includes_pytorch(template: Path) -> None:
+def test_nothing_below_the_device_interface_includes_pytorch(template: Path) -> None:
     below = [path for path in sources(template, *CXX) if path.parts[0] == "device"]
     assert not offenders(template, below, r"#\s*include\s*[<\"](torch|ATen|c10|caffe2)/")
 
 
-def test_nothing_above_the_seam_knows_the_simulator(template: Path) -> None:
+def test_nothing_above_the_device_interface_names_the_simulator(template: Path) -> None:
     above = [path for path in sources(template, *CXX) if path.parts[0] == "csrc"]
     assert not offenders(template, above, r"(?i)simulator")
 
 
 # Files without waits, or that run on the backend's own threads, without signal handlers.
-HEARS_NO_SIGNAL = {
+WITHOUT_SIGNALS = {
     "distributed/comm_streams.cpp",
     "distributed/staged.cpp",
     "distributed/watch.cpp",
@@ -149,7 +149,7 @@ HEARS_NO_SIGNAL = {
 }
 
 
-def test_no_interrupt_is_swallowed(template: Path) -> None:
+def test_no_handler_discards_an_interrupt(template: Path) -> None:
     """Signal handlers throw ``std::exception``s in waits: catching all requires ``NoSignals``."""
     swallows = re.compile(
         r"try \{(?P<tried>(?:(?!try \{).)*?)\} catch \((?:const std::exception&[^)]*|\.\.\.)\) "
@@ -159,7 +159,7 @@ def test_no_interrupt_is_swallowed(template: Path) -> None:
     found = []
     for path in sources(template, *CXX):
         name = str(PurePosixPath(*path.parts[1:])).removesuffix(".jinja")
-        if path.parts[0] != "csrc" or name in HEARS_NO_SIGNAL:
+        if path.parts[0] != "csrc" or name in WITHOUT_SIGNALS:
             continue
         text = (template / path).read_text("utf-8")
         for match in swallows.finditer(text):
@@ -170,7 +170,7 @@ def test_no_interrupt_is_swallowed(template: Path) -> None:
     assert not found
 
 
-def test_no_unfinished_business(template: Path) -> None:
+def test_no_file_has_a_todo_comment(template: Path) -> None:
     assert not offenders(template, list(files(template)), r"\bTODO\b|\bFIXME\b|\bXXX\b|\bHACK\b")
 
 
@@ -184,7 +184,7 @@ def test_files_are_short(template: Path) -> None:
     assert not long
 
 
-def test_names_are_legal_on_every_system(template: Path) -> None:
+def test_file_names_are_valid_on_every_system(template: Path) -> None:
     reserved = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\.|$)")
     for path in files(template):
         plain = re.sub(r"\{= [\w.]+ =\}", "name", str(path))
@@ -197,18 +197,18 @@ def test_names_are_legal_on_every_system(template: Path) -> None:
         ], path
 
 
-def test_names_differ_by_more_than_case(template: Path) -> None:
+def test_file_names_differ_by_more_than_case(template: Path) -> None:
     paths = [str(path).lower() for path in files(template)]
     assert len(paths) == len(set(paths))
 
 
-def test_no_plain_file_stands_beside_its_template(template: Path) -> None:
-    """Copier silently drops the plain one of the two."""
+def test_no_file_exists_with_and_without_the_jinja_suffix(template: Path) -> None:
+    """Copier drops the file without the suffix, and prints no warning."""
     paths = {str(path) for path in files(template)}
     assert not [path for path in paths if f"{path}.jinja" in paths]
 
 
-def test_the_template_needs_no_trust(render: Renderer) -> None:
+def test_the_template_has_no_settings_that_require_trust(render: Renderer) -> None:
     catalog_files = (render.template / "generator" / "catalog").glob("*.yml")
     topics = [path.stem for path in catalog_files]
     keys = set().union(*(catalog.load(topic) for topic in topics))

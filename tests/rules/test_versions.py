@@ -22,12 +22,12 @@ def found(file: Path, pattern: str) -> set[Any]:
 
 
 @pytest.mark.parametrize("file", ["Makefile", "docs/getting-started.md", "docs/support.md"])
-def test_our_own_pytorch(file: str) -> None:
+def test_the_makefile_and_docs_name_the_tested_pytorch(file: str) -> None:
     assert found(ROOT / file, r"(?:TESTED := |PyTorch )(\d+\.\d+\.\d+)") == {TESTED}
 
 
 @pytest.mark.parametrize("project", ["ours", "github", "gitlab"])
-def test_one_pytorch_is_recommended(project: str, render: Renderer) -> None:
+def test_install_commands_name_the_tested_pytorch(project: str, render: Renderer) -> None:
     """Commands that install a fixed PyTorch version use the tested one."""
     folder = ROOT if project == "ours" else render(preset="full", ci_provider=project)
     names = ["README.md", "docs"] if project == "ours" else files(folder)
@@ -51,7 +51,7 @@ def test_the_range_of_pytorch_is_that_of_the_catalog() -> None:
 
 
 @pytest.mark.parametrize("provider", ["github", "gitlab"])
-def test_what_the_rendered_ci_installs(provider: str, render: Renderer) -> None:
+def test_the_rendered_ci_installs_the_tested_versions(provider: str, render: Renderer) -> None:
     project = render(preset="full", ci_provider=provider)
     file = {"github": ".github/workflows/ci.yml", "gitlab": ".gitlab-ci.yml"}[provider]
     assert found(project / file, r"torch==([\d.]+)") == {TESTED}
@@ -60,7 +60,7 @@ def test_what_the_rendered_ci_installs(provider: str, render: Renderer) -> None:
     assert found(project / file, r"((?:ruff|clang-format)==[\d.]+)") == pins
 
 
-def test_builds_without_isolation_have_what_the_build_system_requires(render: Renderer) -> None:
+def test_requirements_build_lists_what_the_build_system_requires(render: Renderer) -> None:
     project = render(preset="minimal")
     listed = (project / "requirements-build.txt").read_text("utf-8").splitlines()
     build_system = (project / "pyproject.toml").read_text("utf-8").partition("build-backend")[0]
@@ -69,12 +69,12 @@ def test_builds_without_isolation_have_what_the_build_system_requires(render: Re
     assert len(required) > 1
 
 
-def test_pytorch_is_inside_its_window_and_reserved_names_are_its_own() -> None:
+def test_the_tested_pytorch_is_supported_and_provided_the_reserved_words() -> None:
     assert ".".join(TESTED.split(".")[:2]) in WINDOW
     assert f"torch {TESTED}." in (CATALOG / "reserved.yml").read_text("utf-8")
 
 
-def test_what_runs_on_the_cpu_is_said_of_the_tested_pytorch() -> None:
+def test_known_toml_names_the_tested_pytorch() -> None:
     known = ROOT / "template" / "tests" / "conformance" / "known.toml"
     assert found(known, r'torch = "([\d.]+)"') == {".".join(TESTED.split(".")[:2])}
 

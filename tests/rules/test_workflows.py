@@ -73,7 +73,7 @@ def scripts(project: dict[str, Path], provider: str) -> list[str]:
 
 
 @pytest.mark.parametrize("provider", SCHEMAS)
-def test_they_fit_the_published_schema(provider: str, project: dict[str, Path]) -> None:
+def test_workflows_fit_the_published_schemas(provider: str, project: dict[str, Path]) -> None:
     files = workflows(project, provider)
     part = "ours" if project[provider] == ROOT else "rendered"
     assert {file.name for file in files} == NAMES[part, provider]
@@ -99,7 +99,7 @@ def test_actions_are_pinned_by_commit(project: dict[str, Path]) -> None:
 
 
 @pytest.mark.parametrize("provider", SCHEMAS)
-def test_their_scripts_are_shell(provider: str, project: dict[str, Path]) -> None:
+def test_workflow_scripts_are_valid_bash(provider: str, project: dict[str, Path]) -> None:
     found = scripts(project, provider)
     assert len(found) > 5
     for script in found:
@@ -107,15 +107,13 @@ def test_their_scripts_are_shell(provider: str, project: dict[str, Path]) -> Non
 
 
 @pytest.mark.parametrize("provider", SCHEMAS)
-def test_a_change_and_a_night_are_both_taken_care_of(
-    provider: str, project: dict[str, Path]
-) -> None:
+def test_workflows_run_for_changes_and_every_night(provider: str, project: dict[str, Path]) -> None:
     text = "".join(file.read_text("utf-8") for file in workflows(project, provider))
     words = {"github": ["pull_request:", "schedule:"], "gitlab": ['== "schedule"', '!= "schedule"']}
     assert [word for word in words[provider] if word not in text] == []
 
 
-def test_the_rendered_night_takes_every_pytorch_and_every_python(render: Renderer) -> None:
+def test_the_nightly_workflow_tests_every_pytorch_and_python(render: Renderer) -> None:
     github = render(preset="full") / ".github" / "workflows" / "nightly.yml"
     matrix = yaml.safe_load(github.read_text("utf-8"))["jobs"]["test"]["strategy"]["matrix"]
     gitlab = render(preset="full", ci_provider="gitlab") / ".gitlab" / "nightly.yml"
@@ -132,7 +130,7 @@ def test_the_rendered_night_takes_every_pytorch_and_every_python(render: Rendere
     }
 
 
-def test_our_commands_are_ones_that_we_have() -> None:
+def test_make_targets_in_our_workflows_exist() -> None:
     ours = dict.fromkeys(SCHEMAS, ROOT)
     lines = [
         line.strip()
@@ -152,7 +150,7 @@ def test_our_commands_are_ones_that_we_have() -> None:
 
 
 @pytest.mark.parametrize(("name", "note", "text"), BLOCKS, ids=[block[0] for block in BLOCKS])
-def test_a_workflow_to_paste_is_valid_beside_what_is_there(
+def test_workflows_in_the_guide_are_valid_with_the_rendered_ones(
     name: str, note: str, text: str, tmp_path: Path, render: Renderer
 ) -> None:
     there = render(preset="full", ci_provider="gitlab") / name
@@ -163,6 +161,6 @@ def test_a_workflow_to_paste_is_valid_beside_what_is_there(
     assert "test" in yaml.safe_load(whole).get("jobs", yaml.safe_load(whole))
 
 
-def test_the_guide_has_a_workflow_for_each_provider_and_names_targets_that_exist() -> None:
+def test_the_guide_has_a_workflow_per_provider_and_existing_make_targets() -> None:
     assert [block[0] for block in BLOCKS] == [".github/workflows/device.yml", ".gitlab-ci.yml"]
     assert set(re.findall(r"`make ([\w-]+)", GUIDE)) == {"compat", "site", "test-all"} <= TARGETS

@@ -1,4 +1,4 @@
-"""The page shows the files that its commands write, and the template's messages on names."""
+"""The page has the files that its commands write, and the template's messages about names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from choosing import pick, retype, shown, text
 from commanding import succeed
-from feature_sets import telling_combinations
+from feature_sets import covering_combinations
 from rendering import ROOT, Renderer, contents
 from torchsmith import catalog
 
@@ -45,7 +45,7 @@ DEPENDING = {
     "python/torch_foo/_operators.json",
 }
 # Without the sets of no and of all features, which are the presets `minimal` and `full`.
-COMBINATIONS = telling_combinations()[1:-1]
+COMBINATIONS = covering_combinations()[1:-1]
 
 
 def different(page: WebDriver, project: Path) -> set[str]:
@@ -72,7 +72,7 @@ def run(page: WebDriver, id: str, folder: Path) -> None:
         pytest.param("full", "new", marks=pytest.mark.nightly),
     ],
 )
-def test_a_preset_is_shown_as_the_commands_write_it(
+def test_the_page_shows_a_preset_as_the_command_writes_it(
     preset: str, command: str, page: WebDriver, tmp_path: Path
 ) -> None:
     retype(page, "backend_name", "acme_npu")
@@ -83,7 +83,7 @@ def test_a_preset_is_shown_as_the_commands_write_it(
     assert different(page, tmp_path / "torch-acme-npu") == set()
 
 
-def test_of_other_features_what_depends_on_them_is_shown_for_a_preset_and_says_so(
+def test_files_that_depend_on_features_are_shown_for_the_nearest_preset(
     page: WebDriver, tmp_path: Path
 ) -> None:
     pick(page, catalog.presets()["minimal"] | {"rng", "amp"})
@@ -101,14 +101,14 @@ def test_of_other_features_what_depends_on_them_is_shown_for_a_preset_and_says_s
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("combination", COMBINATIONS, ids=lambda on: "+".join(sorted(on)))
-def test_for_every_combination_of_features(
+def test_the_page_shows_every_combination_as_the_render(
     combination: frozenset[str], page: WebDriver, render: Renderer
 ) -> None:
     pick(page, combination)
     assert different(page, render(features=sorted(combination))) <= DEPENDING
 
 
-def test_names_are_judged_as_the_template_judges_them(page: WebDriver) -> None:
+def test_the_page_refuses_the_same_names_as_the_template(page: WebDriver) -> None:
     names = ["", "foo", "acme_npu", "Foo", "1st", "a__b", "_a", "a_", "größe", "a b", "a\n"]
     names += ["x" * 50, "x" * 51, "torch", "namespace", "is_leaf", "python", "constructor"]
     for group in catalog.load("reserved")["reserved"]["default"]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from choosing import complaints, pick, reload, retype, text, visit
+from choosing import console_errors, pick, reload, retype, text, visit
 
 if TYPE_CHECKING:
     from selenium.webdriver.chrome.webdriver import WebDriver
@@ -45,7 +45,7 @@ def test_a_link_keeps_all_features_and_none(preset: str, page: WebDriver) -> Non
     assert page.execute_script(CHOSEN) == chosen
 
 
-def test_a_link_keeps_a_name_that_cannot_be(page: WebDriver) -> None:
+def test_a_link_keeps_an_invalid_name(page: WebDriver) -> None:
     retype(page, "backend_name", "cuda")
     reload(page)
     assert page.find_element("id", "backend_name").get_attribute("value") == "cuda"
@@ -60,7 +60,7 @@ def test_a_link_keeps_a_name_that_cannot_be(page: WebDriver) -> None:
         ("preset=constructor", "standard", None),
     ],
 )
-def test_a_link_of_another_version_is_read_as_far_as_it_goes(
+def test_unknown_parts_of_a_link_are_ignored(
     link: str, preset: str, features: list[str] | None, page: WebDriver
 ) -> None:
     visit(page, f"{page.current_url.partition('#')[0]}#{link}&file=gone.py")
@@ -69,4 +69,4 @@ def test_a_link_of_another_version_is_read_as_far_as_it_goes(
     assert features in (None, choices["features"])
     assert path == "README.md"
     assert "gone" not in page.current_url
-    assert complaints(page) == []
+    assert console_errors(page) == []

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from choosing import CONTRAST, chromium, complaints
+from choosing import CONTRAST, chromium, console_errors
 from commanding import succeed
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def browser() -> Iterator[WebDriver]:
 def window(browser: WebDriver, page: str) -> Iterator[WebDriver]:
     browser.get(page)
     yield browser
-    assert complaints(browser) == []
+    assert console_errors(browser) == []
 
 
 def operators(window: WebDriver) -> list[str]:
@@ -84,7 +84,7 @@ def choose(window: WebDriver, name: str, value: str) -> None:
     )
 
 
-def test_totals_versions_and_reasons(window: WebDriver) -> None:
+def test_the_page_shows_totals_versions_and_reasons(window: WebDriver) -> None:
     text = window.find_element("tag name", "body").text
     assert "3 of the 5 pairs" in text
     assert "3 of the 4 overloads" in text
@@ -95,7 +95,7 @@ def test_totals_versions_and_reasons(window: WebDriver) -> None:
     assert forward.split() == ["forward", "1", "1", "1", "1", "1"]
 
 
-def test_search_filters_and_sorts(window: WebDriver) -> None:
+def test_the_table_can_be_searched_filtered_and_sorted(window: WebDriver) -> None:
     assert operators(window) == ["add", "broken", "sort", "to_sparse"]
     choose(window, "search", "aten::sort")
     assert operators(window) == ["sort"]
@@ -113,13 +113,13 @@ def test_search_filters_and_sorts(window: WebDriver) -> None:
     assert operators(window) == ["broken", "to_sparse", "sort", "add"]
 
 
-def test_details_of_an_operator(window: WebDriver) -> None:
+def test_a_row_shows_the_details_of_its_operator(window: WebDriver) -> None:
     window.execute_script("document.querySelectorAll('#operators tr.row')[2].click()")
     assert "on the CPU: aten::sort.stable" in window.find_element("css selector", "tr.more").text
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1200, False), (500, False), (1200, True)])
-def test_texts_stand_out_and_nothing_is_wider_than_the_window(
+def test_texts_have_enough_contrast_and_the_page_fits_the_window(
     width: int, dark: bool, page: str
 ) -> None:
     with chromium(width=width, dark=dark) as window:
@@ -129,4 +129,4 @@ def test_texts_stand_out_and_nothing_is_wider_than_the_window(
         found = window.execute_script(CONTRAST)
         assert len(found["seen"]) > 3
         assert found["weak"] == []
-        assert complaints(window) == []
+        assert console_errors(window) == []

@@ -17,7 +17,7 @@ import pytest
 from choosing import (
     CONTRAST,
     chromium,
-    complaints,
+    console_errors,
     feature,
     opened,
     pick,
@@ -49,13 +49,13 @@ PUBLISHED = {
 }
 
 
-def test_it_needs_nothing_but_itself(page: WebDriver) -> None:
+def test_the_page_loads_no_other_resource(page: WebDriver) -> None:
     assert page.execute_script("return performance.getEntriesByType('resource').length") == 0
-    assert complaints(page) == []
+    assert console_errors(page) == []
     assert text(page, "new").startswith("torchsmith new")
 
 
-def test_a_name_that_cannot_be_is_explained_as_it_is_typed(page: WebDriver) -> None:
+def test_an_invalid_name_is_explained_while_it_is_typed(page: WebDriver) -> None:
     retype(page, "backend_name", "cuda")
     assert text(page, "backend_name-problem") == (
         "'cuda' is a device type of PyTorch's own: try 'my_cuda'"
@@ -69,7 +69,7 @@ def test_a_name_that_cannot_be_is_explained_as_it_is_typed(page: WebDriver) -> N
     assert "backend_name=acme" in text(page, "new")
 
 
-def test_what_a_feature_requires_is_shown_and_comes_along(page: WebDriver) -> None:
+def test_required_features_are_shown_and_selected(page: WebDriver) -> None:
     pick(page, {"serving"})
     assert "Requires networks." in page.find_element("id", "features").text
     assert "on: required by serving" in page.find_element("id", "features").text
@@ -92,7 +92,7 @@ def test_sizes_are_those_of_the_catalog(page: WebDriver) -> None:
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_texts_stand_out_and_nothing_is_cut_off_on_a_phone(
+def test_texts_have_enough_contrast_and_fit_a_phone(
     dark: bool, content: dict[str, Any], tmp_path: Path
 ) -> None:
     """WCAG requires a contrast of 4.5 to 1 for text."""
@@ -110,7 +110,7 @@ def test_texts_stand_out_and_nothing_is_cut_off_on_a_phone(
         assert low["weak"] == []
 
 
-def test_both_commands_are_seen_on_a_phone_without_scrolling(
+def test_both_commands_are_visible_on_a_phone_without_scrolling(
     content: dict[str, Any], tmp_path: Path
 ) -> None:
     with chromium() as window:
@@ -129,7 +129,7 @@ def test_both_commands_are_seen_on_a_phone_without_scrolling(
                 assert place["y"] + place["height"] <= 667
 
 
-def test_copying_gives_the_command_of_the_button(page: WebDriver) -> None:
+def test_copy_buttons_copy_their_commands(page: WebDriver) -> None:
     for button, id in (("copy", "command"), ("copy-new", "new")):
         page.execute_script(
             "navigator.clipboard.writeText = (text) => { window.copied = text; "
@@ -147,7 +147,7 @@ def test_copying_gives_the_command_of_the_button(page: WebDriver) -> None:
         ("/home/me/forge", None),
     ],
 )
-def test_the_documentation_is_linked_where_it_is_on_the_web(
+def test_the_documentation_is_linked_if_it_has_a_web_address(
     source: str, address: str | None, browser: WebDriver, content: dict[str, Any], tmp_path: Path
 ) -> None:
     opened(browser, {**content, "docs": build.documentation(source)}, tmp_path)
@@ -155,7 +155,7 @@ def test_the_documentation_is_linked_where_it_is_on_the_web(
     assert [link.get_attribute("href") for link in links] == ([address] if address else [])
 
 
-def test_a_browser_that_cannot_unpack_is_told_what_it_lacks(
+def test_a_browser_without_decompressionstream_shows_an_error(
     content: dict[str, Any], tmp_path: Path
 ) -> None:
     from selenium.webdriver.support.wait import WebDriverWait
@@ -173,7 +173,7 @@ def test_a_browser_that_cannot_unpack_is_told_what_it_lacks(
         )
 
 
-def test_the_same_template_gives_the_same_page_at_any_time(
+def test_the_page_does_not_depend_on_the_time(
     content: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = build.page(content)
@@ -181,7 +181,7 @@ def test_the_same_template_gives_the_same_page_at_any_time(
     assert build.page(content) == page
 
 
-def test_it_is_built_by_one_command(tmp_path: Path) -> None:
+def test_one_command_builds_the_page(tmp_path: Path) -> None:
     out = tmp_path / "page" / "index.html"
     command = (sys.executable, "-m", "maintenance.site.build", "--source", "gh:acme/torchsmith")
     succeed(*command, "--out", out, cwd=ROOT)
@@ -193,7 +193,7 @@ def test_it_is_built_by_one_command(tmp_path: Path) -> None:
     assert "/* page.js */" not in built
 
 
-def test_its_commands_render_what_it_shows(tmp_path: Path) -> None:
+def test_the_commands_name_the_template_and_version_of_the_page(tmp_path: Path) -> None:
     """A release uses the repository's address, all else the checkout's path."""
     template = snapshot(tmp_path / "template")
     commands = build.data(template, "gh:a/b")
@@ -208,7 +208,7 @@ def test_its_commands_render_what_it_shows(tmp_path: Path) -> None:
     assert answers_in(tmp_path / "out")["_commit"].startswith("v1.0.0-1-g")
 
 
-def test_its_libraries_are_the_published_ones() -> None:
+def test_libraries_match_their_published_checksums() -> None:
     found = {
         file.relative_to(build.VENDOR).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest()
         for file in build.VENDOR.rglob("*")
@@ -217,7 +217,7 @@ def test_its_libraries_are_the_published_ones() -> None:
     assert found == PUBLISHED
 
 
-def test_the_code_and_licences_of_libraries_are_in_the_page() -> None:
+def test_the_page_contains_the_code_and_licences_of_libraries() -> None:
     page = build.page({})
     for name in PUBLISHED:
         assert (build.VENDOR / name).read_text("utf-8").strip() in page, name

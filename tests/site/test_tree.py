@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.xdist_group("browser")
 
 
-def test_the_tree_follows_a_feature_that_is_toggled_with_the_keyboard(
+def test_toggling_a_feature_with_the_keyboard_updates_the_tree(
     page: WebDriver, render: Renderer
 ) -> None:
     features = [id for id in catalog.features() if id in catalog.presets()["standard"] - {"amp"}]
@@ -36,7 +36,7 @@ def test_the_tree_follows_a_feature_that_is_toggled_with_the_keyboard(
     assert "-d preset=standard" in text(page, "new")
 
 
-def test_a_file_is_opened_with_the_keyboard_and_stays(page: WebDriver, render: Renderer) -> None:
+def test_a_file_opened_with_the_keyboard_stays_open(page: WebDriver, render: Renderer) -> None:
     retype(page, "backend_name", "acme")
     project = render(backend_name="acme")
     for path in ("python", "python/torch_acme", "python/torch_acme/__init__.py"):
@@ -49,7 +49,7 @@ def test_a_file_is_opened_with_the_keyboard_and_stays(page: WebDriver, render: R
     assert text(page, "path") == "python/torch_acme/__init__.py"
 
 
-def test_the_tree_is_walked_with_arrow_keys(page: WebDriver) -> None:
+def test_arrow_keys_move_through_the_tree(page: WebDriver) -> None:
     from selenium.webdriver.common.keys import Keys
 
     def press(*keys: str) -> str | None:
@@ -83,7 +83,7 @@ def test_the_tree_is_walked_with_arrow_keys(page: WebDriver) -> None:
     assert page.execute_script(stops) == 1
 
 
-def test_assistive_technology_is_told_of_a_tree(page: WebDriver) -> None:
+def test_the_tree_has_accessible_roles_and_names(page: WebDriver) -> None:
     """Uses the browser's accessibility tree."""
     folder = page.find_element("css selector", "#tree [data-path=csrc]")
     assert (folder.aria_role, folder.accessible_name) == ("treeitem", "csrc")
@@ -93,7 +93,7 @@ def test_assistive_technology_is_told_of_a_tree(page: WebDriver) -> None:
     assert (tree.aria_role, tree.accessible_name) == ("tree", "torch-foo")
 
 
-def test_the_filter_leaves_the_files_that_have_its_words(page: WebDriver) -> None:
+def test_the_filter_shows_only_files_with_its_words(page: WebDriver) -> None:
     from selenium.webdriver.common.keys import Keys
 
     everything = shown(page)
@@ -113,7 +113,7 @@ def test_the_filter_leaves_the_files_that_have_its_words(page: WebDriver) -> Non
     assert shown(page) == set()
 
 
-def test_colours_change_no_letter_of_a_file(page: WebDriver) -> None:
+def test_syntax_colours_do_not_change_the_text(page: WebDriver) -> None:
     ask = """
         return torchsmith.written().filter((path) => {
           torchsmith.choose(path);
@@ -124,7 +124,9 @@ def test_colours_change_no_letter_of_a_file(page: WebDriver) -> None:
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_colours_stand_out(dark: bool, content: dict[str, Any], tmp_path: Path) -> None:
+def test_syntax_colours_have_enough_contrast(
+    dark: bool, content: dict[str, Any], tmp_path: Path
+) -> None:
     with chromium(dark=dark) as window:
         for path in ("csrc/amp/autocast.cpp", "pyproject.toml", "mkdocs.yml"):
             window.get("about:blank")

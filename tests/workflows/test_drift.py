@@ -18,7 +18,7 @@ from torchsmith import catalog
 from workflows.steps import step, workflow
 
 GH = '''#!{python}
-"""A GitHub with issues: what it is asked is written down, and it remembers."""
+"""A fake GitHub, which stores issues and records the calls."""
 import json, os, pathlib, sys
 folder = pathlib.Path({folder!r})
 words = sys.argv[1:]
@@ -139,7 +139,7 @@ def nights(render: Renderer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     return Nights(project, folder, step(job, "drift.py issue")["run"])
 
 
-def test_a_finding_opens_one_issue_which_says_it_all(nights: Nights) -> None:
+def test_findings_open_one_issue_that_lists_them_all(nights: Nights) -> None:
     nights.night("new", "changed", "gone").passed()
     (issue,) = nights.issues
     assert issue["title"] == "PyTorch's nightly build differs for this backend"
@@ -151,7 +151,7 @@ def test_a_finding_opens_one_issue_which_says_it_all(nights: Nights) -> None:
     assert "https://run/1" in issue["body"]
 
 
-def test_nothing_new_asks_for_nothing(nights: Nights) -> None:
+def test_no_new_finding_makes_no_call_to_github(nights: Nights) -> None:
     nights.night().passed()
     assert (nights.asked, nights.issues) == ([], [])
     nights.night("new").passed()
@@ -160,7 +160,7 @@ def test_nothing_new_asks_for_nothing(nights: Nights) -> None:
     assert "dev20261101" in nights.issues[0]["body"]
 
 
-def test_more_is_added_to_the_same_issue_and_told(nights: Nights) -> None:
+def test_new_findings_are_added_to_the_issue_with_a_comment(nights: Nights) -> None:
     nights.night("new").passed()
     nights.night("new", "gone").passed()
     (issue,) = nights.issues
@@ -173,7 +173,7 @@ def test_more_is_added_to_the_same_issue_and_told(nights: Nights) -> None:
     assert nights.asked == []
 
 
-def test_less_is_an_edit_without_a_comment(nights: Nights) -> None:
+def test_resolved_findings_are_removed_without_a_comment(nights: Nights) -> None:
     nights.night("new", "gone").passed()
     nights.night("gone").passed()
     (issue,) = nights.issues
@@ -181,7 +181,7 @@ def test_less_is_an_edit_without_a_comment(nights: Nights) -> None:
     assert "new(Tensor x)" not in issue["body"]
 
 
-def test_what_is_gone_closes_the_issue_and_what_comes_back_opens_it(nights: Nights) -> None:
+def test_the_issue_is_closed_without_findings_and_reopened_with_new_ones(nights: Nights) -> None:
     nights.night("new").passed()
     nights.night().passed()
     (issue,) = nights.issues
@@ -194,7 +194,7 @@ def test_what_is_gone_closes_the_issue_and_what_comes_back_opens_it(nights: Nigh
     assert "new(Tensor x)" in issue["body"]
 
 
-def test_what_a_person_closed_stays_closed_until_there_is_more(nights: Nights) -> None:
+def test_an_issue_closed_by_a_user_is_reopened_only_by_new_findings(nights: Nights) -> None:
     nights.night("new").passed()
     issues = nights.issues
     issues[0]["state"] = "CLOSED"
@@ -205,7 +205,7 @@ def test_what_a_person_closed_stays_closed_until_there_is_more(nights: Nights) -
     assert [issue["state"] for issue in nights.issues] == ["OPEN"]
 
 
-def test_an_issue_of_somebody_else_is_left_alone(nights: Nights) -> None:
+def test_other_issues_are_not_changed(nights: Nights) -> None:
     title = "PyTorch's nightly build differs for this backend"
     row = {"number": 1, "state": "OPEN", "body": "", "comments": []}
     others = [
@@ -218,7 +218,7 @@ def test_an_issue_of_somebody_else_is_left_alone(nights: Nights) -> None:
     assert len(nights.issues) == 3
 
 
-def test_a_build_or_tests_that_fail_are_findings(nights: Nights) -> None:
+def test_a_failed_build_and_failed_tests_are_findings(nights: Nights) -> None:
     nights.night(build="failure", tests="skipped").passed()
     assert "- the build against it fails" in nights.issues[0]["body"].splitlines()
     nights.night(tests="failure", failed=("test_x[a`b]", "test_y")).passed()
@@ -230,7 +230,7 @@ def test_a_build_or_tests_that_fail_are_findings(nights: Nights) -> None:
     assert "end without a report" in nights.issues[0]["body"]
 
 
-def test_a_text_of_any_kind_is_code_in_the_issue(nights: Nights) -> None:
+def test_texts_of_findings_are_quoted_and_limited_in_the_issue(nights: Nights) -> None:
     nights.night(HOSTILE, *[{**NEW, "after": f"op{index}()"} for index in range(400)]).passed()
     (issue,) = nights.issues
     assert len(issue["body"]) < 65_000
@@ -242,7 +242,7 @@ def test_a_text_of_any_kind_is_code_in_the_issue(nights: Nights) -> None:
 
 
 @pytest.mark.parametrize("content", [None, "", "{"])
-def test_a_comparison_that_failed_closes_nothing(content: str | None, nights: Nights) -> None:
+def test_a_failed_comparison_does_not_close_the_issue(content: str | None, nights: Nights) -> None:
     nights.night("new").passed()
     file = nights.project / "build" / "drift" / "changes.json"
     file.unlink() if content is None else file.write_text(content)
@@ -252,7 +252,7 @@ def test_a_comparison_that_failed_closes_nothing(content: str | None, nights: Ni
     assert [issue["state"] for issue in nights.issues] == ["OPEN"]
 
 
-def test_a_github_that_is_out_of_order_is_one_sentence(nights: Nights) -> None:
+def test_an_error_of_github_is_one_sentence(nights: Nights) -> None:
     (nights.folder / "broken").touch()
     done = nights.night("new")
     assert (done.status, done.err) == (2, "drift: gh issue list fails: HTTP 502: Bad gateway\n")
@@ -268,7 +268,7 @@ sys.exit(STATUS)
 
 
 @pytest.mark.parametrize(("status", "ended"), [(0, 0), (1, 0), (2, 2)])
-def test_the_doctor_is_asked_of_the_wheel(status: int, ended: int, nights: Nights) -> None:
+def test_compare_runs_the_doctor_against_the_wheel(status: int, ended: int, nights: Nights) -> None:
     job = workflow(nights.project, "drift.yml")["jobs"]["drift"]
     script = step(job, "drift.py compare")["run"].replace("python ", "python3 ", 1)
     doctor = nights.project / "python" / "torch_foo" / "doctor"
@@ -294,7 +294,7 @@ def test_the_doctor_is_asked_of_the_wheel(status: int, ended: int, nights: Night
         assert [change["name"] for change in content["changes"]] == ["a"]
 
 
-def test_only_the_job_that_keeps_the_issue_may_write(nights: Nights) -> None:
+def test_only_the_job_that_maintains_the_issue_may_write(nights: Nights) -> None:
     content = workflow(nights.project, "drift.yml")
     assert content["permissions"] == {"contents": "read"}
     allowed = {
@@ -319,6 +319,6 @@ def test_the_newest_release_is_compared_with_the_nightly_build(render: Renderer)
         assert "whl/nightly/cpu" in job
 
 
-def test_the_script_is_typed(nights: Nights, shared: Path) -> None:
+def test_the_script_passes_mypy(nights: Nights, shared: Path) -> None:
     cache = f"--cache-dir={shared / 'mypy-scripts'}"
     succeed("mypy", "--strict", cache, ".github/drift.py", cwd=nights.project)

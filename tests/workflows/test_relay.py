@@ -37,7 +37,7 @@ def texts(node: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ..
         yield path, node
 
 
-def test_no_shell_sees_an_expression_and_only_the_script_sees_what_was_sent(
+def test_scripts_contain_no_expressions_event_texts_or_secrets(
     relay: dict[str, Any],
 ) -> None:
     found = dict(texts(relay))
@@ -49,7 +49,7 @@ def test_no_shell_sees_an_expression_and_only_the_script_sees_what_was_sent(
     assert sum(".github/relay" in script for script in scripts) == 4
 
 
-def test_the_job_that_runs_the_code_of_others_may_do_nothing_else(relay: dict[str, Any]) -> None:
+def test_the_gate_job_has_read_permissions_only(relay: dict[str, Any]) -> None:
     jobs = relay["jobs"]
     assert relay["permissions"] == jobs["gate"]["permissions"] == {"contents": "read"}
     assert jobs["gate"]["timeout-minutes"] == 180
@@ -68,14 +68,14 @@ def test_the_job_that_runs_the_code_of_others_may_do_nothing_else(relay: dict[st
     assert pytorch["ref"] == "${{ needs.plan.outputs.sha }}"
 
 
-def test_pull_requests_never_write_what_others_read(relay: dict[str, Any]) -> None:
+def test_pull_requests_do_not_write_to_the_cache(relay: dict[str, Any]) -> None:
     steps = relay["jobs"]["gate"]["steps"]
     uses = {each["uses"].partition("@")[0]: each for each in steps if "uses" in each}
     assert "actions/cache" not in uses
     assert "needs.plan.outputs.event == 'push'" in uses["actions/cache/save"]["if"]
 
 
-def test_jobs_run_only_for_what_is_to_be_tested(relay: dict[Any, Any]) -> None:
+def test_the_gate_runs_only_if_the_plan_requests_it(relay: dict[Any, Any]) -> None:
     jobs = relay["jobs"]
     assert relay[True] == {"repository_dispatch": {"types": ["pull_request", "push"]}}
     assert jobs["gate"]["if"] == "needs.plan.outputs.run == 'true'"
@@ -97,7 +97,7 @@ def group(relay: dict[str, Any], event: dict[str, Any]) -> str:
     raise AssertionError(expression[1])
 
 
-def test_a_newer_commit_and_closing_stop_what_runs(relay: dict[str, Any]) -> None:
+def test_a_newer_commit_or_closing_cancels_the_run(relay: dict[str, Any]) -> None:
     assert relay["concurrency"]["cancel-in-progress"] is True
     names = ("opened", "synchronize", "closed", "push")
     groups = {name: group(relay, sent(name)) for name in names}
@@ -144,7 +144,7 @@ def small(render: Renderer, tmp_path: Path) -> Checkout:
     ("level", "counts"),
     [("L1", (2, 1, 1)), ("L2", (4, 1, 1)), ("L3", (104, 1, 21)), ("L4", (104, 1, 21))],
 )
-def test_each_level_runs_more_and_a_failure_hides_no_other(
+def test_each_level_runs_all_its_tests_after_a_failure(
     level: str, counts: tuple[int, int, int], gate: str, small: Checkout
 ) -> None:
     variables = {"RELAY_LEVEL": level, "RELAY_CALLBACK": "https://relay.invalid"}
@@ -165,8 +165,8 @@ class Relay:
 
     address: str
     answers: list[int] = field(default_factory=list)
-    asked: list[tuple[str, str]] = field(default_factory=list)
-    told: list[dict[str, Any]] = field(default_factory=list)
+    requests: list[tuple[str, str]] = field(default_factory=list)
+    reports: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def variables(self) -> dict[str, str]:
@@ -181,22 +181,22 @@ class Relay:
 
 @pytest.fixture
 def server() -> Iterator[Relay]:
-    """Run both of them on this machine."""
+    """Run the fake GitHub and the fake relay on this machine."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            told.asked.append((self.path, self.headers["Authorization"]))
+            fake.requests.append((self.path, self.headers["Authorization"]))
             self.answer(200, {"value": "of the repository"})
 
         def do_POST(self) -> None:
-            told.asked.append((self.path, self.headers["Authorization"]))
-            told.told.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            self.answer(told.answers.pop(0) if told.answers else 200, {"detail": "::error::no\n"})
+            fake.requests.append((self.path, self.headers["Authorization"]))
+            fake.reports.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.answer(fake.answers.pop(0) if fake.answers else 200, {"detail": "::error::no\n"})
 
         def answer(self, status: int, content: dict[str, str]) -> None:
             self.send_response(status)
             if status == 302:
-                self.send_header("Location", f"{told.address}/elsewhere")
+                self.send_header("Location", f"{fake.address}/elsewhere")
             self.end_headers()
             self.wfile.write(json.dumps(content).encode())
 
@@ -204,10 +204,10 @@ def server() -> Iterator[Relay]:
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
-        told = Relay(f"http://127.0.0.1:{http.server_port}")
+        fake = Relay(f"http://127.0.0.1:{http.server_port}")
         thread = threading.Thread(target=http.serve_forever)
         thread.start()
-        yield told
+        yield fake
         http.shutdown()
         thread.join()
 
@@ -220,25 +220,25 @@ def start(relay: dict[str, Any]) -> str:
 
 @pytest.fixture
 def report(relay: dict[str, Any]) -> str:
-    """Return the script of the step that reports its result."""
+    """Return the script of the step that reports the result of the gate."""
     return str(step(relay["jobs"]["report"], "relay report")["run"])
 
 
-def leave(checkout: Checkout, content: str | bytes) -> None:
+def write_results(checkout: Checkout, content: str | bytes) -> None:
     """Write the content of the gate's artifact."""
     file = checkout.project / "build" / "relay" / "results.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(content if isinstance(content, bytes) else content.encode())
 
 
-def test_pytorch_hears_of_the_begin_and_of_the_end(
+def test_the_start_and_the_result_are_reported_to_the_relay(
     start: str, report: str, checkout: Checkout, server: Relay
 ) -> None:
     event = sent("opened")
     checkout.run(start, event, **server.variables).passed()
-    leave(checkout, json.dumps(COUNTS))
+    write_results(checkout, json.dumps(COUNTS))
     checkout.run(report, event, RESULT="failure", **server.variables).passed()
-    first, second = server.told
+    first, second = server.reports
     for body in (first, second):
         assert (body["workflow"]["run_id"], body["workflow"]["run_attempt"]) == ("9071", "2")
         assert body["workflow"]["url"] == "https://github.com/acme/torch-foo/actions/runs/9071"
@@ -249,7 +249,7 @@ def test_pytorch_hears_of_the_begin_and_of_the_end(
         "completed", "failure",
     )  # fmt: skip
     assert second["workflow"]["test_results"] == {**COUNTS, "total": 6}
-    assert set(server.asked) == {
+    assert set(server.requests) == {
         ("/token?api-version=2.0&audience=pytorch-cross-repo-ci-relay", "bearer of the job"),
         ("/github/callback/", "Bearer of the repository"),
     }
@@ -258,12 +258,12 @@ def test_pytorch_hears_of_the_begin_and_of_the_end(
     assert "torch.equal" not in checkout.summary
 
 
-def test_at_l1_nothing_leaves(start: str, report: str, checkout: Checkout, server: Relay) -> None:
-    leave(checkout, json.dumps(COUNTS))
+def test_nothing_is_sent_at_l1(start: str, report: str, checkout: Checkout, server: Relay) -> None:
+    write_results(checkout, json.dumps(COUNTS))
     variables = {**server.variables, "RELAY_LEVEL": ""}
     checkout.run(start, sent("opened"), **variables).passed()
     checkout.run(report, sent("opened"), RESULT="success", **variables).passed()
-    assert (server.asked, server.told) == ([], [])
+    assert (server.requests, server.reports) == ([], [])
     assert "**success**" in checkout.summary
 
 
@@ -283,33 +283,37 @@ def test_at_l1_nothing_leaves(start: str, report: str, checkout: Checkout, serve
     ],
     ids=["none", "list", "negative", "float", "true", "text", "large", "deep", "bytes", "huge"],
 )
-def test_what_the_gate_left_is_not_believed(
+def test_invalid_results_of_the_gate_are_not_reported(
     content: str | bytes, report: str, checkout: Checkout, server: Relay
 ) -> None:
-    leave(checkout, content)
+    write_results(checkout, content)
     checkout.run(report, sent("opened"), RESULT="success", **server.variables).passed()
-    (told,) = server.told
-    assert "test_results" not in told["workflow"]
-    assert told["workflow"]["conclusion"] == "success"
+    (body,) = server.reports
+    assert "test_results" not in body["workflow"]
+    assert body["workflow"]["conclusion"] == "success"
     assert "no figures" in checkout.summary
 
 
-def test_more_than_figures_is_left_out(report: str, checkout: Checkout, server: Relay) -> None:
-    leave(checkout, json.dumps({**COUNTS, "conclusion": "success", "<b>": 1}))
+def test_only_the_counts_of_the_results_are_reported(
+    report: str, checkout: Checkout, server: Relay
+) -> None:
+    write_results(checkout, json.dumps({**COUNTS, "conclusion": "success", "<b>": 1}))
     checkout.run(report, sent("opened"), RESULT="cancelled", **server.variables).passed()
-    assert server.told[0]["workflow"]["test_results"] == {**COUNTS, "total": 6}
-    assert server.told[0]["workflow"]["conclusion"] == "cancelled"
+    assert server.reports[0]["workflow"]["test_results"] == {**COUNTS, "total": 6}
+    assert server.reports[0]["workflow"]["conclusion"] == "cancelled"
 
 
-def test_a_relay_that_is_busy_is_asked_again(start: str, checkout: Checkout, server: Relay) -> None:
+def test_a_report_is_sent_again_if_the_relay_is_busy(
+    start: str, checkout: Checkout, server: Relay
+) -> None:
     server.answers = [429, 503]
     checkout.run(start, sent("opened"), **server.variables).passed()
-    assert len(server.told) == 3
-    assert server.told[0] == server.told[2]
+    assert len(server.reports) == 3
+    assert server.reports[0] == server.reports[2]
 
 
 @pytest.mark.parametrize("status", [302, 400, 403])
-def test_a_refusal_is_one_sentence_and_no_token_goes_elsewhere(
+def test_a_refused_report_is_one_sentence_and_sends_no_token_elsewhere(
     status: int, start: str, checkout: Checkout, server: Relay
 ) -> None:
     server.answers = [status]
@@ -317,26 +321,28 @@ def test_a_refusal_is_one_sentence_and_no_token_goes_elsewhere(
     assert (done.status, done.out, done.err.count("\n")) == (2, "", 1), done
     assert f"answers {status}" in done.err
     assert "of the repository" not in done.err
-    assert [path for path, _ in server.asked if "elsewhere" in path] == []
-    assert len(server.told) == 1
+    assert [path for path, _ in server.requests if "elsewhere" in path] == []
+    assert len(server.reports) == 1
 
 
-def test_without_an_identity_nothing_is_sent(start: str, checkout: Checkout, server: Relay) -> None:
+def test_nothing_is_sent_without_an_identity_token(
+    start: str, checkout: Checkout, server: Relay
+) -> None:
     variables = {**server.variables, "ACTIONS_ID_TOKEN_REQUEST_URL": ""}
     done = checkout.run(start, sent("opened"), **variables)
-    assert (done.status, server.told) == (2, [])
+    assert (done.status, server.reports) == (2, [])
     assert "id-token" in done.err
 
 
 @pytest.mark.parametrize("result", ["", "skipped", "success\nx", "$(touch stolen)"])
-def test_an_end_that_github_has_no_word_for_is_refused(
+def test_an_invalid_job_result_is_refused(
     result: str, report: str, checkout: Checkout, server: Relay
 ) -> None:
     done = checkout.run(report, sent("opened"), RESULT=result, **server.variables)
-    assert (done.status, server.told, done.err.count("\n")) == (2, [], 1)
+    assert (done.status, server.reports, done.err.count("\n")) == (2, [], 1)
 
 
-def test_the_scripts_are_typed(render: Renderer, shared: Path) -> None:
+def test_the_scripts_pass_mypy(render: Renderer, shared: Path) -> None:
     project = render(features=["relay"])
     cache = f"--cache-dir={shared / 'mypy-scripts'}"
     succeed("mypy", "--strict", cache, ".github/relay", cwd=project)

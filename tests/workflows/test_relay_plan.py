@@ -1,4 +1,4 @@
-"""Payloads of PyTorch's relay, run through the steps, including false and hostile ones."""
+"""Payloads of PyTorch's relay, run through the steps, including invalid and hostile ones."""
 
 from __future__ import annotations
 
@@ -55,19 +55,27 @@ CHECKED = [
     ("client_payload", "delivery_id"),
 ]
 
-LIES: dict[str, tuple[str, tuple[str | int, ...], object]] = {
-    "an event of nothing": ("opened", ("client_payload",), None),
-    "an event of a list": ("opened", ("client_payload",), [1]),
+INVALID_EVENTS: dict[str, tuple[str, tuple[str | int, ...], object]] = {
+    "a null event": ("opened", ("client_payload",), None),
+    "an event that is a list": ("opened", ("client_payload",), [1]),
     "another kind of event": ("opened", ("client_payload", "event_type"), "issues"),
-    "no kind": ("opened", ("client_payload", "event_type"), None),
+    "no event kind": ("opened", ("client_payload", "event_type"), None),
     "a push with a pull request": ("opened", ("client_payload", "event_type"), "push"),
-    "a pull request without one": ("push", ("client_payload", "event_type"), "pull_request"),
-    "another kind outside": ("opened", ("action",), "push"),
+    "a pull_request event without a pull request": (
+        "push",
+        ("client_payload", "event_type"),
+        "pull_request",
+    ),
+    "another event kind in the action": ("opened", ("action",), "push"),
     "no payload": ("opened", BODY, None),
     "a payload that is text": ("opened", BODY, "{}"),
     "another owner": ("opened", (*BODY, "repository", "full_name"), "pytorch-mirror/pytorch"),
     "another repository": ("opened", (*BODY, "repository", "full_name"), "pytorch/vision"),
-    "a name that goes on": ("opened", (*BODY, "repository", "full_name"), "pytorch/pytorch\n"),
+    "a repository name with another line": (
+        "opened",
+        (*BODY, "repository", "full_name"),
+        "pytorch/pytorch\n",
+    ),
     "no repository": ("push", (*BODY, "repository"), None),
     "null for the pull request": ("opened", REQUEST, None),
     "a list of pull requests": ("opened", REQUEST, []),
@@ -91,12 +99,12 @@ LIES: dict[str, tuple[str, tuple[str | int, ...], object]] = {
     "no base": ("opened", (*REQUEST, "base"), None),
     "labels that are text": ("opened", (*REQUEST, "labels"), "ciflow/crcr/foo"),
     "a label without a name": ("opened", (*REQUEST, "labels", 0), {}),
-    "a push of nothing": ("push", (*BODY, "after"), None),
+    "a push without a commit": ("push", (*BODY, "after"), None),
     "a push of a branch": ("push", (*BODY, "after"), "main"),
     "a push that deletes a commit": ("push", (*BODY, "deleted"), True),
-    "a deletion that is none": ("push_deleted", (*BODY, "deleted"), False),
+    "a deletion with deleted=false": ("push_deleted", (*BODY, "deleted"), False),
     "a ref that is a number": ("push", (*BODY, "ref"), 7),
-    "a ref that is none": ("push", (*BODY, "ref"), "main"),
+    "a ref without refs/heads/": ("push", (*BODY, "ref"), "main"),
     "a delivery that is an object": ("push", ("client_payload", "delivery_id"), {"a": 1}),
 }
 
@@ -152,14 +160,14 @@ def test_a_commit_is_tested_at_the_level_of_the_repository(
         ("push_deleted", "a branch or a tag was deleted"),
     ],
 )
-def test_what_needs_no_test_is_left_with_a_reason(
+def test_an_event_that_needs_no_test_is_skipped_with_a_reason(
     name: str, why: str, plan: str, checkout: Checkout
 ) -> None:
     assert why in checkout.run(plan, sent(name)).passed().out
     assert checkout.outputs["run"] == "false"
 
 
-def test_a_branch_of_a_release_is_tested_and_a_branch_that_begins_like_main_is_not(
+def test_a_release_branch_is_tested_and_other_branches_are_not(
     plan: str, checkout: Checkout
 ) -> None:
     for ref, wanted in {"release/2.16": "true", "main-2": "false", "gh/a/1/head": "false"}.items():
@@ -167,7 +175,7 @@ def test_a_branch_of_a_release_is_tested_and_a_branch_that_begins_like_main_is_n
         assert checkout.outputs["run"] == wanted
 
 
-def test_a_label_may_be_asked_for(plan: str, checkout: Checkout) -> None:
+def test_relay_label_selects_pull_requests_and_not_pushes(plan: str, checkout: Checkout) -> None:
     for label, wanted in {"ciflow/crcr/foo": "true", "ciflow/crcr/fo": "false"}.items():
         checkout.run(plan, sent("opened"), RELAY_LABEL=label).passed()
         assert checkout.outputs["run"] == wanted
@@ -176,12 +184,12 @@ def test_a_label_may_be_asked_for(plan: str, checkout: Checkout) -> None:
     assert checkout.outputs["run"] == "true"
 
 
-def test_a_fork_that_is_gone_is_no_lie(plan: str, checkout: Checkout) -> None:
+def test_a_pull_request_of_a_deleted_fork_is_accepted(plan: str, checkout: Checkout) -> None:
     checkout.run(plan, changed("opened", (*REQUEST, "head", "repo"), None)).passed()
     assert checkout.outputs["sha"] == OPENED
 
 
-def test_the_least_that_the_relay_documents_is_enough(plan: str, checkout: Checkout) -> None:
+def test_the_documented_minimal_event_is_accepted(plan: str, checkout: Checkout) -> None:
     payload = {
         "action": "reopened",
         "repository": {"full_name": "pytorch/pytorch"},
@@ -204,14 +212,18 @@ def refused(checkout: Checkout, done: Any, *words: str) -> None:
     assert checkout.untouched()
 
 
-@pytest.mark.parametrize("lie", LIES)
-def test_a_lie_is_one_sentence(lie: str, plan: str, checkout: Checkout) -> None:
-    name, place, value = LIES[lie]
+@pytest.mark.parametrize("change", INVALID_EVENTS)
+def test_an_invalid_event_is_refused_in_one_sentence(
+    change: str, plan: str, checkout: Checkout
+) -> None:
+    name, place, value = INVALID_EVENTS[change]
     refused(checkout, checkout.run(plan, changed(name, place, value)))
 
 
 @pytest.mark.parametrize("hostile", HOSTILE, ids=IDS)
-def test_texts_of_others_change_nothing(hostile: str, plan: str, checkout: Checkout) -> None:
+def test_hostile_texts_do_not_change_the_outputs(
+    hostile: str, plan: str, checkout: Checkout
+) -> None:
     expected = checkout.run(plan, sent("opened")).passed().out, checkout.outputs
     event = sent("opened")
     for place in TEXTS:
@@ -222,7 +234,7 @@ def test_texts_of_others_change_nothing(hostile: str, plan: str, checkout: Check
 
 
 @pytest.mark.parametrize("place", CHECKED, ids=lambda place: place[-1])
-def test_what_is_used_is_never_a_text_of_others(
+def test_hostile_values_of_used_fields_are_refused(
     place: tuple[str, ...], plan: str, checkout: Checkout
 ) -> None:
     for hostile in (HOSTILE[index] for index in (0, 1, 4, 7, 11, 12)):
@@ -244,13 +256,15 @@ def test_what_is_used_is_never_a_text_of_others(
     ],
     ids=["empty", "cut", "bytes", "list", "null", "deep", "deep objects", "digits", "huge"],
 )
-def test_what_is_no_event_is_one_sentence(
+def test_an_event_file_without_an_event_is_refused_in_one_sentence(
     event: bytes, word: str, plan: str, checkout: Checkout
 ) -> None:
     refused(checkout, checkout.run(plan, event), word)
 
 
-def test_no_file_is_one_sentence(plan: str, checkout: Checkout, tmp_path: Path) -> None:
+def test_a_missing_event_file_is_refused_in_one_sentence(
+    plan: str, checkout: Checkout, tmp_path: Path
+) -> None:
     missing = str(tmp_path / "none")
     refused(checkout, checkout.run(plan, {}, GITHUB_EVENT_PATH=missing), "GITHUB_EVENT_PATH")
 
@@ -265,12 +279,12 @@ def test_no_file_is_one_sentence(plan: str, checkout: Checkout, tmp_path: Path) 
         ({"RELAY_LEVEL": "L3", "RELAY_CALLBACK": "http://relay.invalid"}, ["RELAY_CALLBACK"]),
     ],
 )
-def test_a_wrong_variable_is_named(
+def test_an_invalid_variable_is_named(
     variables: dict[str, str], words: list[str], plan: str, checkout: Checkout
 ) -> None:
     refused(checkout, checkout.run(plan, sent("opened"), **variables), *words)
 
 
-def test_the_nightly_wheel_serves_where_nobody_is_told(plan: str, checkout: Checkout) -> None:
+def test_the_nightly_wheel_can_be_tested_without_reports(plan: str, checkout: Checkout) -> None:
     checkout.run(plan, sent("opened"), RELAY_PYTORCH="nightly").passed()
     assert checkout.outputs["pytorch"] == "nightly"

@@ -99,7 +99,7 @@ class Run:
 
 
 def find(folder: str, name: str) -> list[str]:
-    """Return the test of this name; nothing in a project without its feature."""
+    """Return the test of this name, or nothing in a project without its feature."""
     file, _, function = name.partition("::")
     path = HERE / folder / f"test_{file}"
     return [f"{path}::{function}"] if path.exists() else []

@@ -283,7 +283,7 @@ class LongWork:
             pytest.skip("the device has finished all work when a call returns")
 
     def open(self) -> None:
-        """Does nothing: the work ends by itself."""
+        """Does nothing, because the work ends without this call."""
 
     def _seconds(self, stream: Any, buffer: Any) -> float:
         start = time.perf_counter()

@@ -16,7 +16,7 @@ TESTS = Path(__file__).parent
 @pytest.mark.parametrize(
     "folder", [name for name in ("runtime", "stateful") if (TESTS / name).is_dir()]
 )
-def test_the_starter_keeps_the_contract(
+def test_the_starter_passes_the_device_tests(
     run_tests: Callable[..., subprocess.CompletedProcess[str]], folder: str
 ) -> None:
     done = run_tests(TESTS / folder, "-m", "not full", DEVICE="starter")

@@ -82,12 +82,12 @@ def test_runs_in_float32(name: str, case: Case, lower: torch.dtype) -> None:
 
 @every_dtype
 @cases(FLOAT32_RESULT | FLOAT32_APPENDED)
-def test_gives_float32(name: str, case: Case, lower: torch.dtype) -> None:
+def test_returns_float32(name: str, case: Case, lower: torch.dtype) -> None:
     check(name, case, lower, lower, torch.float32)
 
 
 @cases(FLOAT32_RESULT)
-def test_keeps_the_dtype_that_the_caller_asks_for(name: str, case: Case) -> None:
+def test_keeps_the_requested_dtype(name: str, case: Case) -> None:
     arguments = case(Maker(DEVICE, LOWER[0], LOWER[0]))
     with torch.autocast(DEVICE, dtype=LOWER[0]):
         result = operator(name)(*arguments, dtype=LOWER[0])
@@ -96,7 +96,9 @@ def test_keeps_the_dtype_that_the_caller_asks_for(name: str, case: Case) -> None
 
 @every_dtype
 @cases(PROMOTE)
-def test_runs_in_float32_if_one_argument_is(name: str, case: Case, lower: torch.dtype) -> None:
+def test_runs_in_float32_if_one_argument_is_float32(
+    name: str, case: Case, lower: torch.dtype
+) -> None:
     check(name, case, lower, [torch.float32, lower], torch.float32)
     check(name, case, lower, [lower, torch.float32], torch.float32)
 
@@ -162,7 +164,7 @@ def test_binary_cross_entropy_is_refused_with_pytorchs_advice() -> None:
     torch.nn.functional.binary_cross_entropy(probability, probability)
 
 
-def test_operators_on_no_list_keep_their_dtype() -> None:
+def test_unlisted_operators_keep_their_dtype() -> None:
     one = torch.ones(3, device=DEVICE)
     other = one.to(LOWER[0])
     with torch.autocast(DEVICE, dtype=LOWER[0]):
@@ -172,7 +174,7 @@ def test_operators_on_no_list_keep_their_dtype() -> None:
 
 
 @needs(torch.float64)
-def test_float64_is_left_alone() -> None:
+def test_float64_is_not_cast() -> None:
     matrix = torch.eye(3, dtype=torch.float64, device=DEVICE)
     with torch.autocast(DEVICE, dtype=LOWER[0]):
         assert torch.mm(matrix, matrix).dtype is torch.float64
@@ -180,19 +182,19 @@ def test_float64_is_left_alone() -> None:
         assert matrix.sum().dtype is torch.float64
 
 
-def test_integers_are_left_alone() -> None:
+def test_integers_are_not_cast() -> None:
     numbers = torch.arange(4, device=DEVICE)
     with torch.autocast(DEVICE, dtype=LOWER[0]):
         assert numbers.sum().dtype is torch.int64
         assert torch.cumsum(numbers, 0).dtype is torch.int64
 
 
-def test_tensors_of_the_cpu_are_left_alone() -> None:
+def test_cpu_tensors_are_not_cast() -> None:
     with torch.autocast(DEVICE, dtype=LOWER[0]):
         assert torch.mm(torch.eye(2), torch.eye(2)).dtype is torch.float32
 
 
-def test_in_place_and_out_variants_are_left_alone() -> None:
+def test_in_place_and_out_variants_are_not_cast() -> None:
     matrix = torch.eye(3, device=DEVICE)
     with torch.autocast(DEVICE, dtype=LOWER[0]):
         result = torch.empty(3, 3, device=DEVICE)

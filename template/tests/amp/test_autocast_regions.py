@@ -54,7 +54,7 @@ def test_the_state_is_restored_after_an_error() -> None:
     assert not torch.is_autocast_enabled(DEVICE)
 
 
-def test_regions_of_the_cpu_and_of_the_device_do_not_mix() -> None:
+def test_regions_of_the_cpu_and_of_the_device_are_independent() -> None:
     ours, theirs = torch.eye(2, device=DEVICE), torch.eye(2)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert torch.mm(ours, ours).dtype is torch.float32
@@ -65,7 +65,7 @@ def test_regions_of_the_cpu_and_of_the_device_do_not_mix() -> None:
 
 
 @needs_two_devices
-def test_it_works_on_a_device_that_is_not_current() -> None:
+def test_autocast_works_on_a_device_that_is_not_current() -> None:
     matrix = torch.eye(2, device=f"{DEVICE}:1")
     with torch.autocast(DEVICE, dtype=LOWER[0]):
         result = torch.mm(matrix, matrix)
@@ -83,7 +83,7 @@ def test_a_weight_is_cast_once_in_a_region() -> None:
     assert casts.count == 1
 
 
-def test_a_weight_that_changed_between_regions_is_cast_anew() -> None:
+def test_a_weight_that_changed_between_regions_is_cast_again() -> None:
     parameter, identity = weight(), torch.eye(4, device=DEVICE)
     with torch.autocast(DEVICE, dtype=LOWER[0]):
         torch.mm(identity, parameter)

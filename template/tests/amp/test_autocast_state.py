@@ -17,7 +17,7 @@ pytestmark = [
 ]
 
 
-def test_supported_dtypes_are_the_backends_16_bit_ones() -> None:
+def test_supported_dtypes_are_the_16_bit_dtypes_of_the_backend() -> None:
     assert supported(torch.float16, torch.bfloat16) == LOWER
 
 

@@ -59,7 +59,7 @@ def test_unscale_multiplies_only_the_gradient(layout: Layout, dtype: torch.dtype
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
 @pytest.mark.parametrize("dtype", supported(FLOATING), ids=str)
 @pytest.mark.parametrize("place", [0, 40, -1])
-def test_unscale_finds_what_is_not_finite(value: float, dtype: torch.dtype, place: int) -> None:
+def test_unscale_finds_nonfinite_gradients(value: float, dtype: torch.dtype, place: int) -> None:
     first, second = sample(5, dtype=dtype).to(DEVICE), sample(9, 9, dtype=dtype)
     second.view(-1)[place] = value
     assert unscale([first, second.to(DEVICE)], 1.0).item() == 1

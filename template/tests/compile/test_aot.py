@@ -81,7 +81,7 @@ def assert_equal(actual: Any, expected: Any) -> None:
 
 
 @pytest.mark.full
-def test_package_with_any_batch(packaged: str) -> None:
+def test_a_package_accepts_any_batch_size(packaged: str) -> None:
     model = torch._inductor.aoti_load_package(packaged)
     for batch in (2, 5):
         x = torch.randn(batch, 3, 6, 6)
@@ -89,8 +89,8 @@ def test_package_with_any_batch(packaged: str) -> None:
 
 
 @pytest.mark.full
-def test_package_without_a_compiler(packaged: str, tmp_path: Path) -> None:
-    """A package that was moved contains the compiled code."""
+def test_a_moved_package_runs_without_a_compiler(packaged: str, tmp_path: Path) -> None:
+    """The package contains the compiled code."""
     moved = shutil.copy(packaged, tmp_path / "elsewhere.pt2")
     environment = {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache"), "CXX": "/bin/false"}
     run_python(
@@ -106,7 +106,7 @@ def test_package_without_a_compiler(packaged: str, tmp_path: Path) -> None:
 
 @pytest.mark.full
 @needs_two_devices
-def test_package_on_another_device(packaged: str) -> None:
+def test_a_package_runs_on_another_device(packaged: str) -> None:
     model = torch._inductor.aoti_load_package(packaged, device_index=1)
     x = torch.randn(3, 3, 6, 6)
     results = model(x.to(f"{DEVICE}:1"))
@@ -128,7 +128,7 @@ def load_other_weights(model: Any) -> Network:
 
 
 @pytest.mark.full
-def test_weights_are_the_device_s_and_go_with_the_model(packaged: str) -> None:
+def test_weights_are_in_device_memory_and_freed_with_the_model(packaged: str) -> None:
     backend.synchronize()
     before = backend.memory_allocated()
     model = torch._inductor.aoti_load_package(packaged)
@@ -142,7 +142,7 @@ def test_weights_are_the_device_s_and_go_with_the_model(packaged: str) -> None:
 
 
 @pytest.mark.full
-def test_any_stream_sees_the_weights(packaged: str) -> None:
+def test_other_streams_read_the_loaded_weights(packaged: str) -> None:
     keep_busy()
     model = torch._inductor.aoti_load_package(packaged)
     x = torch.randn(2, 3, 6, 6)
@@ -156,7 +156,7 @@ def test_any_stream_sees_the_weights(packaged: str) -> None:
 
 
 class Folded(nn.Module):
-    """A product with a value that depends on weights alone."""
+    """A product with a value that depends only on weights."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -167,7 +167,7 @@ class Folded(nn.Module):
 
 
 @pytest.mark.full
-def test_any_stream_sees_the_folded_constants(tmp_path: Path) -> None:
+def test_other_streams_read_the_folded_constants(tmp_path: Path) -> None:
     x = torch.linspace(-1, 1, 8).view(2, 4)
     with torch._inductor.config.patch({"aot_inductor.use_runtime_constant_folding": True}):
         file = package(Folded().to(DEVICE), tmp_path, x.to(DEVICE))
@@ -195,7 +195,7 @@ class Operators(nn.Module):
         return twice, largest, chosen, product, complexes.abs()
 
 
-def test_operators(tmp_path: Path) -> None:
+def test_a_package_with_special_operators(tmp_path: Path) -> None:
     x = torch.linspace(-1, 1, 24)
     model = torch._inductor.aoti_load_package(package(Operators(), tmp_path, x.to(DEVICE)))
     assert_equal(model(x.to(DEVICE)), Operators()(x))
@@ -208,7 +208,7 @@ class Draws(nn.Module):
 
 
 @pytest.mark.full
-def test_random_numbers_are_eager_s(tmp_path: Path) -> None:
+def test_random_numbers_equal_those_of_eager_calls(tmp_path: Path) -> None:
     x = torch.ones(6, device=DEVICE)
     model = torch._inductor.aoti_load_package(package(Draws(), tmp_path, x))
     torch.testing.assert_close(list(seeded(model, x)), list(seeded(Draws(), x)), rtol=0, atol=0)
@@ -228,7 +228,7 @@ def test_weights_on_the_host_are_refused(tmp_path: Path) -> None:
         package(Mixed(), tmp_path, torch.ones(12, device=DEVICE))
 
 
-def test_compiler_without_kernels_says_so() -> None:
+def test_cpp_wrapper_with_a_compiler_without_kernels_raises() -> None:
     run_python(
         f"""
         import torch
@@ -245,8 +245,8 @@ def test_compiler_without_kernels_says_so() -> None:
 
 
 @pytest.mark.full
-def test_operators_that_are_compiled_one_by_one(tmp_path: Path) -> None:
-    """By ``Library._impl_with_aoti_compile``, whose cache the next process reads."""
+def test_operators_compiled_by_impl_with_aoti_compile(tmp_path: Path) -> None:
+    """The next process reads the cache of ``Library._impl_with_aoti_compile``."""
     code = f"""
         import torch
         library = torch.library.Library("aten", "IMPL")
@@ -263,7 +263,7 @@ def test_operators_that_are_compiled_one_by_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.full
-def test_calls_in_cpp(function: Callable[..., Any]) -> None:
+def test_cpp_wrapper_gives_the_same_results(function: Callable[..., Any]) -> None:
     torch._dynamo.reset()
     x, y = torch.randn(6, 9), torch.randn(6, 9)
     compiled = torch.compile(function, options={"cpp_wrapper": True})
@@ -271,7 +271,7 @@ def test_calls_in_cpp(function: Callable[..., Any]) -> None:
 
 
 @pytest.mark.full
-def test_training_in_cpp() -> None:
+def test_cpp_wrapper_gives_the_same_gradients() -> None:
     torch._dynamo.reset()
     models = network(), network().to(DEVICE)
     compiled = torch.compile(models[1], options={"cpp_wrapper": True})
@@ -284,8 +284,8 @@ def test_training_in_cpp() -> None:
 
 
 @pytest.mark.full
-def test_program_without_python(packaged: str, tmp_path: Path) -> None:
-    """The example, which links with the backend and loads the package."""
+def test_the_cpp_example_runs_a_package(packaged: str, tmp_path: Path) -> None:
+    """The example links with the backend and loads the package."""
     if shutil.which("cmake") is None:
         pytest.skip("there is no cmake")
     if len(sys.modules[PACKAGE].__path__) > 1:
@@ -300,7 +300,7 @@ def test_program_without_python(packaged: str, tmp_path: Path) -> None:
     torch.testing.assert_close(torch.tensor(numbers).view(2, 4), expected, rtol=1e-4, atol=1e-5)
 
 
-def test_more_groups_than_a_launch_has_are_refused() -> None:
+def test_a_launch_with_too_many_groups_is_refused() -> None:
     """Truncated to 32 bits, 2^32 groups would be 0."""
     run_python(
         f"""

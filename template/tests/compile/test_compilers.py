@@ -14,7 +14,7 @@ from support import is_simulator, needs, run_python, since
 PAGE = Path(__file__).parents[2] / "docs" / "features" / "compile.md"
 
 
-def test_importing_leaves_pytorch_s_compilers_alone() -> None:
+def test_importing_the_backend_imports_no_compiler() -> None:
     run_python(
         f"""
 import sys, torch
@@ -24,7 +24,7 @@ assert not {{"torch._dynamo", "torch._inductor"}} & set(sys.modules)
     )
 
 
-def test_example_of_the_page() -> None:
+def test_the_example_of_the_page_runs() -> None:
     examples = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), flags=re.DOTALL)
     (example,) = (each for each in examples if "register_compiler" in each)
     run_python(
@@ -40,7 +40,7 @@ assert "vendor.add_relu" in code[0] and "relu.default(" not in code[0].replace("
     )
 
 
-def test_the_page_names_what_a_dialect_has() -> None:
+def test_the_page_lists_the_fields_of_dialect() -> None:
     (table,) = re.findall(
         r"\| field of `Dialect` .*?\n\n", PAGE.read_text("utf-8"), flags=re.DOTALL
     )
@@ -52,7 +52,7 @@ def test_the_page_names_what_a_dialect_has() -> None:
     assert dialect.__abstractmethods__ <= named
 
 
-def test_dialects_are_of_one_code_each() -> None:
+def test_a_second_dialect_for_a_code_format_is_refused() -> None:
     class Again(backend.Dialect):  # type: ignore[name-defined,misc]
         code_format = "opencl-c"
 
@@ -62,7 +62,7 @@ def test_dialects_are_of_one_code_each() -> None:
 
 
 @pytest.mark.full
-def test_compiler_of_whole_graphs() -> None:
+def test_a_compiler_of_whole_graphs_is_called() -> None:
     run_python(
         f"""
 import torch
@@ -93,7 +93,9 @@ assert len(seen) == 2 and "aten.sin.default" in seen[0], seen
         ("triton", "triton is not installed: install it, and its|Triton needs PyTorch"),
     ],
 )
-def test_wrong_choices(name: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_compiler_choice_raises(
+    name: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if "never" not in backend.compilers():
         backend.register_compiler(backend.Compiler("never", usable=lambda: False))
     monkeypatch.setitem(sys.modules, "triton", None)  # as if it were not installed
@@ -102,13 +104,13 @@ def test_wrong_choices(name: str, message: str, monkeypatch: pytest.MonkeyPatch)
         torch.compile(lambda x: x + 1)(torch.ones(2, device=DEVICE))
 
 
-def test_names_are_unique() -> None:
+def test_a_second_compiler_with_the_same_name_is_refused() -> None:
     with pytest.raises(ValueError, match="choose another name"):
         backend.register_compiler(backend.Compiler("operators"))
     assert backend.compilers()[-3:] == ["kernels", "operators", "triton"]
 
 
-def test_reports_what_cannot_be_replayed() -> None:
+def test_an_operation_that_cannot_be_captured_warns() -> None:
     compiled = torch.compile(lambda x: x.sin() + x.cpu().sum(), mode="reduce-overhead")
     with pytest.warns(UserWarning, match="runs without a graph: it uses cpu"):
         compiled(torch.ones(2, device=DEVICE))
@@ -119,7 +121,7 @@ def test_reports_what_cannot_be_replayed() -> None:
 @since((2, 13), "has kernels in the device's language")
 @pytest.mark.skipif(not is_simulator(), reason="only the simulator can lose dtypes")
 def test_cached_code_is_not_used_with_other_dtypes(tmp_path: Path) -> None:
-    """As after a build for more dtypes: the operators of the first process become a kernel."""
+    """The first process calls operators, as its device lacks int32. The second has a kernel."""
     code = f"""
 import os
 import torch

@@ -39,7 +39,7 @@ def several(x: Tensor) -> Any:
     )
 
 
-def between(x: Tensor) -> Any:
+def kernels_and_operators(x: Tensor) -> Any:
     """Random numbers of kernels and of operators, in the same order."""
     first = functional.dropout(x, 0.3)
     whole = torch.randint(0, 99, (5, 3), device=x.device)
@@ -56,8 +56,8 @@ def trained(x: Tensor) -> Any:
     return torch.autograd.grad(loss, weight)
 
 
-def alone(x: Tensor) -> Any:
-    """Without a floating-point input."""
+def without_input(x: Tensor) -> Any:
+    """Draws without a floating-point input."""
     return torch.rand(3, 5, device=x.device) + 1
 
 
@@ -66,8 +66,10 @@ def state() -> list[int]:
 
 
 @pytest.mark.parametrize("mode", [None, "reduce-overhead"])
-@pytest.mark.parametrize("function", [several, between, trained, alone])
-def test_as_eager(function: Function, mode: str | None) -> None:
+@pytest.mark.parametrize("function", [several, kernels_and_operators, trained, without_input])
+def test_compiled_functions_draw_the_numbers_of_eager_calls(
+    function: Function, mode: str | None
+) -> None:
     torch._dynamo.reset()
     inputs = torch.randn(33, 10, device=DEVICE), torch.randn(10, 33, device=DEVICE).t()
     compiled = torch.compile(function, mode=mode)
@@ -83,7 +85,7 @@ def test_as_eager(function: Function, mode: str | None) -> None:
 
 
 @pytest.mark.parametrize("dtype", supported(torch.float16, torch.bfloat16))
-def test_small_types(dtype: torch.dtype) -> None:
+def test_compiled_16_bit_draws_equal_eager_draws(dtype: torch.dtype) -> None:
     torch._dynamo.reset()
     x = torch.randn(19, 21, device=DEVICE, dtype=dtype)
 
@@ -93,11 +95,11 @@ def test_small_types(dtype: torch.dtype) -> None:
     torch.manual_seed(3)
     expected = function(x)
     torch.manual_seed(3)
-    # Two math libraries compute the normal ones, which may round differently.
+    # Two math libraries compute the normal numbers and may round differently.
     torch.testing.assert_close(torch.compile(function)(x), expected, rtol=1e-2, atol=1e-3)
 
 
-def test_one_operator_takes_what_all_kernels_draw() -> None:
+def test_kernels_of_a_graph_share_one_philox_state() -> None:
     torch._dynamo.reset()
 
     def function(x: Tensor) -> Tensor:
@@ -110,7 +112,7 @@ def test_one_operator_takes_what_all_kernels_draw() -> None:
     assert "native_dropout.default" not in code
 
 
-def test_numbers_differ_from_call_to_call() -> None:
+def test_each_call_draws_new_numbers() -> None:
     torch._dynamo.reset()
     x = torch.ones(50, 50, device=DEVICE)
     compiled = torch.compile(lambda x: functional.dropout(x, 0.5))
@@ -120,7 +122,7 @@ def test_numbers_differ_from_call_to_call() -> None:
     assert 0.4 < kept < 0.6
 
 
-def test_sizes_that_change() -> None:
+def test_dynamic_sizes_draw_the_numbers_of_eager_calls() -> None:
     torch._dynamo.reset()
     compiled = torch.compile(lambda x: functional.dropout(x, 0.5) + 1, dynamic=True)
     for size in (5, 9, 64):

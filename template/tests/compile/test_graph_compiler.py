@@ -100,7 +100,7 @@ def test_models(make: Callable[[], nn.Module], inputs: Tensor, counts: Any) -> N
     assert counts["called"] > 0 and left == 0, counts
 
 
-def test_it_is_the_first_choice_once_registered() -> None:
+def test_a_registered_compiler_is_the_first_choice() -> None:
     run_python(
         f"""
         import runpy, torch
@@ -128,7 +128,7 @@ def test_training(make: Callable[[], nn.Module], inputs: Tensor, counts: Any) ->
 
 
 @torch.no_grad()
-def test_batches_and_the_cache(counts: Any) -> None:
+def test_dynamic_batches_use_the_cache(counts: Any) -> None:
     model = mlp()
     compiled = torch.compile(model.to(DEVICE), dynamic=True)
     for batch in (2, 5, 2):
@@ -141,7 +141,7 @@ def test_batches_and_the_cache(counts: Any) -> None:
 
 
 @torch.no_grad()
-def test_weights_that_are_compiled_in(counts: Any, tmp_path: Path) -> None:
+def test_frozen_weights_are_compiled_into_the_program(counts: Any, tmp_path: Path) -> None:
     model, x = mlp().eval().to(DEVICE), torch.randn(3, 8, device=DEVICE)
     with torch._inductor.config.patch(freezing=True):  # Dynamo reads it as well
         result = torch.compile(model)(x)
@@ -151,7 +151,9 @@ def test_weights_that_are_compiled_in(counts: Any, tmp_path: Path) -> None:
 
 
 @torch.no_grad()
-def test_operator_that_it_lacks(counts: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unsupported_operator_runs_eagerly(
+    counts: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     x = torch.tensor([3.0, 1.0, 2.0], device=DEVICE)
     with caplog.at_level(logging.WARNING):
         result = torch.compile(lambda x: (x + 1).sort()[0] * 2)(x)
@@ -161,7 +163,7 @@ def test_operator_that_it_lacks(counts: Any, caplog: pytest.LogCaptureFixture) -
 
 
 @torch.no_grad()
-def test_error_of_the_compiler(counts: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_the_compiler_is_raised(counts: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(graph_compiler.OPTIONS, "target_backends", ["none-such"])
     with pytest.raises(RuntimeError, match=r"IREE does not compile .*\.mlir: .*none-such"):
         torch.compile(lambda x: x.sin() * 2)(torch.ones(3, device=DEVICE))

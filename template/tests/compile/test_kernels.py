@@ -73,7 +73,7 @@ def reductions(x: Tensor, y: Tensor) -> Any:
     )
 
 
-def places(x: Tensor, y: Tensor) -> Any:
+def index_operators(x: Tensor, y: Tensor) -> Any:
     """Concatenation, padding, flips and indexing."""
     chosen = torch.arange(x.shape[0], device=x.device).flip(0)
     padded = torch.nn.functional.pad(x, (1, 2, 3, 0), value=0.5)
@@ -90,7 +90,7 @@ def places(x: Tensor, y: Tensor) -> Any:
 
 COMPUTED = computed_dtypes()
 WHOLE = [each for each in INTEGERS if each in COMPUTED]
-FUNCTIONS: list[Function] = [elementwise, norms, softmaxes, reductions, places]
+FUNCTIONS: list[Function] = [elementwise, norms, softmaxes, reductions, index_operators]
 
 
 def assert_compiled(
@@ -110,7 +110,9 @@ def assert_compiled(
 
 @pytest.mark.parametrize("size", [(33, 70), (5, 4), (2, 1000)], ids=str)
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_values(function: Function, size: tuple[int, int]) -> None:
+def test_compiled_functions_equal_eager_functions(
+    function: Function, size: tuple[int, int]
+) -> None:
     generator = torch.Generator().manual_seed(0)
     x, y = (torch.randn(size, generator=generator) for _ in range(2))
     assert_compiled(function, x, y)
@@ -118,7 +120,7 @@ def test_values(function: Function, size: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize("dtype", [each for each in FLOATING[1:] if each in COMPUTED])
 @pytest.mark.parametrize("function", [elementwise, norms, softmaxes])
-def test_types_other_than_float32(function: Function, dtype: torch.dtype) -> None:
+def test_other_floating_point_dtypes_equal_eager(function: Function, dtype: torch.dtype) -> None:
     generator = torch.Generator().manual_seed(0)
     x, y = (torch.rand(9, 33, generator=generator, dtype=torch.float64) + 0.2 for _ in range(2))
     tolerance = {torch.float16: 1e-2, torch.bfloat16: 8e-2}.get(dtype, 1e-6)
@@ -126,7 +128,7 @@ def test_types_other_than_float32(function: Function, dtype: torch.dtype) -> Non
 
 
 @pytest.mark.parametrize("dtype", WHOLE)
-def test_integers(dtype: torch.dtype) -> None:
+def test_integer_operators_equal_eager(dtype: torch.dtype) -> None:
     def function(x: Tensor, y: Tensor) -> Any:
         shifted = (x << (y & 3), x >> (y & 3), ~x ^ y)
         divided = (x // y, x % y, torch.div(x, y, rounding_mode="trunc"), x / y)
@@ -138,7 +140,7 @@ def test_integers(dtype: torch.dtype) -> None:
 
 
 @pytest.mark.parametrize("dtype", [each for each in WHOLE if each.is_signed])
-def test_whole_numbers_wrap(dtype: torch.dtype) -> None:
+def test_integer_overflow_wraps_around(dtype: torch.dtype) -> None:
     limits = torch.iinfo(dtype)
 
     def function(x: Tensor) -> Any:
@@ -157,7 +159,7 @@ def test_whole_numbers_wrap(dtype: torch.dtype) -> None:
     assert_compiled(function, values)
 
 
-def test_shifts_by_more_than_there_is() -> None:
+def test_shifts_by_more_than_the_bits_of_the_dtype() -> None:
     for dtype in WHOLE:
         x = torch.tensor([-100, -1, 100, 7]).to(dtype)
         by = torch.tensor([40, 8, 31, 0]).to(dtype)
@@ -165,7 +167,7 @@ def test_shifts_by_more_than_there_is() -> None:
 
 
 @pytest.mark.parametrize("dynamic", [False, True])
-def test_numbers_that_depend_on_places_and_sizes(dynamic: bool) -> None:
+def test_numbers_computed_from_indices_and_sizes(dynamic: bool) -> None:
     """Quotients of either sign round down. Numbers made of sizes are as exact as in Python."""
 
     def function(x: Tensor) -> Any:
@@ -186,7 +188,7 @@ def test_numbers_that_depend_on_places_and_sizes(dynamic: bool) -> None:
     )
 
 
-def test_all_values_of_small_types() -> None:
+def test_conversions_of_all_16_bit_values_are_exact() -> None:
     bits = torch.arange(-(2**15), 2**15).to(torch.int16)
     for dtype in {torch.float16, torch.bfloat16}.intersection(COMPUTED):
         x = bits.view(dtype)
@@ -195,7 +197,7 @@ def test_all_values_of_small_types() -> None:
         assert_compiled(lambda x, dtype=dtype: x.to(dtype) * 1, near, tolerance=0)
 
 
-def test_sizes_that_change() -> None:
+def test_dynamic_sizes_equal_eager() -> None:
     compiled = torch.compile(softmaxes, dynamic=True)
     for size in ((3, 4), (70, 9), (2, 900), (1, 1)):
         x, y = torch.randn(size), torch.randn(size)
@@ -206,8 +208,8 @@ def test_sizes_that_change() -> None:
         assert empty(torch.ones(length, device=DEVICE)).shape == (length,)
 
 
-def test_numbers_of_the_host() -> None:
-    """Tensors of the CPU without dimensions, and numbers that change."""
+def test_cpu_scalars_and_changing_numbers_equal_eager() -> None:
+    """Zero-dimensional CPU tensors, and numbers that change between calls."""
     number = torch.tensor(2.5, dtype=torch.float64)
     x = torch.randn(5)
     compiled = torch.compile(lambda x, n, f: (x * n).sin() * f, dynamic=True)
@@ -216,7 +218,7 @@ def test_numbers_of_the_host() -> None:
         torch.testing.assert_close(actual.cpu(), (x * number).sin() * factor)
 
 
-def test_gradients() -> None:
+def test_gradients_equal_eager() -> None:
     x, y = torch.randn(9, 33), torch.randn(9, 33)
     gradients = []
     for device in ("cpu", DEVICE):
@@ -227,15 +229,15 @@ def test_gradients() -> None:
     torch.testing.assert_close(gradients[1], gradients[0], rtol=1e-3, atol=1e-4)
 
 
-def test_operators_fuse() -> None:
-    """One kernel for all of them, and one for a norm with the operators around it."""
+def test_operators_are_fused_into_one_kernel() -> None:
+    """There is one kernel for elementwise operators, and one for a norm with its neighbours."""
     x, y = torch.randn(64, 256), torch.randn(64, 256)
     for function in (elementwise, lambda x, y: torch.relu(x.softmax(-1) + y) * 2):
         code = assert_compiled(function, x, y)
         assert sum(each.count(" = define_kernel(") for each in code) == 1
 
 
-def test_many_operators_in_one() -> None:
+def test_a_kernel_of_many_operators_has_a_valid_file_name() -> None:
     """The full name of the kernel is too long for a file name."""
 
     def function(x: Tensor, y: Tensor) -> Tensor:
@@ -254,7 +256,7 @@ def test_many_operators_in_one() -> None:
 
 
 @reports_errors
-def test_places_beyond_the_end() -> None:
+def test_an_index_out_of_bounds_raises() -> None:
     x = torch.randn(4, device=DEVICE)
     wrong = torch.tensor([0, 4], device=DEVICE)
     with pytest.raises(RuntimeError, match="index 4 is out of bounds for a dimension of size 4"):
@@ -262,13 +264,13 @@ def test_places_beyond_the_end() -> None:
 
 
 @reports_errors
-def test_divisions_by_zero() -> None:
+def test_an_integer_division_by_zero_raises() -> None:
     x = torch.ones(3, dtype=torch.int32, device=DEVICE)
     with pytest.raises(RuntimeError, match="ZeroDivisionError"):
         torch.compile(lambda x: (x + 1) // (x - 1))(x).cpu()
 
 
-def test_stream() -> None:
+def test_kernels_run_on_the_current_stream() -> None:
     function = torch.compile(lambda x: x.sin() * 2 + 1)
     x = torch.randn(1000)
     stream = torch.Stream(DEVICE)
@@ -280,7 +282,7 @@ def test_stream() -> None:
 
 
 @needs_two_devices
-def test_second_device() -> None:
+def test_kernels_run_on_a_second_device() -> None:
     function = torch.compile(lambda x: x.sin() * 2 + 1)
     x = torch.randn(10)
     for number in range(2):
@@ -288,7 +290,7 @@ def test_second_device() -> None:
 
 
 @pytest.mark.full
-def test_second_process_compiles_nothing(tmp_path: Path) -> None:
+def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
     code = f"""
 import torch
 x = torch.randn(50, device="{DEVICE}")
@@ -308,7 +310,7 @@ torch.testing.assert_close(torch.compile(lambda x: x.sin() * 2.5 + x)(x), x.sin(
     assert sorted(tmp_path.rglob("*.so")) == kept
 
 
-def test_a_host_without_a_compiler_calls_operators() -> None:
+def test_operators_are_called_without_a_host_compiler() -> None:
     run_python(
         f"""
 import torch
@@ -323,8 +325,8 @@ assert ("define_kernel(" in code[0]) == (torch.{DEVICE}.kernel_format() != "elf-
 
 
 @pytest.mark.parametrize("order", ["first", "last"])
-def test_inductor_is_imported(order: str) -> None:
-    """PyTorch may read its registry of devices once, at its import."""
+def test_inductor_can_be_imported_before_or_after_the_backend(order: str) -> None:
+    """PyTorch may read its registry of devices only once, when it is imported."""
     imports = ["import torch._inductor.utils, torch._inductor.compile_fx", f"import {PACKAGE}"]
     text = "\n".join(imports if order == "first" else reversed(imports))
     run_python(
@@ -349,7 +351,7 @@ assert getattr(interface, "get_multi_processor_count", lambda: 1)() >= 1
 
 
 @needs(torch.bfloat16)
-def test_autocast() -> None:
+def test_autocast_equals_eager() -> None:
     if not torch.amp.is_autocast_available(DEVICE):
         pytest.skip("the backend was generated without autocast")
     model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.GELU(), torch.nn.LayerNorm(16))
@@ -366,7 +368,9 @@ def test_autocast() -> None:
     reason="the device's language has no work items",
 )
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_work_items(function: Function, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_kernels_with_work_items_equal_eager(
+    function: Function, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """Kernels for a GPU give correct results on a CPU too, although loops are faster there."""
     dialect = importlib.import_module(f"{backend.__name__}.compiler.kernels._opencl")
     monkeypatch.setattr(dialect, "_is_cpu", lambda: False)
@@ -377,7 +381,9 @@ def test_work_items(function: Function, monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 @pytest.mark.full
 @pytest.mark.parametrize("name", ["kernels", "operators"])
-def test_chosen_compiler(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_variable_selects_the_compiler(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(f"{ENV_PREFIX}_COMPILER", name)
     torch._dynamo.reset()
     _, code = run_and_get_code(torch.compile(lambda x: x.sin() + 1), torch.randn(3, device=DEVICE))

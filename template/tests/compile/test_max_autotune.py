@@ -45,7 +45,7 @@ def measured_by(environment: dict[str, str]) -> int:
 
 
 @pytest.mark.full
-def test_shapes_are_measured_once(tmp_path: Path) -> None:
+def test_launch_shapes_are_measured_once(tmp_path: Path) -> None:
     environment = {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path)}
     first = measured_by(environment)
     choices = list(tmp_path.rglob("*.shape.json"))
@@ -59,7 +59,7 @@ def test_shapes_are_measured_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.full
-def test_every_shape_computes_the_same(tmp_path: Path) -> None:
+def test_every_launch_shape_gives_the_same_results(tmp_path: Path) -> None:
     environment = {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path)}
     measured_by(environment)
     for place in range(1, 3):
@@ -93,7 +93,7 @@ class Block(nn.Module):
     ],
     ids=["relu", "gelu", "gelu_tanh", "silu"],
 )
-def test_epilogues(
+def test_epilogues_are_fused_only_if_they_are_faster(
     activation: Callable[[Tensor], Tensor],
     dtype: torch.dtype,
     size: tuple[int, ...],
@@ -105,7 +105,7 @@ def test_epilogues(
     with torch.no_grad():
         expected = block(x)
         block.to(DEVICE)
-        # Inductor itself makes the second a bias, if there is no view between.
+        # Without a view in between, Inductor itself makes the second product a bias.
         for is_faster, count in ((True, len(size) - 1), (False, 0)):
             monkeypatch.setattr(epilogues, "is_faster", lambda _, answer=is_faster: answer)
             torch._dynamo.reset()
@@ -118,7 +118,7 @@ def test_epilogues(
 
 
 @pytest.mark.full
-def test_epilogues_of_calls_in_cpp(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_epilogues_are_fused_with_cpp_wrapper(monkeypatch: pytest.MonkeyPatch) -> None:
     epilogues: Any = pytest.importorskip(f"{PACKAGE}.compiler.kernels._epilogues")
     monkeypatch.setattr(epilogues, "is_faster", lambda _: True)
     torch._dynamo.reset()
@@ -133,7 +133,7 @@ def test_epilogues_of_calls_in_cpp(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.testing.assert_close(result.cpu(), expected, rtol=1e-5, atol=1e-5)
 
 
-def test_a_value_that_others_ask_for_stays() -> None:
+def test_a_product_that_is_also_returned_is_kept() -> None:
     torch._dynamo.reset()
     layer = nn.Linear(8, 8, device=DEVICE)
 
@@ -148,7 +148,7 @@ def test_a_value_that_others_ask_for_stays() -> None:
         torch.testing.assert_close(positive, layer(x).relu())
 
 
-def test_training() -> None:
+def test_gradients_equal_eager() -> None:
     torch._dynamo.reset()
     layer = nn.Linear(8, 8, device=DEVICE)
     x = torch.randn(4, 8, device=DEVICE)

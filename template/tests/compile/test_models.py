@@ -18,7 +18,9 @@ from torch import Tensor, nn
     "mode", ["reduce-overhead", pytest.param("default", marks=pytest.mark.full)]
 )
 @pytest.mark.parametrize("make", MODELS)
-def test_training(make: Callable[[], tuple[nn.Module, Tensor]], mode: str) -> None:
+def test_compiled_models_train_as_eager_models(
+    make: Callable[[], tuple[nn.Module, Tensor]], mode: str
+) -> None:
     assert_same({"mode": mode}, make)
 
 
@@ -34,20 +36,26 @@ def test_training(make: Callable[[], tuple[nn.Module, Tensor]], mode: str) -> No
     ids=str,
 )
 @pytest.mark.parametrize("make", MODELS)
-def test_other_ways(make: Callable[[], tuple[nn.Module, Tensor]], how: dict[str, Any]) -> None:
+def test_other_compile_backends_and_modes_train_as_eager_models(
+    make: Callable[[], tuple[nn.Module, Tensor]], how: dict[str, Any]
+) -> None:
     assert_same(how, make)
 
 
 # Without attention: with dynamic sizes it is composed of operators that draw other numbers.
 @pytest.mark.full
 @pytest.mark.parametrize("make", MODELS[:3])
-def test_sizes_that_change(make: Callable[[], tuple[nn.Module, Tensor]]) -> None:
+def test_models_with_dynamic_sizes_train_as_eager_models(
+    make: Callable[[], tuple[nn.Module, Tensor]],
+) -> None:
     assert_same({"dynamic": True}, make)
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("name", ["GPT", "resnet", "UNet"])
-def test_example(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiled_examples_train_as_eager_models(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     module = example(name.lower())
     expected = module.train(DEVICE, STEPS)
     monkeypatch.setitem(sys.modules, module.__name__, module)  # Dynamo looks it up by name.
@@ -61,7 +69,7 @@ STEPS = 6
 
 @pytest.mark.full
 @pytest.mark.parametrize("make", MODELS)
-def test_training_by_operators(
+def test_the_operators_compiler_trains_as_eager_models(
     make: Callable[[], tuple[nn.Module, Tensor]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(f"{ENV_PREFIX}_COMPILER", "operators")

@@ -44,7 +44,7 @@ def test_numbers_computed_from_sizes(number: Callable[[int], float]) -> None:
         torch.testing.assert_close(compiled(x.to(DEVICE)).cpu(), function(x))
 
 
-def test_attention_with_head_sizes_that_change() -> None:
+def test_attention_with_changing_head_sizes() -> None:
     def attend(x: torch.Tensor) -> torch.Tensor:
         return functional.scaled_dot_product_attention(x, x, x)
 

@@ -25,14 +25,14 @@ STATISTICS = ("native_batch_norm", "_native_batch_norm_legit")
 """PyTorch's decomposition of these returns running statistics where eager operators return none."""
 
 
-def _lie(results: Any) -> bool:
+def _have_elements(results: Any) -> bool:
     """Return whether all tensors have elements: only then strides are compared."""
     return all(x.numel() for x in _pytree.tree_leaves(results) if isinstance(x, torch.Tensor))
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("operator", OPERATORS, ids=lambda each: each.formatted_name)
-def test_operator(operator: OpInfo) -> None:
+def test_a_compiled_operator_equals_eager(operator: OpInfo) -> None:
     torch._dynamo.reset()
     compared = 0
     for sample in list(operator.sample_inputs("cpu", torch.float32))[:SAMPLES]:
@@ -58,14 +58,16 @@ def test_operator(operator: OpInfo) -> None:
         actual = call(torch.compile(lambda *a, **k: operator.op(*a, **k)))
         if operator.name in STATISTICS:
             actual, expected = actual[0], expected[0]
-        torch.testing.assert_close(actual, expected, equal_nan=True, check_stride=_lie(expected))
+        torch.testing.assert_close(
+            actual, expected, equal_nan=True, check_stride=_have_elements(expected)
+        )
         compared += 1
     if not compared:
         pytest.skip("no sample of it runs eagerly")
 
 
-def test_a_reduction_by_default() -> None:
-    """PyTorch's Python function for this operator has another default than the operator."""
+def test_binary_cross_entropy_with_logits_reduces_by_default() -> None:
+    """The Python function for this operator has a different default reduction than the operator."""
     x = torch.rand(3, device=DEVICE)
     compiled = torch.compile(lambda x: torch.ops.aten.binary_cross_entropy_with_logits(x, x))
     assert compiled(x).shape == ()

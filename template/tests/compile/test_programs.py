@@ -126,7 +126,7 @@ def inputs() -> tuple[Tensor, Tensor]:
 )
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.filterwarnings("ignore:.*runs without a graph")
-def test_program(program: Function, mode: str) -> None:
+def test_a_compiled_program_equals_eager(program: Function, mode: str) -> None:
     compiled = torch.compile(program, mode=mode)
     for _ in range(3):
         taken, expected = inputs(), inputs()
@@ -134,7 +134,7 @@ def test_program(program: Function, mode: str) -> None:
         torch.testing.assert_close((results[0], taken), (results[1], expected), check_stride=True)
 
 
-def test_sizes_that_change() -> None:
+def test_dynamic_sizes_equal_eager() -> None:
     compiled = torch.compile(lambda x: (x @ x.t()).softmax(-1).flatten(), dynamic=True)
     for size in (2, 3, 9):
         x = torch.randn(size, 4)
@@ -142,7 +142,7 @@ def test_sizes_that_change() -> None:
 
 
 @pytest.mark.parametrize("dynamic", [False, True])
-def test_sizes_and_strides_that_change_while_views_come_out(dynamic: bool) -> None:
+def test_returned_views_follow_changing_sizes_and_strides(dynamic: bool) -> None:
     def program(x: Tensor, n: int) -> Any:
         return x[:, None].expand(-1, n), x.view(1, -1), x * 2
 
@@ -156,7 +156,7 @@ def test_sizes_and_strides_that_change_while_views_come_out(dynamic: bool) -> No
             assert given[1][0, 0] == 9
 
 
-def test_a_pass_without_operators() -> None:
+def test_a_backward_pass_without_operators() -> None:
     compiled = torch.compile(lambda x: x + 1, mode="reduce-overhead")
     x = torch.zeros(3, device=DEVICE, requires_grad=True)
     for count in (1, 2, 3):
@@ -165,7 +165,7 @@ def test_a_pass_without_operators() -> None:
         assert x.grad.tolist() == [count] * 3
 
 
-def test_operator_of_others_that_is_traced_with_wrong_strides() -> None:
+def test_a_custom_operator_with_wrong_traced_strides() -> None:
     @torch.library.custom_op(f"{DEVICE}_tests::turned", mutates_args=())
     def turned(x: Tensor) -> Tensor:
         return x.t().clone()
@@ -176,7 +176,7 @@ def test_operator_of_others_that_is_traced_with_wrong_strides() -> None:
     torch.testing.assert_close(compiled(x.to(DEVICE)).cpu(), x[:, 1] + 1)
 
 
-def test_results_that_are_held() -> None:
+def test_later_replays_do_not_change_results() -> None:
     """Replays do not change results and gradients of earlier calls."""
     model = torch.nn.Linear(8, 8, device=DEVICE)
     compiled = torch.compile(model, mode="reduce-overhead")
@@ -192,7 +192,7 @@ def test_results_that_are_held() -> None:
 
 
 @pytest.mark.parametrize("mode", ["reduce-overhead", "default"])
-def test_results_that_share_memory(mode: str) -> None:
+def test_returned_views_share_memory(mode: str) -> None:
     def program(x: Tensor) -> Any:
         y = x + 1
         return y, y.t(), y[1:], y.view(torch.int32)
@@ -209,7 +209,7 @@ def test_results_that_share_memory(mode: str) -> None:
 @pytest.mark.parametrize(
     "backend_name", ["inductor", pytest.param("aot_eager", marks=pytest.mark.full)]
 )
-def test_checkpoint_that_draws(backend_name: str) -> None:
+def test_checkpoint_repeats_random_numbers(backend_name: str) -> None:
     if not hasattr(backend, "get_rng_state"):
         pytest.skip("the backend was generated without random generators")
 
@@ -228,7 +228,7 @@ def test_checkpoint_that_draws(backend_name: str) -> None:
     torch.testing.assert_close(run(torch.compile(program, backend=backend_name)), run(program))
 
 
-def test_gradients_that_add_up() -> None:
+def test_gradients_accumulate() -> None:
     model = torch.nn.Linear(8, 8, device=DEVICE)
     compiled = torch.compile(model, mode="reduce-overhead")
     x = torch.randn(4, 8, device=DEVICE)
@@ -243,7 +243,7 @@ def test_gradients_that_add_up() -> None:
 @pytest.mark.skipif(
     not has_function("graphs", "begin_capture"), reason="the device library has no graphs"
 )
-def test_input_that_is_written_to_and_moves(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_input_that_is_written_can_change_its_address(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(f"{ENV_PREFIX}_COMPILER", "operators")  # host code is not captured
 
     def program(x: Tensor) -> Tensor:
@@ -271,14 +271,14 @@ def test_autocast() -> None:
 
 
 @needs_two_devices
-def test_another_device() -> None:
+def test_a_compiled_function_runs_on_another_device() -> None:
     x = torch.randn(4, 8)
     result = torch.compile(lambda x: x.sin() + 1)(x.to(f"{DEVICE}:1"))
     assert result.device.index == 1
     torch.testing.assert_close(result.cpu(), x.sin() + 1)
 
 
-def test_streams() -> None:
+def test_a_compiled_function_can_use_streams() -> None:
     stream = backend.Stream()
 
     def program(x: Tensor) -> Tensor:
@@ -293,7 +293,7 @@ def test_streams() -> None:
     )
 
 
-def test_flexible_attention() -> None:
+def test_flex_attention() -> None:
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
     size = 32
@@ -317,7 +317,7 @@ def test_flexible_attention() -> None:
         torch.testing.assert_close(mine.grad.cpu(), exact.grad.float())
 
 
-def test_exported_program() -> None:
+def test_an_exported_program_can_be_compiled() -> None:
     model = torch.nn.Linear(8, 8, device=DEVICE)
     sizes = ({0: torch.export.Dim("batch")},)
     program = torch.export.export(model, (torch.randn(3, 8, device=DEVICE),), dynamic_shapes=sizes)

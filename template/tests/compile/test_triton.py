@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 
 @pytest.fixture
 def vendor(tmp_path: Path) -> dict[str, str]:
-    """The environment in which Triton finds the backend beside this file, as if it were installed."""
+    """Return an environment in which Triton finds the backend in the folder of this file."""
     package = tmp_path / "vendor_triton-1.dist-info"
     package.mkdir()
     (package / "METADATA").write_text("Metadata-Version: 2.1\nName: vendor-triton\nVersion: 1\n")
@@ -30,7 +30,7 @@ def vendor(tmp_path: Path) -> dict[str, str]:
     }
 
 
-def test_kernels_become_ttir(vendor: dict[str, str], tmp_path: Path) -> None:
+def test_kernels_are_compiled_to_ttir(vendor: dict[str, str], tmp_path: Path) -> None:
     run_python(
         f"""
         import torch
@@ -89,7 +89,7 @@ PROGRAMS = f"""
 """
 
 
-def test_values_are_the_cpu_s(vendor: dict[str, str]) -> None:
+def test_interpreted_kernels_give_the_results_of_the_cpu(vendor: dict[str, str]) -> None:
     """Inductor's code calls the kernels, and Triton's interpreter runs them."""
     run_python(PROGRAMS, vendor | {"TRITON_INTERPRET": "1"})
 
@@ -108,7 +108,7 @@ def test_kernels_are_launched_on_their_device(vendor: dict[str, str]) -> None:
     )
 
 
-def test_dynamo_is_told(vendor: dict[str, str]) -> None:
+def test_dynamo_treats_the_device_as_triton_capable(vendor: dict[str, str]) -> None:
     run_python(
         f"""
         from torch._dynamo.device_interface import get_interface_for_device
@@ -120,7 +120,7 @@ def test_dynamo_is_told(vendor: dict[str, str]) -> None:
     )
 
 
-def test_it_is_never_the_first_choice(vendor: dict[str, str]) -> None:
+def test_triton_is_not_the_default_compiler(vendor: dict[str, str]) -> None:
     del vendor[f"{ENV_PREFIX}_COMPILER"]
     run_python(
         f"""
@@ -132,8 +132,8 @@ def test_it_is_never_the_first_choice(vendor: dict[str, str]) -> None:
     )
 
 
-def test_without_the_vendor_s_backend() -> None:
-    """Triton's own backends are for other devices."""
+def test_triton_without_a_backend_for_the_device_raises() -> None:
+    """The backends that Triton includes are for other devices."""
     run_python(
         f"""
         import torch

@@ -1,4 +1,4 @@
-"""A device that has kernels for fills and copies alone, and IREE as its graph compiler."""
+"""A device that has only kernels for fills and copies, with IREE as its graph compiler."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HERE = Path(__file__).parent
 
 @pytest.fixture(scope="module")
 def chip(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The environment in which two families alone have kernels, and the CPU fallback is off."""
+    """Return an environment in which only two families have kernels and the CPU fallback is off."""
     source = HERE.parent / "core" / "declining_device.cpp"
     functions = backend._C.device_functions()
     families = {function for group, function, _ in functions if group == "families"}
@@ -33,8 +33,8 @@ def chip(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     }
 
 
-def test_models(chip: dict[str, str]) -> None:
-    """A perceptron, a ResNet's block and a GPT's: the results and gradients are the CPU's."""
+def test_models_train_with_the_graph_compiler(chip: dict[str, str]) -> None:
+    """The results and gradients of a perceptron, a ResNet block and a GPT block equal the CPU's."""
     tests = HERE / "test_graph_compiler.py"
     done = subprocess.run(
         [
@@ -50,8 +50,10 @@ def test_models(chip: dict[str, str]) -> None:
     assert "5 passed" in done.stdout and "skipped" not in done.stdout, done.stdout
 
 
-def test_operator_that_the_compiler_lacks(chip: dict[str, str]) -> None:
-    """It runs as an eager operator, which fails without a kernel unless the CPU fallback is on."""
+def test_an_operator_without_a_kernel_raises_unless_the_fallback_is_on(
+    chip: dict[str, str],
+) -> None:
+    """The eager operator raises without a kernel, unless the CPU fallback is on."""
     run_python(
         f"""
         import runpy, torch

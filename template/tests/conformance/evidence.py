@@ -71,7 +71,7 @@ class Evidence:
 
 
 def decode(nodeid: str) -> tuple[str, str, str]:
-    """Return operator, dtype and aspect of a test, from its id alone."""
+    """Return operator, dtype and aspect of a test, from only its id."""
     from backend import DEVICE
     from conformance.aspects import ASPECTS
     from torch.testing._internal.common_methods_invocations import op_db

@@ -11,7 +11,7 @@ from support import run_python
 
 
 @pytest.mark.full
-def test_stack_of_a_dying_interpreter_names_the_operator() -> None:
+def test_the_stack_of_a_crashed_interpreter_names_the_operator() -> None:
     result = run_python(
         f"""
         import faulthandler, os, signal, sys

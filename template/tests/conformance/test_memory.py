@@ -65,7 +65,7 @@ CALLS: dict[str, tuple[Function, Arguments]] = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_what_is_needed_on_the_way_stays_small(name: str) -> None:
+def test_operators_allocate_little_temporary_memory(name: str) -> None:
     function, arguments = CALLS[name]
     memory.measured(function, arguments)  # a first call may allocate memory that it keeps
     extra, given = memory.measured(function, arguments)

@@ -45,9 +45,9 @@ TALL = sample(COLUMNS, 3, seed=5)
 FULL = sample(ROWS, COLUMNS, seed=6)
 
 
-def here(tensor: torch.Tensor, beside: torch.Tensor) -> torch.Tensor:
-    """Return ``tensor`` with the device and dtype of ``beside``."""
-    return tensor.to(beside.device, beside.dtype)
+def moved_like(tensor: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    """Return ``tensor`` with the device and dtype of ``other``."""
+    return tensor.to(other.device, other.dtype)
 
 
 SHAPES: dict[str, Function] = {
@@ -65,7 +65,7 @@ SHAPES: dict[str, Function] = {
     "cat": lambda s: torch.cat([s, s]),
     "index_select": lambda s: s.index_select(0, torch.tensor([2, 0], device=s.device)),
     "dimensions": lambda s: (s.sparse_dim(), s.dense_dim(), s._nnz()),
-    "sparse_mask": lambda s: here(FULL, s).sparse_mask(s),
+    "sparse_mask": lambda s: moved_like(FULL, s).sparse_mask(s),
 }
 """Functions that rearrange a sparse tensor."""
 
@@ -76,8 +76,8 @@ SUMS: dict[str, Function] = {
     "sub": lambda s: s - s * 3,
     "alpha": lambda s: torch.add(s, s, alpha=-2),
     "fractional alpha in place": lambda s: s.clone().add_(s, alpha=1.5),
-    "add to dense": lambda s: here(FULL, s) + s,
-    "add to dense in place": lambda s: here(FULL, s).clone().add_(s, alpha=3),
+    "add to dense": lambda s: moved_like(FULL, s) + s,
+    "add to dense in place": lambda s: moved_like(FULL, s).clone().add_(s, alpha=3),
     "out": lambda s: torch.add(s, s, out=torch.zeros_like(s)),
     "sum": lambda s: s.sum(),
     "sparse.sum": lambda s: torch.sparse.sum(s, 0),
@@ -92,16 +92,18 @@ PRODUCTS: dict[str, Function] = {
     "in place": lambda s: s.clone().mul_(2),
     "by itself": lambda s: s * s,
     "by another": lambda s: s * s.clone().abs_(),
-    "by a dense one": lambda s: s * here(FULL, s),
+    "by a dense one": lambda s: s * moved_like(FULL, s),
     "divided": lambda s: s / 2,
     "pow": lambda s: s**2,
-    "mm": lambda s: torch.mm(s, here(TALL, s)),
-    "sparse.mm": lambda s: torch.sparse.mm(s, here(TALL, s)),
-    "from the left": lambda s: here(TALL, s).t() @ s.t(),
-    "mv": lambda s: s @ here(TALL, s)[:, 0],
-    "addmm": lambda s: torch.addmm(here(TALL, s)[:4], s, here(TALL, s), beta=2, alpha=3),
-    "addmm of a row": lambda s: torch.addmm(here(TALL, s)[0], s, here(TALL, s)),
-    "linear": lambda s: torch.nn.functional.linear(here(TALL, s).t(), s),
+    "mm": lambda s: torch.mm(s, moved_like(TALL, s)),
+    "sparse.mm": lambda s: torch.sparse.mm(s, moved_like(TALL, s)),
+    "from the left": lambda s: moved_like(TALL, s).t() @ s.t(),
+    "mv": lambda s: s @ moved_like(TALL, s)[:, 0],
+    "addmm": lambda s: torch.addmm(
+        moved_like(TALL, s)[:4], s, moved_like(TALL, s), beta=2, alpha=3
+    ),
+    "addmm of a row": lambda s: torch.addmm(moved_like(TALL, s)[0], s, moved_like(TALL, s)),
+    "linear": lambda s: torch.nn.functional.linear(moved_like(TALL, s).t(), s),
     "of two": lambda s: torch.sparse.mm(s, s.t()),
 }
 

@@ -42,7 +42,7 @@ def test_the_error_for_a_later_feature_names_it(feature: str) -> None:
         assert name not in dir(backend)
 
 
-# A name of an absent feature says how to add the feature.
+# The error for a name of an absent feature has the command that adds the feature.
 @pytest.mark.parametrize(
     "name",
     [

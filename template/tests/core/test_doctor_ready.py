@@ -175,7 +175,7 @@ def doctor(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_command_prints_text_or_json_and_its_status_says_whether_something_is_missing(
+def test_the_command_prints_text_or_json_with_a_status_for_missing_items(
     project: Path,
 ) -> None:
     done = doctor(project, "--ready")

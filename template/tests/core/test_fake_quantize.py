@@ -74,7 +74,9 @@ def test_learnable_scales(grid: tuple[int, int]) -> None:
 @pytest.mark.parametrize("symmetric", [False, True])
 @pytest.mark.parametrize("axis", [None, 0])
 @pytest.mark.parametrize("grid", GRIDS, ids=str)
-def test_fused_moving_average_observer(grid: tuple[int, int], axis: int | None, symmetric: bool) -> None:
+def test_fused_moving_average_observer(
+    grid: tuple[int, int], axis: int | None, symmetric: bool
+) -> None:
     states = []
     for device in (DEVICE, "cpu"):
         count = 1 if axis is None else 4

@@ -70,7 +70,7 @@ def test_unsupported_ranks_have_a_reason() -> None:
 
 @needs(torch.complex64)
 def test_the_stats_have_every_reason() -> None:
-    """A block reports the reasons of its own calls."""
+    """A block reports only the reasons of its calls."""
     given = set()
     for values in (torch.ones(MANY_DIMENSIONS), torch.ones(3, dtype=torch.complex64)):
         with backend.count_fallbacks() as block:

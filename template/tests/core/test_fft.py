@@ -31,7 +31,7 @@ def transform(name: str) -> Transform:
 @pytest.mark.parametrize(("name", "dtype"), CASES, ids=str)
 def test_empty_inputs(name: str, dtype: torch.dtype) -> None:
     function = transform(name)
-    # MKL refuses a batch of none; other libraries and devices do not.
+    # MKL refuses an empty batch; other libraries and devices do not.
     dim = (1, 2) if name[-1] in "2n" else 2
     with natively():
         empty = function(sample(0, 4, 6, dtype=dtype).to(DEVICE), dim=dim)

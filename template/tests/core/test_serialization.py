@@ -90,7 +90,7 @@ def test_loaded_tensors_can_be_resized() -> None:
 
 @pytest.mark.parametrize("dtype", [torch.int64, torch.float32, torch.complex64], ids=str)
 def test_bytes_of_a_storage_are_swapped(dtype: torch.dtype) -> None:
-    """A file of a machine with the other byte order needs this."""
+    """Files of machines with the opposite byte order require byte swaps."""
     storages = [torch.arange(6).to(device).untyped_storage() for device in ("cpu", DEVICE)]
     for storage in storages:
         storage.byteswap(dtype)

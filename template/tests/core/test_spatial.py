@@ -36,7 +36,7 @@ def test_output_padding_is_less_than_stride_or_dilation(convolution: Callable[..
 @pytest.mark.parametrize("rank", [1, 2, 3])
 @pytest.mark.parametrize("scale", [0.5, 1.2, 2, 2.3])
 def test_nearest_upsampling_uses_the_scale_that_was_given(rank: int, scale: float) -> None:
-    """Also if the sizes stay the same or double."""
+    """The scale is also used if the sizes stay the same or double."""
     for size in (3, 4):
         values = sample(1, 2, *[size] * rank)
         expected = F.interpolate(values, scale_factor=scale, mode="nearest")

@@ -91,7 +91,7 @@ def barriers_on_own_devices(rank: int, size: int) -> float:
 
 
 def on_two_devices(rank: int, size: int) -> list[float]:
-    """Reduce on one device after other work, broadcast on the other at once, and wait for both."""
+    """Reduce on one device after other work, broadcast on a second at once, and wait for both."""
     backend.set_device(0)
     results = []
     for step in range(20):
@@ -196,8 +196,8 @@ def wrong_arguments(rank: int, size: int) -> list[str]:
     ]
 
 
-def alone_in_time(rank: int, size: int, prefix: str) -> list[Any]:
-    """Rank 0 reduces alone in a group with a timeout of a second."""
+def time_out_without_partner(rank: int, size: int, prefix: str) -> list[Any]:
+    """Only rank 0 reduces, in a group with a timeout of a second."""
     os.environ[f"{ENV_PREFIX}_COLLECTIVE_DUMP"] = prefix
     brief = dist.new_group(timeout=timedelta(seconds=1), group_desc="brief")
     answer: list[Any] = []
@@ -216,7 +216,7 @@ def alone_in_time(rank: int, size: int, prefix: str) -> list[Any]:
 
 
 def aborted(rank: int, size: int) -> list[str]:
-    """Rank 0 reduces alone, aborts the group, and tries again, with staging and without."""
+    """Only rank 0 reduces, aborts the group, and tries again, with staging and without."""
     return [answer for many in (10, 1 << 18) for answer in _aborted(rank, many)]
 
 
@@ -237,7 +237,7 @@ def _aborted(rank: int, many: int) -> list[str]:
     return answer
 
 
-def failed_beside_others(rank: int, size: int) -> list[str]:
+def fail_one_of_two_groups(rank: int, size: int) -> list[str]:
     """Rank 0's collective fails, and an unrelated stream continues."""
     brief = dist.new_group(timeout=timedelta(seconds=1))
     answer = []
@@ -346,7 +346,7 @@ def sparse(rank: int, size: int) -> list[str]:
     ]
 
 
-def waited_in_vain(rank: int, size: int) -> str:
+def wait_with_short_timeout(rank: int, size: int) -> str:
     """Rank 0 waits 50 ms on the host for a message that is not sent in time."""
     answer = ""
     if rank == 0:

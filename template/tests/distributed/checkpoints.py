@@ -58,7 +58,7 @@ def second_half(rank: int, size: int, folder: str) -> list[float]:
     return train(module, rank, size, optimizer, range(HALF, STEPS))
 
 
-def alone() -> list[float]:
+def single_process_losses() -> list[float]:
     """Return the losses of one process on the CPU without an interruption."""
     module = network("cpu")
     return train(module, 0, 1, adam(module))

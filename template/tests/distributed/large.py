@@ -69,7 +69,7 @@ def sum_of_fractions(rank: int, size: int) -> torch.Tensor:
     return rows.cpu()
 
 
-def killed(rank: int, size: int) -> list[str | float]:
+def kill_last_rank(rank: int, size: int) -> list[str | float]:
     """The last rank is killed while the others wait for it."""
     tensor = torch.ones(COUNT, device=DEVICE)
     dist.all_reduce(tensor)

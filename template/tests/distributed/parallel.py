@@ -38,7 +38,7 @@ def network(device: str = DEVICE, layers: int = 2) -> nn.Sequential:
     return nn.Sequential(enter, middle, leave).to(device)
 
 
-def alone(layers: int = 2) -> list[float]:
+def single_process_losses(layers: int = 2) -> list[float]:
     """Return the losses of one process on the CPU."""
     return train(network("cpu", layers), 0, 1)
 
@@ -100,7 +100,7 @@ def sequences() -> list[torch.Tensor]:
     return [torch.randn(2, 3, 24, 8) for _ in range(4)]
 
 
-def attended_alone() -> list[list[float]]:
+def single_process_attention() -> list[list[float]]:
     """Return the result and the gradients of one process on the CPU, flat."""
     *inputs, gradient = sequences()
     inputs = [tensor.requires_grad_() for tensor in inputs]

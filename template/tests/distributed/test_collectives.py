@@ -16,14 +16,14 @@ MOVES = [
 
 
 @pytest.mark.parametrize("name", MOVES)
-def test_values_arrive_as_by_gloo(group: Ranks, name: str) -> None:
+def test_collectives_move_the_values_of_gloo(group: Ranks, name: str) -> None:
     for dtype in supported():
         assert not any(group.call(collectives.moved, name, dtype)), dtype
 
 
 @pytest.mark.parametrize("operation", collectives.OPERATIONS)
 @pytest.mark.parametrize("name", collectives.REDUCTIONS)
-def test_reductions_equal_gloos(group: Ranks, name: str, operation: str) -> None:
+def test_reductions_equal_those_of_gloo(group: Ranks, name: str, operation: str) -> None:
     # PyTorch passes complex tensors to a backend as real ones, so reductions of them are the same.
     dtypes = [dtype for dtype in supported() if not dtype.is_complex]
     assert not any(group.call(collectives.reduced, name, operation, dtypes))
@@ -35,12 +35,12 @@ def test_complex_numbers_are_summed(group: Ranks, name: str) -> None:
     assert not any(group.call(collectives.reduced, name, "SUM", dtypes))
 
 
-def test_lists_of_several_shapes(group: Ranks) -> None:
+def test_collectives_accept_lists_of_different_shapes(group: Ranks) -> None:
     assert all(all(answer) for answer in group.call(collectives.uneven))
 
 
 @needs(torch.float32)
-def test_sums_of_what_is_multiplied_first(group: Ranks) -> None:
+def test_premul_sum_multiplies_before_the_sum(group: Ranks) -> None:
     size = group.size
     total = size * (size + 1) / 2
     for rank, (first, second, row, rows) in enumerate(group.call(collectives.premultiplied)):

@@ -31,7 +31,7 @@ def test_wrong_arguments_are_refused_by_the_call(pair: Ranks) -> None:
 
 
 def test_a_timeout_names_rank_and_collective(pair: Ranks, tmp_path: Path) -> None:
-    answer, _ = pair.call(behaviour.alone_in_time, str(tmp_path / "rank"))
+    answer, _ = pair.call(behaviour.time_out_without_partner, str(tmp_path / "rank"))
     first, second, completed, success, record, dumped = answer
     assert first.startswith("DistBackendError: all_reduce 1 (float32, 10 elements) on rank 0 of 2")
     assert "1000ms" in first
@@ -41,15 +41,15 @@ def test_a_timeout_names_rank_and_collective(pair: Ranks, tmp_path: Path) -> Non
     assert (record["name"], record["state"], record["number"]) == ("all_reduce", "failed", 1)
 
 
-def test_a_failure_is_the_groups_and_ends_with_it(pair: Ranks) -> None:
-    stranger, first, second, after = pair.call(behaviour.failed_beside_others)[0]
+def test_a_failure_affects_only_its_group(pair: Ranks) -> None:
+    stranger, first, second, after = pair.call(behaviour.fail_one_of_two_groups)[0]
     assert stranger == ""
     assert first.startswith("DistBackendError: all_reduce 1")
     assert second == first
     assert after == ""
 
 
-def test_ranks_that_differ_are_told_so(pair: Ranks) -> None:
+def test_calls_that_differ_between_ranks_raise(pair: Ranks) -> None:
     tensors = "give all ranks tensors of the same size and type"
     root = "name the same one on all ranks"
     says = [tensors, tensors, "reduces by another operation", tensors, root, tensors, tensors]
@@ -67,7 +67,7 @@ def test_sparse_tensors_are_refused(pair: Ranks) -> None:
             assert "do not support sparse or nested tensors: use .to_dense()" in answer
 
 
-def test_an_aborted_group_ends_what_waits_and_refuses_more(pair: Ranks) -> None:
+def test_an_aborted_group_ends_pending_calls_and_refuses_new_ones(pair: Ranks) -> None:
     answers = pair.call(behaviour.aborted)[0]
     assert len(answers) == 4
     for first, second in zip(answers[::2], answers[1::2], strict=True):
@@ -75,8 +75,8 @@ def test_an_aborted_group_ends_what_waits_and_refuses_more(pair: Ranks) -> None:
         assert "this group was aborted: destroy it, and make a new one" in second
 
 
-def test_the_host_waits_as_long_as_it_is_told(pair: Ranks) -> None:
-    answer, _ = pair.call(behaviour.waited_in_vain)
+def test_wait_raises_after_the_given_timeout(pair: Ranks) -> None:
+    answer, _ = pair.call(behaviour.wait_with_short_timeout)
     assert answer.startswith("DistBackendError: recv")
     assert "from rank 1) on rank 0 of 2" in answer
     assert answer.endswith("was not done after 50 ms")

@@ -15,7 +15,7 @@ pytestmark = needs(torch.float32)
 
 
 @pytest.mark.parametrize("name", large.LARGE)
-def test_many_pieces_arrive_as_by_gloo(group: Ranks, name: str) -> None:
+def test_large_tensors_equal_those_of_gloo(group: Ranks, name: str) -> None:
     assert all(group.call(large.equals_gloos, name))
 
 
@@ -25,10 +25,10 @@ def test_a_sum_has_the_same_bits_on_all_ranks(group: Ranks) -> None:
 
 
 @tells_of_the_hosts_failures
-def test_a_rank_that_is_killed_is_an_error_of_the_others(tmp_path: Path) -> None:
+def test_a_killed_rank_raises_an_error_on_the_others(tmp_path: Path) -> None:
     with ranks(2, tmp_path) as started:
         for connection in started.connections:
-            connection.send((large.killed, ()))
+            connection.send((large.kill_last_rank, ()))
         assert started.connections[0].poll(60)
         (error, three), failure = started.connections[0].recv()
     assert failure is None

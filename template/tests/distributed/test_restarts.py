@@ -40,7 +40,7 @@ def check(output: str, expected: dict[int, float]) -> int:
 
 
 @pytest.mark.parametrize(("before", "after"), [(2, 4), (4, 2)])
-def test_killed_training_goes_on_on_another_number_of_processes(
+def test_killed_training_resumes_on_another_number_of_processes(
     tmp_path: Path, expected: dict[int, float], before: int, after: int
 ) -> None:
     with torchrun(*on_one_machine(before, tmp_path)) as run:
@@ -53,7 +53,7 @@ def test_killed_training_goes_on_on_another_number_of_processes(
     assert 15 <= check(output, expected) < STEPS
 
 
-def test_a_killed_worker_is_started_anew(tmp_path: Path, expected: dict[int, float]) -> None:
+def test_a_killed_worker_is_restarted(tmp_path: Path, expected: dict[int, float]) -> None:
     # Otherwise the store has addresses of killed processes.
     settings = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
     words = on_one_machine(2, tmp_path, "--max-restarts", "1")
@@ -77,7 +77,7 @@ def ends(runs: list[Run]) -> str:
     return output
 
 
-def test_two_agents_meet(tmp_path: Path, expected: dict[int, float]) -> None:
+def test_two_agents_train_together(tmp_path: Path, expected: dict[int, float]) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -110,7 +110,9 @@ def two_networks() -> Iterator[dict[str, str]]:
             subprocess.run(["ip", "netns", "delete", name], check=False, capture_output=True)
 
 
-def test_two_networks(tmp_path: Path, expected: dict[int, float]) -> None:
+def test_two_agents_in_two_network_namespaces_train_together(
+    tmp_path: Path, expected: dict[int, float]
+) -> None:
     with two_networks() as addresses, ExitStack() as stack:
         runs = []
         first = min(addresses.values())

@@ -74,7 +74,7 @@ def case(name: str) -> Any:
 
 
 @pytest.mark.parametrize("name", [case(name) for name in suite.names()])
-def test_as_pytorch_tests_its_own_backends(processes: Ranks, name: str, tmp_path: Path) -> None:
+def test_pytorch_distributed_test(processes: Ranks, name: str, tmp_path: Path) -> None:
     try:
         reasons = processes.call(suite.run, name, tmp_path)
     except AssertionError as error:
@@ -86,7 +86,7 @@ def test_as_pytorch_tests_its_own_backends(processes: Ranks, name: str, tmp_path
         pytest.skip(reason)
 
 
-def test_every_exception_is_a_test() -> None:
+def test_names_in_known_toml_exist() -> None:
     entries = [name for kind in KNOWN.values() for entry in kind for name in entry["tests"]]
     assert len(entries) == len(set(entries))
     assert set(entries) | set(EACH_RUN) <= set(suite.names())

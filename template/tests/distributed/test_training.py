@@ -23,7 +23,7 @@ pytestmark = needs(torch.float32)
     ],
     ids=lambda kind: kind.__name__,
 )
-def test_curves_equal_those_of_one_process(
+def test_losses_equal_those_of_one_process(
     group: Ranks, kind: Callable[[int, int], list[float]]
 ) -> None:
     expected = training.train(training.model("cpu"), 0, 1)
@@ -31,13 +31,13 @@ def test_curves_equal_those_of_one_process(
         assert losses == pytest.approx(expected, rel=1e-4)
 
 
-def test_groups_need_no_name_for_it(pair: Ranks) -> None:
-    """A group of ``init_process_group()`` has a default backend, which module wrappers use."""
+def test_a_group_without_a_backend_name_trains(pair: Ranks) -> None:
+    """Module wrappers use the default backend of ``init_process_group()``."""
     expected = training.train(training.model("cpu"), 0, 1)
     for losses in pair.call(training.data_parallel):
         assert losses == pytest.approx(expected, rel=1e-4)
 
 
 @pytest.mark.full
-def test_sharded_matrices_are_multiplied(pair: Ranks) -> None:
+def test_sharded_matrix_products(pair: Ranks) -> None:
     assert all(pair.call(training.products))

@@ -134,7 +134,7 @@ def train(model: torch.nn.Module, batch: dict[str, torch.Tensor], device: str) -
 
 @pytest.mark.native
 @pytest.mark.parametrize("name", architectures())
-def test_it_trains_as_on_the_cpu(name: str) -> None:
+def test_architectures_train_as_on_the_cpu(name: str) -> None:
     import transformers
 
     torch.manual_seed(0)

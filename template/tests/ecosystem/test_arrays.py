@@ -10,7 +10,7 @@ from support import assert_same
 
 
 @pytest.mark.ecosystem("numpy")
-def test_numpy_takes_a_copy() -> None:
+def test_numpy_imports_a_copy_by_dlpack() -> None:
     x = torch.arange(6.0, device=DEVICE).view(2, 3).t()
     array = numpy.from_dlpack(x, device="cpu")
     assert_same(x, torch.from_dlpack(array))
@@ -19,7 +19,7 @@ def test_numpy_takes_a_copy() -> None:
 
 
 @pytest.mark.ecosystem("numpy")
-def test_numpy_refuses_what_the_host_does_not_reach() -> None:
+def test_numpy_refuses_device_memory_without_a_copy() -> None:
     with pytest.raises(TypeError, match=r"Use Tensor\.cpu\(\)"):
         numpy.asarray(torch.ones(2, device=DEVICE))
     with pytest.raises(ValueError, match="without copying"):
@@ -27,7 +27,7 @@ def test_numpy_refuses_what_the_host_does_not_reach() -> None:
 
 
 @pytest.mark.ecosystem("jax")
-def test_jax_takes_a_copy_and_gives_one_back() -> None:
+def test_jax_imports_and_exports_copies() -> None:
     import jax
 
     x = torch.arange(6.0, device=DEVICE).view(2, 3).t()
@@ -38,7 +38,7 @@ def test_jax_takes_a_copy_and_gives_one_back() -> None:
 
 
 @pytest.mark.ecosystem("polars")
-def test_polars_takes_a_copy_and_gives_one_back() -> None:
+def test_polars_imports_and_exports_copies() -> None:
     import polars
 
     x = torch.arange(4.0, device=DEVICE)

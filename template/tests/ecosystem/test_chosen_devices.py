@@ -29,12 +29,12 @@ SIZES: dict[str, Any] = {
 
 
 def words(path: Path) -> None:
-    """Write a tokenizer that knows some words."""
+    """Write a tokenizer with a vocabulary of a few words."""
     tokenizer(WORDS, **SPECIAL).save_pretrained(path)
 
 
 @pytest.mark.ecosystem("transformers")
-def test_a_pipeline(tmp_path: Path) -> None:
+def test_transformers_pipeline_runs_on_the_given_device(tmp_path: Path) -> None:
     from transformers import BertConfig, BertForSequenceClassification, pipeline
 
     words(tmp_path)
@@ -47,7 +47,7 @@ def test_a_pipeline(tmp_path: Path) -> None:
 
 
 @pytest.mark.ecosystem("transformers", "sentence_transformers")
-def test_sentence_transformers(tmp_path: Path) -> None:
+def test_sentence_transformers_run_on_the_given_device(tmp_path: Path) -> None:
     from sentence_transformers import SentenceTransformer, models
     from transformers import BertConfig, BertModel
 
@@ -65,7 +65,7 @@ def test_sentence_transformers(tmp_path: Path) -> None:
 
 
 @pytest.mark.ecosystem("transformers", "accelerate", "lm_eval.models.huggingface")
-def test_lm_eval(tmp_path: Path) -> None:
+def test_lm_eval_runs_on_the_device_of_the_model(tmp_path: Path) -> None:
     from lm_eval.api.instance import Instance
     from lm_eval.models.huggingface import HFLM
     from transformers import LlamaConfig, LlamaForCausalLM
@@ -85,7 +85,7 @@ def test_lm_eval(tmp_path: Path) -> None:
 
 
 @pytest.mark.ecosystem("torchvision", "ultralytics")
-def test_ultralytics() -> None:
+def test_ultralytics_predicts_on_the_given_device() -> None:
     from ultralytics import YOLO
 
     model = YOLO("yolov8n.yaml")
@@ -95,8 +95,8 @@ def test_ultralytics() -> None:
 
 
 @pytest.mark.ecosystem("ignite.engine")
-def test_ignite() -> None:
-    """It trains on the given device; its ``amp_mode`` works with CUDA only."""
+def test_ignite_trains_on_the_given_device() -> None:
+    """Ignite trains on the given device. Its ``amp_mode`` works only with CUDA."""
     from ignite import distributed
     from ignite.engine import create_supervised_trainer
 
@@ -114,7 +114,7 @@ def test_ignite() -> None:
 
 
 @pytest.mark.ecosystem("torchinfo")
-def test_torchinfo() -> None:
+def test_torchinfo_moves_the_model_to_the_given_device() -> None:
     import torchinfo
 
     model = torch.nn.Linear(4, 1).to(DEVICE)
@@ -125,8 +125,8 @@ def test_torchinfo() -> None:
 
 
 @pytest.mark.ecosystem("bitsandbytes")
-def test_bitsandbytes_finds_the_backend_by_itself() -> None:
-    """In a process that does not import the backend by name."""
+def test_bitsandbytes_loads_the_backend_by_autoload() -> None:
+    """The process does not import the backend by name."""
     code = f"""
     import torch, bitsandbytes
     layer = torch.nn.Linear(64, 64).to("{DEVICE}")

@@ -25,14 +25,14 @@ pytestmark = pytest.mark.ecosystem("deepspeed")
 
 
 @pytest.mark.parametrize("wanted", ["", DEVICE, "cpu"])
-def test_it_chooses_the_device_unless_the_environment_says_otherwise(wanted: str) -> None:
+def test_deepspeed_uses_the_device_unless_ds_accelerator_is_set(wanted: str) -> None:
     code = "import deepspeed; print(deepspeed.get_accelerator().device_name())"
     done = run_python(code, {"DS_ACCELERATOR": wanted} if wanted else None)
     assert done.stdout.split()[-1] == (wanted or DEVICE)
     assert "unable to detect" not in done.stdout + done.stderr
 
 
-def test_what_it_has_chosen_before_stays() -> None:
+def test_an_accelerator_chosen_before_the_import_is_kept() -> None:
     code = f"""
         import deepspeed
         chosen = deepspeed.get_accelerator()
@@ -42,7 +42,7 @@ def test_what_it_has_chosen_before_stays() -> None:
     run_python(code, WITHOUT_AUTOLOAD)
 
 
-def test_the_accelerator_answers_as_the_device_module_does() -> None:
+def test_the_accelerator_agrees_with_the_device_module() -> None:
     import deepspeed
 
     accelerator = deepspeed.get_accelerator()
@@ -64,7 +64,7 @@ def test_the_accelerator_answers_as_the_device_module_does() -> None:
     assert accelerator.get_rng_state().equal(state)
 
 
-def test_its_ranges_are_seen_by_the_profiler() -> None:
+def test_ranges_of_the_accelerator_are_in_the_profile() -> None:
     import deepspeed
 
     accelerator = deepspeed.get_accelerator()
@@ -78,7 +78,7 @@ def test_its_ranges_are_seen_by_the_profiler() -> None:
     assert "within" in names and "before" not in names
 
 
-def test_a_launch_on_other_than_the_first_devices_is_refused() -> None:
+def test_limiting_the_visible_devices_to_others_than_the_first_is_refused() -> None:
     import deepspeed
 
     environment: dict[str, str] = {}
@@ -93,7 +93,7 @@ def test_a_launch_on_other_than_the_first_devices_is_refused() -> None:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("correct", [0, 1])
 @pytest.mark.parametrize("decoupled", [True, False])
-def test_fused_adam_is_the_devices(dtype: torch.dtype, correct: int, decoupled: bool) -> None:
+def test_fused_adam_runs_natively(dtype: torch.dtype, correct: int, decoupled: bool) -> None:
     from deepspeed.ops.adam import FusedAdam
 
     if dtype not in torch.get_device_module(DEVICE).supported_dtypes():
@@ -132,7 +132,7 @@ def adam(
     return value
 
 
-def test_a_missing_operator_says_so() -> None:
+def test_loading_an_unsupported_operator_raises() -> None:
     from deepspeed.ops import op_builder
 
     assert not op_builder.FusedLambBuilder().is_compatible()
@@ -171,7 +171,7 @@ EXPECTED = {
     "part",
     [pytest.param(part, marks=pytest.mark.full if part == "compiled" else []) for part in EXPECTED],
 )
-def test_zero_trains_as_data_parallel_does(part: str, tmp_path: Path) -> None:
+def test_zero_has_the_losses_of_distributed_data_parallel(part: str, tmp_path: Path) -> None:
     pairs = [(way, ddp) for ddp, ways in EXPECTED[part].items() for way in ways]
     found = run([*EXPECTED[part], *(way for way, _ in pairs)], tmp_path)
     for way, ddp in pairs:

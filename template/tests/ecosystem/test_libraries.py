@@ -42,7 +42,7 @@ def test_generate_gives_the_same_tokens(beams: int) -> None:
 
 
 @pytest.mark.ecosystem("peft", "transformers")
-def test_adapters_train() -> None:
+def test_peft_adapters_train() -> None:
     import peft
 
     config = peft.LoraConfig(r=4, target_modules=["q_proj", "v_proj"], init_lora_weights=False)
@@ -75,7 +75,7 @@ def test_timm_models_train(name: str, options: dict[str, Any]) -> None:
 
 
 @pytest.mark.ecosystem("diffusers")
-def test_a_pipeline_of_diffusers_draws_the_same_image() -> None:
+def test_a_diffusers_pipeline_gives_the_same_image() -> None:
     import diffusers
 
     model = diffusers.UNet2DModel(
@@ -101,7 +101,7 @@ def test_a_pipeline_of_diffusers_draws_the_same_image() -> None:
 
 @pytest.mark.ecosystem("torchmetrics")
 @pytest.mark.parametrize("name", ["Accuracy", "F1Score", "AUROC", "ConfusionMatrix"])
-def test_metrics_over_batches(name: str) -> None:
+def test_torchmetrics_over_batches(name: str) -> None:
     import torchmetrics
 
     here, there = (

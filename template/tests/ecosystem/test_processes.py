@@ -54,8 +54,8 @@ def test_accelerate_trains_one_model_on_two_devices(tmp_path: Path) -> None:
 
 @needs_two_devices
 @pytest.mark.ecosystem("accelerate")
-def test_accelerate_alone_lets_each_process_train_by_itself(tmp_path: Path) -> None:
-    """The page warns of this. If it changes, delete the recipe."""
+def test_accelerate_without_the_recipe_trains_each_process_separately(tmp_path: Path) -> None:
+    """The page warns of this behaviour. If accelerate changes, delete the recipe."""
     code = recipe("Accelerate over processes")
     code = code.replace("torch.distributed.init_process_group()\n", "").replace("cpu=True", "")
     code = code.replace("print(accelerator", OUTCOME.strip() + "\nprint(accelerator")
@@ -87,7 +87,7 @@ def test_a_worker_of_ray_trains_on_the_device() -> None:
 
 @needs_two_devices
 @pytest.mark.ecosystem("ray.train")
-def test_two_workers_of_ray_meet_by_the_devices_collectives() -> None:
+def test_two_ray_workers_use_the_collectives_of_the_device() -> None:
     code = recipe("Ray Train").replace("num_workers=1)", "num_workers=2), torch_config=config")
     code = code.replace(
         "ray.init", f'config = ray.train.torch.TorchConfig(backend="{DEVICE}ccl")\nray.init'

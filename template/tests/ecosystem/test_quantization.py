@@ -99,7 +99,7 @@ def losses(
 @pytest.mark.ecosystem("torchao")
 @pytest.mark.parametrize("text", WEIGHTS)
 @torch.no_grad()
-def test_weights_are_quantized_and_multiplied(text: str) -> None:
+def test_torchao_weight_configs(text: str) -> None:
     from torchao.quantization import quantize_
 
     plain = model(torch.bfloat16).eval()
@@ -116,7 +116,7 @@ def test_weights_are_quantized_and_multiplied(text: str) -> None:
 
 @pytest.mark.ecosystem("torchao")
 @pytest.mark.parametrize("text", TRAINING)
-def test_training(text: str) -> None:
+def test_torchao_quantized_training(text: str) -> None:
     from torchao.float8 import convert_to_float8_training
     from torchao.quantization import quantize_
 
@@ -138,9 +138,9 @@ def test_training(text: str) -> None:
 
 @pytest.mark.ecosystem("torchao")
 @pytest.mark.parametrize("name", OPTIMIZERS)
-def test_optimizers_with_states_of_few_bits(name: str) -> None:
+def test_torchao_low_bit_optimizers(name: str) -> None:
     optimizer = getattr(importlib.import_module("torchao.optim"), name)
-    # Compiling their step takes a minute, and gave the same results.
+    # Compiling their step takes a minute and gives the same results.
     with torch.compiler.set_stance("force_eager"):
         here = losses("cpu", optimizer=optimizer)
         with natively():
@@ -153,7 +153,7 @@ def test_optimizers_with_states_of_few_bits(name: str) -> None:
 @pytest.mark.ecosystem("torchao")
 @pytest.mark.parametrize("exported_on", ["cpu", DEVICE])
 @torch.no_grad()
-def test_an_exported_program_is_quantized(exported_on: str) -> None:
+def test_torchao_pt2e_quantizes_an_exported_program(exported_on: str) -> None:
     from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
     from torchao.quantization.pt2e.quantizer import x86_inductor_quantizer as rules
 
@@ -174,7 +174,7 @@ def test_an_exported_program_is_quantized(exported_on: str) -> None:
 
 @pytest.mark.ecosystem("torchao")
 @torch.no_grad()
-def test_weights_of_4_bits_are_kept_in_files(tmp_path: Path) -> None:
+def test_torchao_4_bit_weights_can_be_saved_and_loaded(tmp_path: Path) -> None:
     from torchao.quantization import Int4PlainInt32Tensor, quantize_
 
     there = model(torch.bfloat16).to(DEVICE)
@@ -199,7 +199,7 @@ def test_weights_of_4_bits_are_kept_in_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.ecosystem("torchao")
-def test_what_cannot_be_quantized_is_refused() -> None:
+def test_unsupported_quantization_is_refused() -> None:
     from torchao.quantization import quantize_
 
     with pytest.raises(ValueError, match=f"need a matrix on {DEVICE}"):
@@ -211,7 +211,7 @@ def test_what_cannot_be_quantized_is_refused() -> None:
 
 
 @pytest.mark.ecosystem
-def test_the_page_shows_what_is_tested() -> None:
+def test_the_page_lists_the_tested_configs() -> None:
     shown = re.findall(r"^\| `(.*)` \| ([\d.]+) \|$", PAGE.read_text("utf-8"), re.M)
     tested = WEIGHTS | TRAINING | {f"{name}()": bound for name, bound in OPTIMIZERS.items()}
     assert {text: float(bound) for text, bound in shown} == tested

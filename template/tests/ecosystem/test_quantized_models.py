@@ -33,7 +33,7 @@ LAYERS = {
 
 @pytest.mark.ecosystem("bitsandbytes")
 @pytest.mark.parametrize("text", LAYERS)
-def test_layers_of_bitsandbytes(text: str) -> None:
+def test_bitsandbytes_linear_layers(text: str) -> None:
     from bitsandbytes import nn
 
     torch.manual_seed(0)
@@ -54,7 +54,7 @@ def test_layers_of_bitsandbytes(text: str) -> None:
 
 
 @pytest.mark.ecosystem("bitsandbytes")
-def test_an_embedding_of_bitsandbytes() -> None:
+def test_bitsandbytes_embedding() -> None:
     from bitsandbytes import nn
 
     plain = torch.nn.Embedding(64, 128)
@@ -81,7 +81,7 @@ def test_an_embedding_of_bitsandbytes() -> None:
         ("LARS8bit", {"lr": 1e-3, "momentum": 0.9}, None),
     ],
 )
-def test_optimizers_of_bitsandbytes(
+def test_bitsandbytes_8_bit_optimizers(
     name: str, options: dict[str, Any], plain: str | None, decay: float
 ) -> None:
     optimizers = importlib.import_module("bitsandbytes.optim")
@@ -119,7 +119,7 @@ def bfloat16_llama() -> Any:
     return large.to(torch.bfloat16).eval()
 
 
-def kept(path: Path) -> torch.Tensor:
+def write_model(path: Path) -> torch.Tensor:
     """Write a model, and return its logits in float32."""
     plain = bfloat16_llama()
     plain.save_pretrained(path)
@@ -168,11 +168,11 @@ def made_by(library: str, text: str) -> Any:
     ],
 )
 @torch.no_grad()
-def test_transformers_quantizes_and_loads_again(
+def test_transformers_quantizes_saves_and_loads_a_model(
     text: str, bound: float, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     library = request.node.get_closest_marker("ecosystem").args[-1]
-    wanted = kept(tmp_path / "plain")
+    wanted = write_model(tmp_path / "plain")
     with natively():
         model = loaded(tmp_path / "plain", quantization_config=made_by(library, text))
         got = model(IDS.to(DEVICE)).logits
@@ -191,7 +191,7 @@ def compressed(path: Path, scheme: str) -> torch.Tensor:
     from compressed_tensors import compressors, quantization
     from compressed_tensors.quantization.utils import calculate_qparams
 
-    wanted = kept(path / "plain")
+    wanted = write_model(path / "plain")
     model = bfloat16_llama()
     config = quantization.QuantizationConfig(
         config_groups={"group_0": quantization.preset_name_to_scheme(scheme, ["Linear"])},
@@ -223,7 +223,7 @@ def compressed(path: Path, scheme: str) -> torch.Tensor:
     [("W8A16", 0.02), ("W4A16", 0.2), ("W8A8", 0.02), ("FP8", 0.1), ("FP8_DYNAMIC", 0.1)],
 )
 @torch.no_grad()
-def test_checkpoints_of_compressed_tensors(scheme: str, bound: float, tmp_path: Path) -> None:
+def test_compressed_tensors_checkpoints(scheme: str, bound: float, tmp_path: Path) -> None:
     wanted = compressed(tmp_path, scheme)
     with natively():
         got = loaded(tmp_path / "compressed")(IDS.to(DEVICE)).logits

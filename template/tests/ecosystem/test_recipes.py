@@ -35,17 +35,17 @@ def recipe(heading: str, page: str = "integrations") -> str:
         ),
     ],
 )
-def test_a_recipe_ends_on_the_device(heading: str) -> None:
+def test_a_recipe_runs_on_the_device(heading: str) -> None:
     assert run_python(recipe(heading)).stdout.split()[-1] == f"{DEVICE}:0"
 
 
 @pytest.mark.ecosystem("torchao")
-def test_a_recipe_of_quantization_ends_on_the_device() -> None:
+def test_the_torchao_recipe_runs_on_the_device() -> None:
     assert run_python(recipe("torchao", "quantization")).stdout.split()[-1] == f"{DEVICE}:0"
 
 
 @pytest.mark.ecosystem("transformers", "accelerate")
-def test_the_trainer_computes_in_bfloat16_by_the_variable() -> None:
+def test_trainer_computes_in_bfloat16_with_the_environment_variable() -> None:
     code = recipe("Transformers and accelerate")
     code = code.replace('"no"  # or bf16', '"bf16"')
     code = code.replace(
@@ -57,8 +57,8 @@ def test_the_trainer_computes_in_bfloat16_by_the_variable() -> None:
 
 
 @pytest.mark.ecosystem("accelerate")
-def test_accelerate_uses_the_cpu_without_the_variable() -> None:
-    """The page says so. If it changes, delete the recipe."""
+def test_accelerate_uses_the_cpu_without_the_environment_variable() -> None:
+    """The page documents this behaviour. If accelerate changes, delete the recipe."""
     code = "from accelerate import Accelerator; print(Accelerator().device)"
     assert run_python(code).stdout.split()[-1] == "cpu"
 
@@ -87,7 +87,7 @@ def test_fabric_computes_in_the_precision_of_the_strategy() -> None:
 
 
 @pytest.mark.ecosystem("lightning")
-def test_lightnings_own_choices_are_refused() -> None:
+def test_precision_and_accelerator_arguments_of_lightning_are_refused() -> None:
     code = recipe("Lightning")
     own = code.replace("strategy=", "precision='bf16-mixed', strategy=")
     done = run_python(own, check=False)

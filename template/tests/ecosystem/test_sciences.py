@@ -32,7 +32,7 @@ def flat(tensors: Any) -> Tensor:
 
 @needs(torch.float64)
 @pytest.mark.ecosystem("botorch")
-def test_an_acquisition_function_of_botorch() -> None:
+def test_botorch_acquisition_function() -> None:
     from botorch.acquisition import LogExpectedImprovement
     from botorch.models import SingleTaskGP
 
@@ -49,7 +49,7 @@ def test_an_acquisition_function_of_botorch() -> None:
 
 
 @pytest.mark.ecosystem("pyro")
-def test_variational_inference_of_pyro() -> None:
+def test_pyro_variational_inference() -> None:
     import pyro
     from pyro import distributions, infer
 
@@ -75,7 +75,7 @@ def test_variational_inference_of_pyro() -> None:
 
 
 @pytest.mark.ecosystem("kornia")
-def test_filters_and_turns_of_kornia() -> None:
+def test_kornia_filters_and_rotations() -> None:
     import kornia
 
     def outcome(device: str) -> Tensor:
@@ -94,7 +94,7 @@ def test_filters_and_turns_of_kornia() -> None:
 
 
 @pytest.mark.ecosystem("monai")
-def test_segmentation_of_monai() -> None:
+def test_monai_segmentation() -> None:
     from monai.losses import DiceLoss
     from monai.networks.nets import UNet
 
@@ -114,7 +114,7 @@ def test_segmentation_of_monai() -> None:
 
 @needs(torch.complex64)
 @pytest.mark.ecosystem("neuralop")
-def test_a_fourier_neural_operator() -> None:
+def test_neuralop_fourier_neural_operator() -> None:
     from neuralop.models import FNO
 
     def outcome(device: str) -> Tensor:
@@ -128,7 +128,7 @@ def test_a_fourier_neural_operator() -> None:
 
 @needs(torch.complex64)
 @pytest.mark.ecosystem("whisper")
-def test_speech_to_text_of_whisper() -> None:
+def test_whisper_speech_to_text() -> None:
     import whisper
     from whisper.model import ModelDimensions, Whisper
 
@@ -144,7 +144,7 @@ def test_speech_to_text_of_whisper() -> None:
 
 
 @pytest.mark.ecosystem("torchdiffeq")
-def test_a_differential_equation_and_its_adjoint() -> None:
+def test_torchdiffeq_solution_and_adjoint() -> None:
     from torchdiffeq import odeint_adjoint
 
     class Slope(torch.nn.Module):
@@ -166,7 +166,7 @@ def test_a_differential_equation_and_its_adjoint() -> None:
 
 
 @pytest.mark.ecosystem("e3nn")
-def test_tensor_products_of_e3nn() -> None:
+def test_e3nn_tensor_products() -> None:
     from e3nn import o3
 
     def outcome(device: str) -> Tensor:
@@ -179,7 +179,7 @@ def test_tensor_products_of_e3nn() -> None:
 
 
 @pytest.mark.ecosystem("ot")
-def test_optimal_transport() -> None:
+def test_pot_optimal_transport() -> None:
     import ot
 
     def outcome(device: str) -> Tensor:

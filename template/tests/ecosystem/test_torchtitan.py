@@ -37,7 +37,7 @@ WAYS = {
 
 
 def prepare(folder: Path) -> None:
-    """Write a tokenizer and a text of few words, where torchtitan's own tests have theirs."""
+    """Write a tokenizer and a text of few words to the paths that torchtitan's own tests use."""
     assets = folder / "tests" / "assets"
     special = {"unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>"}
     tokenizer((f"w{i}" for i in range(WORDS)), **special).save_pretrained(assets / "tokenizer")
@@ -75,7 +75,7 @@ def losses(folder: Path, way: str) -> list[float]:
 
 
 @needs_two_devices
-def test_every_way_to_train_has_the_losses_of_the_others(tmp_path: Path) -> None:
+def test_parallel_and_single_process_training_have_equal_losses(tmp_path: Path) -> None:
     prepare(tmp_path)
     seed = ["--checkpoint.create_seed_checkpoint", "--parallelism.data_parallel_shard_degree=1"]
     train(tmp_path, 1, [f"--job.dump_folder={tmp_path / 'seed'}", *seed])

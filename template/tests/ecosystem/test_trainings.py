@@ -21,7 +21,9 @@ PATHS = [str(Path(__file__).parents[1])]
         pytest.param("lightning", marks=pytest.mark.ecosystem("lightning")),
     ],
 )
-def test_it_ends_where_the_cpu_does(name: str, precision: str, tmp_path: Path) -> None:
+def test_training_gives_the_parameters_and_losses_of_the_cpu(
+    name: str, precision: str, tmp_path: Path
+) -> None:
     if precision == "bf16" and not (
         torch.amp.is_autocast_available(DEVICE) and supported(torch.bfloat16)
     ):

@@ -38,7 +38,7 @@ def precision(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.mark.parametrize("way", ["sft", "dpo"])
-def test_tuning_ends_where_the_cpu_does(way: str, precision: str, tmp_path: Path) -> None:
+def test_tuning_gives_the_parameters_of_the_cpu(way: str, precision: str, tmp_path: Path) -> None:
     expected, actual = (
         tuned(way, device, precision, tmp_path / device) for device in ("cpu", DEVICE)
     )
@@ -47,13 +47,13 @@ def test_tuning_ends_where_the_cpu_does(way: str, precision: str, tmp_path: Path
     torch.testing.assert_close(actual, expected, rtol=tolerance, atol=tolerance)
 
 
-def test_answers_that_are_drawn_train_the_model(precision: str, tmp_path: Path) -> None:
+def test_grpo_trains_with_sampled_completions(precision: str, tmp_path: Path) -> None:
     state = tuned("grpo", DEVICE, precision, tmp_path / "state")
     assert all(values.isfinite().all() for values in state.values())
 
 
 def test_the_default_precision_is_refused() -> None:
-    """docs/features/integrations.md says so. If it changes, delete its sentence."""
+    """docs/features/integrations.md documents this error. If TRL changes, delete the sentence."""
     code = "import tempfile, trl; trl.SFTConfig(output_dir=tempfile.mkdtemp(), report_to=[])"
     done = run_python(code, {"ACCELERATE_TORCH_DEVICE": DEVICE}, check=False)
     assert "doesn't support bf16" in done.stderr

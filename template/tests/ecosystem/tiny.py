@@ -1,4 +1,4 @@
-"""Tiny language models and tokenizers, built here: nothing is downloaded."""
+"""Tiny language models and tokenizers that are built without a download."""
 
 from __future__ import annotations
 

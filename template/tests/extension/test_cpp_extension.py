@@ -13,7 +13,7 @@ from support import run_python
 cpp_extension: Any = importlib.import_module(f"{PACKAGE}.utils.cpp_extension")
 
 
-def test_the_paths_hold_the_header_and_the_library() -> None:
+def test_the_paths_contain_the_header_and_the_library() -> None:
     assert any(
         (Path(path) / DEVICE / "extension.h").is_file() for path in cpp_extension.include_paths()
     )
@@ -22,7 +22,7 @@ def test_the_paths_hold_the_header_and_the_library() -> None:
     )
 
 
-def test_what_a_caller_asks_for_comes_first_and_stays_his() -> None:
+def test_arguments_of_the_caller_come_first_and_are_not_changed() -> None:
     mine = {"include_dirs": ["mine"], "library_dirs": ["mine"], "libraries": ["mine"]}
     extension = cpp_extension.CppExtension("name", ["file.cpp"], **mine)
     for given in mine:
@@ -32,7 +32,7 @@ def test_what_a_caller_asks_for_comes_first_and_stays_his() -> None:
 
 
 @pytest.mark.full
-def test_importing_the_backend_imports_no_builder() -> None:
+def test_importing_the_backend_does_not_import_cpp_extension() -> None:
     run_python(
         """
         import sys, torch

@@ -67,8 +67,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_it_needs_nothing_of_one_pytorch_alone(project: Path) -> None:
-    """Symbols of PyTorch's C++ API have its namespaces, and differ between versions."""
+def test_the_library_uses_only_the_stable_abi(project: Path) -> None:
+    """Symbols in PyTorch's C++ namespaces are not stable between versions."""
     if shutil.which("nm") is None:
         pytest.skip("there is no nm, which lists the symbols of a library")
     (library,) = (project / "gated").glob("*.so")
@@ -79,27 +79,27 @@ def test_it_needs_nothing_of_one_pytorch_alone(project: Path) -> None:
     assert not re.findall(r"^.*\b(?:at|c10|torch)::.*$", needed, re.MULTILINE)
 
 
-def test_it_equals_the_cpu_in_stream_order(project: Path) -> None:
+def test_the_example_equals_the_cpu_in_stream_order(project: Path) -> None:
     check(project, "forward", "order_of_streams", "gradients", "mistakes")
 
 
 @pytest.mark.full
-def test_it_is_compiled_and_passes_opcheck(project: Path) -> None:
+def test_the_example_can_be_compiled_and_passes_opcheck(project: Path) -> None:
     check(project, "compiled", "opcheck")
 
 
 @pytest.mark.full
-def test_a_capture_refuses_a_function_of_the_host(project: Path) -> None:
+def test_a_host_function_in_a_capture_is_refused(project: Path) -> None:
     check(project, "captured")
 
 
 @pytest.mark.full
-def test_it_runs_where_the_host_has_no_address(project: Path) -> None:
+def test_the_example_runs_without_host_addresses(project: Path) -> None:
     check(project, "forward", "gradients", **{f"{ENV_PREFIX}_SIMULATOR_HOST_ADDRESS": "0"})
 
 
 @pytest.mark.full
-def test_setuptools_build_it_too(tmp_path: Path) -> None:
+def test_setuptools_can_build_the_example(tmp_path: Path) -> None:
     folder = tmp_path / "extension"
     shutil.copytree(EXAMPLES / "extension", folder)
     run(sys.executable, "setup.py", "build_ext", "--inplace", cwd=folder)

@@ -25,7 +25,7 @@ class Cube(torch.autograd.Function):
         return result
 
 
-def test_an_autograd_function_has_the_gradient_that_it_says() -> None:
+def test_a_custom_autograd_function_has_its_gradient() -> None:
     compare_gradients(lambda x: Cube.apply(x), sample(3, 4))  # type: ignore[no-untyped-call]
 
 
@@ -54,7 +54,7 @@ def run(code: str) -> None:
     run_python(DEFINITIONS + code)
 
 
-def test_an_operator_of_torch_library_runs_and_learns_here() -> None:
+def test_a_custom_operator_runs_and_has_gradients_on_the_device() -> None:
     run(
         f"""
 x = torch.arange(4.0, device="{DEVICE}", requires_grad=True)
@@ -82,7 +82,7 @@ assert backend.fallback_stats()["theirs::negated"].calls == 1
 
 
 @pytest.mark.full
-def test_it_is_compiled_and_passes_opcheck() -> None:
+def test_a_custom_operator_can_be_compiled_and_passes_opcheck() -> None:
     run(
         f"""
 x = torch.arange(4.0, device="{DEVICE}", requires_grad=True)

@@ -66,7 +66,7 @@ class Choice:
             raise Nothing
         return fitting[int(len(fitting) * self.random.random() ** 0.6)]
 
-    def beside(self, name: str, accepts: Callable[[torch.Tensor], bool]) -> str:
+    def on_same_device(self, name: str, accepts: Callable[[torch.Tensor], bool]) -> str:
         """Return an accepted variable on the same device, possibly the same one."""
         device = self.session.device[name].device
         fitting = [
@@ -81,7 +81,7 @@ class Choice:
     def broadcasting(self, name: str) -> str:
         """Return a variable on the same device whose shape fits that of another."""
         shape = self.of(name).shape
-        return self.beside(name, lambda tensor: fits(tensor.shape, shape))
+        return self.on_same_device(name, lambda tensor: fits(tensor.shape, shape))
 
     def dim(self, name: str) -> int:
         """Return a dimension of a variable, counted from either end."""

@@ -71,11 +71,11 @@ class Session:
         if isinstance(refusal, NameError):
             return  # the statement that made the variable was left out
         problem = attempt(code, self.device)
-        if is_beyond(refusal, problem):
+        if is_not_compared(refusal, problem):
             self.forget(statement)
             return
         if type(problem) is not type(refusal):
-            self.report(statement, f"gave {said(problem)}, expected {said(refusal)}")
+            self.report(statement, f"gave {message_of(problem)}, expected {message_of(refusal)}")
             return
         if refusal is not None:
             return
@@ -176,7 +176,7 @@ class Session:
             wait()
         except RuntimeError as error:
             raise Divergence(
-                copies[-1].statement if copies else NOTHING, f"later gave {said(error)}"
+                copies[-1].statement if copies else NOTHING, f"later gave {message_of(error)}"
             ) from None
         for copy in copies:
             problem = difference(copy.actual, copy.expected, copy.statement, copy.scale)
@@ -194,7 +194,7 @@ def attempt(code: Any, names: dict[str, Any]) -> Exception | None:
     return None
 
 
-def is_beyond(refusal: Exception | None, problem: Exception | None) -> bool:
+def is_not_compared(refusal: Exception | None, problem: Exception | None) -> bool:
     """Whether a statement is not compared: the CPU lacks a kernel, or the device a dtype."""
     named = re.match(rf"{DEVICE} does not support torch\.(\w+)", str(problem))
     if named and getattr(torch, named[1]) not in supported_dtypes():
@@ -202,7 +202,7 @@ def is_beyond(refusal: Exception | None, problem: Exception | None) -> bool:
     return refusal is not None and bool(LACKS.search(str(refusal)))
 
 
-def said(error: Exception | None) -> str:
+def message_of(error: Exception | None) -> str:
     return "a result" if error is None else f"{type(error).__name__}: {error}".splitlines()[0]
 
 

@@ -240,8 +240,8 @@ def bits(c: Choice) -> Statement:
 
 def arrange(c: Choice) -> Statement:
     name = c.any(lambda t: 0 < t.numel() < LARGEST // 8)
-    other = c.beside(name, lambda t: t.shape == c.of(name).shape)
-    third = c.beside(name, lambda t: t.dim() == c.of(name).dim())
+    other = c.on_same_device(name, lambda t: t.shape == c.of(name).shape)
+    third = c.on_same_device(name, lambda t: t.dim() == c.of(name).dim())
     dim = c.dim(name)
     shift = c.number(-3, 3)
     call = c.one(
@@ -280,7 +280,7 @@ def index_write(c: Choice) -> Statement:
     index = f"torch.tensor({c.permutation(size)[:count]}, {device})"
     lead = ":, " * (dim % tensor.dim())
     value = c.one(
-        "0", "1", "True", c.beside(name, lambda t: t.dim() == 0) if c.chance(0.3) else "2"
+        "0", "1", "True", c.on_same_device(name, lambda t: t.dim() == 0) if c.chance(0.3) else "2"
     )
     source = f"torch.ones_like({name}).narrow({dim}, 0, {count})"
     call = c.one(
@@ -317,7 +317,7 @@ def into(c: Choice) -> Statement:
     name = c.any()
     other = c.broadcasting(name)
     kept = [c.of(name).untyped_storage()._cdata, c.of(other).untyped_storage()._cdata]
-    out = c.beside(name, lambda t: t.untyped_storage()._cdata not in kept and is_output(t))
+    out = c.on_same_device(name, lambda t: t.untyped_storage()._cdata not in kept and is_output(t))
     call = c.one(f"add({name}, {other}", f"mul({name}, {other}", f"neg({name}", f"sum({name}, 0", f"eq({name}, {other}",
                  f"cumsum({name}, 0", f"clamp({name}, 0, 1", f"cat([{name}, {other}]", f"abs({name}")  # fmt: skip
     return Statement(f"torch.{call}, out={out})", terms=max(c.of(name).numel(), 4))
@@ -343,7 +343,7 @@ def copies(c: Choice) -> Statement:
 def matmul(c: Choice) -> Statement:
     name = c.any(lambda t: 1 <= t.dim() <= 3 and is_number(t) and t.numel() < 2000)
     inner = c.of(name).shape[-1]
-    other = c.beside(
+    other = c.on_same_device(
         name,
         lambda t: (
             t.dtype == c.of(name).dtype

@@ -12,7 +12,7 @@ PARTS = 50
 
 @pytest.mark.fuzz_full
 @pytest.mark.parametrize("part", range(PARTS))
-def test_programs_give_what_they_give_on_the_cpu(part: int) -> None:
+def test_random_programs_give_the_results_of_the_cpu(part: int) -> None:
     first = FIRST + part * PROGRAMS
     if failing := search(range(first, first + PROGRAMS)):
         pytest.fail(failing, pytrace=False)

@@ -20,14 +20,14 @@ PARTS = 10
 @pytest.mark.parametrize(
     "part", [pytest.param(part, marks=[pytest.mark.full] if part else []) for part in range(PARTS)]
 )
-def test_programs_give_what_they_give_on_the_cpu(part: int) -> None:
+def test_random_programs_give_the_results_of_the_cpu(part: int) -> None:
     if failing := search(range(part * PROGRAMS, (part + 1) * PROGRAMS)):
         pytest.fail(failing, pytrace=False)
 
 
 @pytest.mark.native
 @pytest.mark.parametrize("entry", Known.read().entries, ids=lambda entry: entry.statement)
-def test_what_is_known_to_diverge_does(entry: Entry) -> None:
+def test_known_divergences_still_occur(entry: Entry) -> None:
     program = entry.as_program()
     found = divergence(program)
     if entry.gives:

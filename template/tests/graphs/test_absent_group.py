@@ -9,7 +9,7 @@ from changed_device import without_group
 from support import run_python
 
 
-def test_a_device_without_the_group_says_what_is_missing(tmp_path: Path) -> None:
+def test_capture_without_graph_functions_raises(tmp_path: Path) -> None:
     code = f"""
         import torch
         values = torch.ones(4, device="{DEVICE}")

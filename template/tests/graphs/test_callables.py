@@ -21,7 +21,7 @@ def gradients(module: torch.nn.Module) -> list[object]:
     return [weight.grad.tolist() for weight in module.parameters() if weight.grad is not None]
 
 
-def test_a_module_trains_as_before() -> None:
+def test_a_graphed_module_trains_as_the_eager_module() -> None:
     eager = torch.nn.Sequential(torch.nn.Linear(3, 5), torch.nn.Tanh()).to(DEVICE)
     graphed = backend.make_graphed_callables(copy.deepcopy(eager), (values(0, grad=True),))
     for seed in (1, 2):
@@ -35,7 +35,7 @@ def test_a_module_trains_as_before() -> None:
         assert inputs[1].grad.tolist() == inputs[0].grad.tolist()
 
 
-def test_a_module_replays_in_its_mode_only() -> None:
+def test_a_graphed_module_replays_only_in_the_captured_training_mode() -> None:
     module = torch.nn.Linear(3, 2).to(DEVICE)
     replaying = backend.make_graphed_callables(module, (values(0),))
     first = replaying(values(1))
@@ -46,7 +46,7 @@ def test_a_module_replays_in_its_mode_only() -> None:
     assert replaying(values(2)).tolist() == again.tolist()
 
 
-def test_several_callables_share_memory() -> None:
+def test_several_callables_can_be_graphed_together() -> None:
     def double(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         return x * 2, x + 1
 
@@ -63,7 +63,7 @@ def test_several_callables_share_memory() -> None:
     assert x.grad.tolist() == reference.grad.tolist()
 
 
-def test_an_input_without_a_part() -> None:
+def test_an_unused_input_requires_allow_unused_input() -> None:
     samples = (values(0, grad=True), values(1, grad=True))
     with pytest.raises(RuntimeError):
         backend.make_graphed_callables(lambda x, y: x * 2, samples)
@@ -74,7 +74,7 @@ def test_an_input_without_a_part() -> None:
     assert y.grad is None
 
 
-def test_what_is_no_tensor_is_refused() -> None:
+def test_an_argument_that_is_not_a_tensor_is_refused() -> None:
     with pytest.raises(TypeError, match="tensors only"):
         backend.make_graphed_callables(lambda x, y: x * y, (values(0), 2))
 

@@ -1,4 +1,4 @@
-"""A capture records work and runs nothing. A replay runs it on the current contents of memory."""
+"""A capture records work and does not run it. A replay runs it on the current memory contents."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def values(*numbers: float) -> torch.Tensor:
     return torch.tensor(numbers, device=DEVICE)
 
 
-def test_a_replay_computes_with_the_input_of_that_time() -> None:
+def test_a_replay_reads_the_current_input() -> None:
     x = values(1, 2)
     graph = backend.Graph()
     with backend.graph(graph):
@@ -29,7 +29,7 @@ def test_a_replay_computes_with_the_input_of_that_time() -> None:
     assert y.tolist() == [11, 21]
 
 
-def test_nothing_runs_in_a_capture() -> None:
+def test_a_capture_runs_no_kernel() -> None:
     x = values(1, 2)
     with backend.graph(backend.Graph()):
         x.add_(1)
@@ -42,7 +42,7 @@ def is_captured(stream: torch.Stream) -> bool:
     return captured
 
 
-def test_the_current_stream_says_whether_it_is_captured() -> None:
+def test_is_current_stream_capturing_is_true_only_in_a_capture() -> None:
     assert not backend.is_current_stream_capturing()
     with backend.graph(backend.Graph()):
         assert backend.is_current_stream_capturing()
@@ -52,7 +52,7 @@ def test_the_current_stream_says_whether_it_is_captured() -> None:
 
 
 @since((2, 12), "has torch.Stream.is_capturing")
-def test_any_stream_says_whether_it_is_captured() -> None:
+def test_stream_is_capturing_is_true_only_for_the_captured_stream() -> None:
     stream = backend.Stream()
     with backend.graph(backend.Graph(), stream=stream):
         assert stream.is_capturing()
@@ -60,7 +60,7 @@ def test_any_stream_says_whether_it_is_captured() -> None:
     assert not stream.is_capturing()
 
 
-def test_work_of_other_streams_runs_during_a_capture() -> None:
+def test_other_streams_run_during_a_capture() -> None:
     x = values(1, 2)
     with backend.graph(backend.Graph()):
         with backend.stream(backend.default_stream()):
@@ -69,7 +69,7 @@ def test_work_of_other_streams_runs_during_a_capture() -> None:
     assert x.tolist() == [1, 2]
 
 
-def test_replays_on_several_streams_run_one_after_the_other() -> None:
+def test_replays_on_several_streams_do_not_overlap() -> None:
     x = values(0)
     graph = backend.Graph()
     with backend.graph(graph):
@@ -88,7 +88,7 @@ def test_replays_on_several_streams_run_one_after_the_other() -> None:
     assert x.item() == 200
 
 
-def test_a_replay_is_ordered_with_the_work_of_its_stream() -> None:
+def test_a_replay_runs_in_stream_order() -> None:
     x = torch.zeros(1, device=DEVICE)
     graph = backend.Graph()
     with backend.graph(graph):
@@ -106,7 +106,7 @@ def test_a_replay_is_ordered_with_the_work_of_its_stream() -> None:
     assert torch.equal(x.cpu(), expected)
 
 
-def test_streams_fork_and_join_within_a_capture() -> None:
+def test_streams_can_fork_and_join_in_a_capture() -> None:
     x = values(1, 2)
     other = backend.Stream()
     graph = backend.Graph()
@@ -127,7 +127,7 @@ def test_streams_fork_and_join_within_a_capture() -> None:
     assert total.tolist() == [18, 22]
 
 
-def test_a_stream_that_does_not_join_again_breaks_the_capture() -> None:
+def test_a_stream_that_does_not_join_invalidates_the_capture() -> None:
     x = values(1, 2)
     graph = backend.Graph()
     # New streams repeat after a while, but two in a row differ.
@@ -141,7 +141,7 @@ def test_a_stream_that_does_not_join_again_breaks_the_capture() -> None:
         graph.replay()
 
 
-def test_the_graph_of_the_accelerator_is_the_same() -> None:
+def test_torch_accelerator_graph_captures_and_replays() -> None:
     graph_class = getattr(torch.accelerator, "Graph", None)  # since torch 2.12
     if graph_class is None:
         pytest.skip("this PyTorch has no torch.accelerator.Graph")
@@ -161,7 +161,7 @@ def test_the_graph_of_the_accelerator_is_the_same() -> None:
 
 
 @needs_two_devices
-def test_a_graph_belongs_to_its_device() -> None:
+def test_a_graph_replays_on_its_device() -> None:
     x = torch.ones(2, device=f"{DEVICE}:1")
     graph = backend.Graph()
     with backend.device(1), backend.graph(graph):
@@ -173,7 +173,7 @@ def test_a_graph_belongs_to_its_device() -> None:
 # --- Memory ---
 
 
-def test_memory_of_a_graph_is_not_used_by_others() -> None:
+def test_memory_of_a_graph_is_not_reused_by_other_tensors() -> None:
     x = torch.ones(MIB, device=DEVICE)
     graph = backend.Graph()
     with backend.graph(graph):
@@ -187,7 +187,7 @@ def test_memory_of_a_graph_is_not_used_by_others() -> None:
 
 
 @pytest.mark.parametrize("how", ["reset", "deletion", "an error"])
-def test_memory_of_a_graph_goes_back_with_it(how: str) -> None:
+def test_memory_of_a_graph_is_freed_with_the_graph(how: str) -> None:
     x = torch.ones(8 * MIB, device=DEVICE)
     backend.synchronize()
     gc.collect()
@@ -238,7 +238,7 @@ def test_graphs_share_a_pool() -> None:
     assert z.tolist() == [4, 6]
 
 
-def test_memory_that_another_stream_of_the_capture_uses_comes_back_after_it() -> None:
+def test_memory_recorded_on_another_stream_is_freed_after_the_capture() -> None:
     x = torch.ones(MIB, device=DEVICE)
     other = backend.Stream()
     graph = backend.Graph()

@@ -1,4 +1,4 @@
-"""Graphs with kernels that were compiled at run time."""
+"""Graphs with kernels of ``compile_kernel``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support import needs
 pytestmark = [needs(torch.float32), takes_kernels(TWICE)]
 
 
-def test_a_graph_has_their_launches_and_keeps_them() -> None:
+def test_a_graph_keeps_compiled_kernels_that_it_launches() -> None:
     kernel = backend.compile_kernel(TWICE[backend.kernel_format()], "twice")
     x = torch.ones(1, device=DEVICE)
     graph = backend.Graph()

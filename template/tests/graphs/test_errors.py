@@ -13,9 +13,9 @@ from torch.optim.optimizer import _global_optimizer_pre_hooks
 
 pytestmark = needs(torch.float32, torch.int64)
 
-Deed = Callable[[torch.Tensor], object]
+Operation = Callable[[torch.Tensor], object]
 
-REFUSED: dict[str, tuple[Deed, str]] = {
+REFUSED: dict[str, tuple[Operation, str]] = {
     "item": (lambda x: x.sum().item(), "aten::_local_scalar_dense waits for the device"),
     "cpu": (lambda x: x.cpu(), "aten::copy_ waits for the device"),
     "from the host": (lambda x: x.copy_(torch.ones(4)), "aten::copy_ waits for the device"),
@@ -42,12 +42,14 @@ REFUSED: dict[str, tuple[Deed, str]] = {
 }
 
 
-@pytest.mark.parametrize(("deed", "text"), REFUSED.values(), ids=REFUSED)
-def test_what_cannot_be_captured_is_named(deed: Deed, text: str) -> None:
+@pytest.mark.parametrize(("operation", "text"), REFUSED.values(), ids=REFUSED)
+def test_the_error_names_the_operation_that_cannot_be_captured(
+    operation: Operation, text: str
+) -> None:
     x = torch.ones(4, device=DEVICE)
     graph = backend.Graph()
     with pytest.raises(RuntimeError, match=text), backend.graph(graph):
-        deed(x.detach() * 2)
+        operation(x.detach() * 2)
     assert not backend.is_current_stream_capturing()
     assert (x + 1).tolist() == [2] * 4
     with backend.graph(graph):
@@ -68,7 +70,7 @@ def test_a_copy_between_devices_is_refused(source: int, target: int) -> None:
     assert here.tolist() == [3] * 4
 
 
-def test_a_caught_mistake_breaks_the_capture() -> None:
+def test_a_caught_error_invalidates_the_capture() -> None:
     x = torch.ones(4, device=DEVICE)
     refused = pytest.raises(RuntimeError, match="broken: aten::_local_scalar_dense waits")
     with refused, backend.graph(backend.Graph()):
@@ -77,7 +79,7 @@ def test_a_caught_mistake_breaks_the_capture() -> None:
         x + 1
 
 
-def test_another_exception_is_not_replaced() -> None:
+def test_other_exceptions_in_a_capture_are_raised_unchanged() -> None:
     with pytest.raises(KeyError), backend.graph(backend.Graph()):
         raise KeyError
     assert not backend.is_current_stream_capturing()
@@ -88,15 +90,15 @@ def test_the_default_stream_is_not_captured() -> None:
         backend.Graph().capture_begin()
 
 
-def test_a_graph_without_a_capture_says_so() -> None:
+def test_methods_of_a_graph_without_a_capture_raise() -> None:
     graph = backend.Graph()
-    for deed in (graph.replay, graph.instantiate, graph.pool, graph.capture_end):
+    for operation in (graph.replay, graph.instantiate, graph.pool, graph.capture_end):
         with pytest.raises(RuntimeError, match="capture"):
-            deed()
+            operation()
     graph.reset()
 
 
-def test_a_graph_has_one_capture() -> None:
+def test_a_second_capture_of_a_graph_is_refused() -> None:
     x = torch.ones(4, device=DEVICE)
     graph = backend.Graph()
     with backend.graph(graph):
@@ -111,7 +113,7 @@ def test_an_unknown_mode_is_refused() -> None:
         backend.Graph().capture_begin(capture_error_mode="strict")
 
 
-def test_a_capture_that_is_forgotten_ends() -> None:
+def test_deleting_a_graph_ends_its_capture() -> None:
     with backend.stream(backend.Stream()):
         x = torch.ones(4, device=DEVICE)
         graph = backend.Graph()
@@ -122,14 +124,14 @@ def test_a_capture_that_is_forgotten_ends() -> None:
         assert x.tolist() == [1] * 4
 
 
-def test_memory_that_the_device_has_not_breaks_only_the_capture() -> None:
+def test_running_out_of_memory_ends_only_the_capture() -> None:
     free, _ = backend.mem_get_info()
     with pytest.raises(torch.OutOfMemoryError), backend.graph(backend.Graph()):
         torch.empty(2 * free, dtype=torch.uint8, device=DEVICE)
     assert torch.ones(4, device=DEVICE).sum().item() == 4
 
 
-def test_nothing_runs_before_a_capture() -> None:
+def test_creating_a_graph_does_not_initialize_the_device() -> None:
     code = f"""
         import torch
         graph = torch.{DEVICE}.Graph()
@@ -141,8 +143,8 @@ def test_nothing_runs_before_a_capture() -> None:
 
 
 @needs_two_devices
-def test_another_devices_stream_cannot_join_a_capture() -> None:
-    """Its memory would not come from the graph's pool, and its random numbers would repeat."""
+def test_a_stream_of_another_device_cannot_join_a_capture() -> None:
+    """Memory of that stream would not come from the pool, and its random numbers would repeat."""
     stream, other = backend.Stream(0), backend.Stream(1)
     graph = backend.Graph()
     with backend.stream(stream):
@@ -157,7 +159,7 @@ def test_another_devices_stream_cannot_join_a_capture() -> None:
 
 
 @pytest.mark.parametrize("end", ["capture_end", "reset", "__del__"])
-def test_no_hook_outlives_its_capture(end: str) -> None:
+def test_the_optimizer_hook_is_removed_after_the_capture(end: str) -> None:
     before = set(_global_optimizer_pre_hooks)
     graph = backend.Graph()
     with backend.stream(backend.Stream()):
@@ -170,7 +172,7 @@ def test_no_hook_outlives_its_capture(end: str) -> None:
     assert set(_global_optimizer_pre_hooks) == before
 
 
-def test_a_program_may_end_within_a_capture() -> None:
+def test_a_program_can_exit_during_a_capture() -> None:
     ended = run_python(
         f"""
         import torch

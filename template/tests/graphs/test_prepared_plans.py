@@ -7,7 +7,7 @@ from backend import DEVICE, ENV_PREFIX
 from support import is_simulator, run_python
 
 
-def test_afterwards_nothing_is_left_to_compile() -> None:
+def test_no_kernel_is_compiled_after_warm_up() -> None:
     if not is_simulator():
         pytest.skip("needs a setting that only the simulator has")
     code = f"""

@@ -67,7 +67,7 @@ def test_replays_draw_what_eager_calls_draw(draw: Callable[[], torch.Tensor]) ->
     assert torch.equal(backend.get_rng_state(), state)
 
 
-def test_seeds_count_for_the_next_replay() -> None:
+def test_a_seed_takes_effect_at_the_next_replay() -> None:
     graph = backend.Graph()
     with backend.graph(graph):
         result = torch.rand(4, device=DEVICE)
@@ -79,7 +79,7 @@ def test_seeds_count_for_the_next_replay() -> None:
     assert drawn[0] == drawn[2] != drawn[1]
 
 
-def test_a_generator_of_ones_own_takes_part() -> None:
+def test_replays_draw_from_a_given_generator() -> None:
     generator = torch.Generator(DEVICE).manual_seed(3)
     expected = [torch.rand(4, device=DEVICE, generator=generator).tolist() for _ in range(2)]
     generator.manual_seed(3)
@@ -93,7 +93,7 @@ def test_a_generator_of_ones_own_takes_part() -> None:
     assert actual == expected
 
 
-def test_replays_on_several_streams_draw_one_after_the_other() -> None:
+def test_replays_on_several_streams_draw_in_order() -> None:
     torch.manual_seed(5)
     expected = sum(torch.rand(64, device=DEVICE) for _ in range(8))
     assert isinstance(expected, torch.Tensor)
@@ -116,7 +116,7 @@ def test_a_seed_within_a_capture_is_refused() -> None:
         torch.manual_seed(1)
 
 
-def test_random_numbers_while_the_default_stream_waits_for_the_capture() -> None:
+def test_random_operators_raise_while_the_default_stream_waits_for_the_capture() -> None:
     refused = pytest.raises(RuntimeError, match=r"broken: .* the default stream waits")
     with refused, backend.graph(backend.Graph()):
         backend.default_stream().wait_stream(backend.current_stream())

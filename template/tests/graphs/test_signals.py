@@ -9,7 +9,7 @@ from support import needs, run_python
 pytestmark = needs(torch.float32)
 
 
-def test_a_handler_may_use_the_graph_that_is_reset() -> None:
+def test_a_signal_handler_can_use_a_graph_during_reset() -> None:
     run_python(
         f"""
         import os, signal, threading, torch

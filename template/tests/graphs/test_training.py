@@ -39,14 +39,14 @@ def distance(model: torch.nn.Module, inputs: torch.Tensor) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS.values(), ids=OPTIMIZERS)
-def test_steps_of_an_mlp(optimizer: Optimizer) -> None:
+def test_replayed_steps_of_an_mlp_equal_eager_steps(optimizer: Optimizer) -> None:
     draws = torch.Generator().manual_seed(1)
     batches = [torch.rand(16, 2, generator=draws) * 4 - 2 for _ in range(6)]
     eager = run(mlp(), distance, optimizer, batches, graphed=False)
     assert run(mlp(), distance, optimizer, batches, graphed=True) == eager
 
 
-def test_steps_of_the_gpt() -> None:
+def test_replayed_steps_of_a_gpt_equal_eager_steps() -> None:
     gpts = example("gpt")
 
     def loss_of(model: torch.nn.Module, batch: torch.Tensor) -> torch.Tensor:
@@ -65,7 +65,7 @@ def test_steps_of_the_gpt() -> None:
     assert run(gpt(), loss_of, adam, batches, graphed=True) == eager
 
 
-def test_gradient_scaling_is_refused() -> None:
+def test_a_grad_scaler_step_in_a_capture_is_refused() -> None:
     if not hasattr(backend, "get_amp_supported_dtype"):
         pytest.skip("generated without amp")
     model = mlp().to(DEVICE)

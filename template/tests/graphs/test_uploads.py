@@ -12,7 +12,7 @@ from support import has_function, needs
 pytestmark = needs(torch.float32)
 
 
-def test_copies_from_pinned_memory_are_of_the_graph() -> None:
+def test_a_graph_keeps_the_pinned_memory_of_its_copies() -> None:
     """Operators upload numbers, and the program frees memory that the graph copies from."""
     sources = [torch.arange(6.0).pin_memory()]
     x = torch.randn(1, 1, 5, 6, device=DEVICE)
@@ -40,7 +40,7 @@ def test_copies_from_pinned_memory_are_of_the_graph() -> None:
 @pytest.mark.skipif(
     not has_function("families", "compact"), reason="nonzero runs on the CPU of this device"
 )
-def test_a_size_that_the_device_knows_is_refused() -> None:
+def test_an_operator_with_a_data_dependent_size_is_refused() -> None:
     x = torch.ones(4, device=DEVICE)
     refused = pytest.raises(RuntimeError, match="aten::nonzero waits for the device")
     with refused, backend.graph(backend.Graph()):

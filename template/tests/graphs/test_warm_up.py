@@ -1,4 +1,4 @@
-"""warm_up prepares the launches of a function, and runs nothing."""
+"""warm_up prepares the launches of a function and runs no kernel."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import torch
 from backend import DEVICE, backend
 
 
-def test_nothing_of_it_runs() -> None:
+def test_warm_up_runs_no_kernel() -> None:
     x = torch.ones(16, device=DEVICE)
     backend.warm_up(lambda y, *, times: y.mul_(times), x, times=3)
     assert x.tolist() == [1] * 16
 
 
-def test_what_cannot_be_captured_says_so_and_the_device_works_on() -> None:
+def test_warm_up_of_a_function_that_cannot_be_captured_raises() -> None:
     x = torch.ones(16, device=DEVICE)
     with pytest.raises(RuntimeError, match="cannot be recorded"):
         backend.warm_up(lambda: x.sum().item())

@@ -37,7 +37,7 @@ class Partner:
         theirs.close()
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Return the result of ``function(*arguments)`` there, or raise RemoteError."""
+        """Return the other process's ``function(*arguments)``, or raise RemoteError."""
         self.connection.send((function, arguments))
         return self.answer()
 

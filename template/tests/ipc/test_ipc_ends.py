@@ -1,4 +1,4 @@
-"""Processes that end, messages that come too late, and leaks."""
+"""Processes that end or are killed, messages that arrive afterwards, and leaks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def large() -> torch.Tensor:
     return torch.zeros(SIZE // 4, device=DEVICE)
 
 
-def test_memory_is_kept_while_the_other_process_uses_it(partner: Partner) -> None:
+def test_memory_is_kept_while_the_receiver_uses_it(partner: Partner) -> None:
     before = remote.allocated()
     partner.call(remote.keep, large())
     assert remote.allocated() - before >= SIZE
@@ -35,7 +35,7 @@ def test_memory_is_kept_while_the_other_process_uses_it(partner: Partner) -> Non
     assert remote.allocated() == before
 
 
-def test_what_a_killed_process_used_comes_back(start: Callable[[], Partner]) -> None:
+def test_memory_used_by_a_killed_receiver_is_freed(start: Callable[[], Partner]) -> None:
     before = remote.allocated()
     partner = start()
     partner.call(remote.keep, large(), large())
@@ -44,7 +44,7 @@ def test_what_a_killed_process_used_comes_back(start: Callable[[], Partner]) -> 
     assert remote.allocated() == before
 
 
-def test_the_allocator_asks_for_it_before_it_asks_the_device(
+def test_the_allocator_reclaims_shared_memory_before_it_allocates(
     start: Callable[[], Partner],
 ) -> None:
     backend.empty_cache()
@@ -68,7 +68,9 @@ def test_the_memory_of_a_killed_sender_stays_usable(start: Callable[[], Partner]
     assert remote.descriptors() == files
 
 
-def test_who_passed_it_on_may_be_killed(start: Callable[[], Partner], partner: Partner) -> None:
+def test_memory_stays_valid_if_the_intermediate_process_is_killed(
+    start: Callable[[], Partner], partner: Partner
+) -> None:
     middle = start()
     tensor = torch.zeros(3, device=DEVICE)
     middle.call(remote.keep, tensor)
@@ -83,7 +85,7 @@ def test_who_passed_it_on_may_be_killed(start: Callable[[], Partner], partner: P
     assert len(others) == 50
 
 
-def test_what_an_ended_process_sent_came_too_late(start: Callable[[], Partner]) -> None:
+def test_a_message_of_an_ended_process_is_refused(start: Callable[[], Partner]) -> None:
     partner = start()
     message = partner.call(pickled)
     partner.kill()
@@ -100,7 +102,7 @@ def load(message: bytes) -> None:
     remote.keep(ForkingPickler.loads(message))
 
 
-def test_what_nobody_received_is_taken_back(partner: Partner) -> None:
+def test_ipc_collect_can_withdraw_memory_that_was_not_received(partner: Partner) -> None:
     before = remote.allocated()
     message = bytes(ForkingPickler.dumps(large()))
     assert remote.allocated() - before >= SIZE
@@ -112,7 +114,7 @@ def test_what_nobody_received_is_taken_back(partner: Partner) -> None:
         ForkingPickler.loads(message)
 
 
-def test_a_message_is_for_one_receiver(partner: Partner, start: Callable[[], Partner]) -> None:
+def test_a_message_can_be_received_once(partner: Partner, start: Callable[[], Partner]) -> None:
     tensor = torch.ones(3, device=DEVICE)
     message = bytes(ForkingPickler.dumps(tensor))
     partner.call(load, message)
@@ -121,7 +123,7 @@ def test_a_message_is_for_one_receiver(partner: Partner, start: Callable[[], Par
     assert partner.call(remote.values_of_kept) == [[1, 1, 1]]
 
 
-def test_nothing_is_left(partner: Partner) -> None:
+def test_exchanges_leak_no_memory_and_no_files(partner: Partner) -> None:
     def figures() -> tuple[object, ...]:
         shm = sorted(path.name for path in Path("/dev/shm").iterdir())
         mine = (remote.allocated(), remote.descriptors())
@@ -143,7 +145,7 @@ def test_nothing_is_left(partner: Partner) -> None:
 
 
 @pytest.mark.full
-def test_processes_that_are_killed_at_any_time_leave_nothing(start: Callable[[], Partner]) -> None:
+def test_processes_killed_at_any_time_leak_no_memory(start: Callable[[], Partner]) -> None:
     chance = random.Random(0)
     before = remote.allocated()
     for _ in range(30):

@@ -1,4 +1,4 @@
-"""Events of one process that another one waits for."""
+"""Events that are recorded in one process and waited for in another."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def interprocess() -> torch.Event:
     return torch.Event(DEVICE, interprocess=True)
 
 
-def test_the_other_process_waits_for_what_was_recorded(partner: Partner) -> None:
+def test_the_receiver_of_an_event_waits_for_the_recorded_work(partner: Partner) -> None:
     tensor = torch.zeros(300_000, device=DEVICE)
     partner.call(remote.keep, tensor)
     for round in range(1, 4):
@@ -38,7 +38,7 @@ def last_of_kept_behind(event: torch.Event) -> float:
     return float(remote.wait_and_read(event, remote.kept[0][-1:])[0])
 
 
-def test_it_stands_for_the_last_recording(partner: Partner) -> None:
+def test_a_received_event_represents_its_latest_record(partner: Partner) -> None:
     event = interprocess()
     event.record()
     tensor = torch.zeros(300_000, device=DEVICE)
@@ -54,7 +54,7 @@ def first_of_kept() -> float:
     return float(remote.kept[0][0])
 
 
-def test_the_other_processs_event_is_one_of_pytorchs(partner: Partner) -> None:
+def test_a_received_event_is_a_torch_event(partner: Partner) -> None:
     event = partner.call(remote.record)
     assert type(event) is torch.Event
     assert event.device == torch.device(DEVICE, 0)
@@ -64,14 +64,14 @@ def test_the_other_processs_event_is_one_of_pytorchs(partner: Partner) -> None:
     backend.synchronize()
 
 
-def test_an_event_comes_back_as_itself(partner: Partner) -> None:
+def test_an_event_loaded_by_its_own_process_is_the_same_object(partner: Partner) -> None:
     event = interprocess()
     event.record()
     # Only the process that made an event can send it.
     assert ForkingPickler.loads(ForkingPickler.dumps(event)) is event
 
 
-def test_events_are_kept_as_long_as_others_use_them(partner: Partner) -> None:
+def test_events_are_kept_while_another_process_uses_them(partner: Partner) -> None:
     backend.ipc_collect()
     before = len(backend.ipc._events)
     event = interprocess()
@@ -85,7 +85,7 @@ def test_events_are_kept_as_long_as_others_use_them(partner: Partner) -> None:
     assert len(backend.ipc._events) == before
 
 
-def test_events_of_a_killed_process_do_not_hang(start: Callable[[], Partner]) -> None:
+def test_waiting_for_an_event_of_a_killed_process_ends(start: Callable[[], Partner]) -> None:
     partner = start()
     event = partner.call(remote.record)
     partner.kill()
@@ -93,6 +93,6 @@ def test_events_of_a_killed_process_do_not_hang(start: Callable[[], Partner]) ->
     assert event.query()
 
 
-def test_an_event_that_was_never_recorded_is_refused() -> None:
+def test_sending_an_event_that_was_never_recorded_raises() -> None:
     with pytest.raises(RuntimeError, match="record it before"):
         ForkingPickler.dumps(interprocess())

@@ -33,7 +33,7 @@ def add_in_place(tensor: torch.Tensor) -> torch.Tensor:
     return tensor
 
 
-def test_a_pool_gets_tensors_and_gives_new_ones() -> None:
+def test_pool_workers_receive_and_return_tensors() -> None:
     before = remote.allocated()
     with context().Pool(2) as pool:
         tensors = [torch.full((100,), float(number), device=DEVICE) for number in range(6)]
@@ -49,7 +49,7 @@ def test_a_pool_gets_tensors_and_gives_new_ones() -> None:
 
 
 @pytest.mark.parametrize("persistent", [False, True])
-def test_workers_of_a_data_loader_return_tensors_of_the_device(persistent: bool) -> None:
+def test_data_loader_workers_return_device_tensors(persistent: bool) -> None:
     files = remote.descriptors()
     loader: DataLoader[torch.Tensor] = DataLoader(
         Squares(),
@@ -91,14 +91,14 @@ if __name__ == "__main__":
 """
 
 
-def test_a_queue_to_a_spawned_process(tmp_path: Path) -> None:
+def test_a_queue_shares_a_tensor_with_a_spawned_process(tmp_path: Path) -> None:
     script = tmp_path / "share.py"
     script.write_text(SCRIPT)
     result = run_python(f"import runpy; runpy.run_path({str(script)!r}, run_name='__main__')")
     assert "their sum 1000.0 mine 1000.0" in result.stdout
 
 
-def test_nothing_runs_until_it_is_used() -> None:
+def test_importing_the_backend_starts_no_ipc_resources() -> None:
     result = run_python(
         f"""
         import multiprocessing, os, torch

@@ -9,7 +9,7 @@ from ipc.partner import Partner
 from support import keep_busy
 
 
-def test_a_stream_that_has_nothing_to_do_with_the_memory_goes_on(partner: Partner) -> None:
+def test_sending_and_freeing_do_not_wait_for_unrelated_streams(partner: Partner) -> None:
     tensor, received = torch.ones(3, device=DEVICE), partner.call(remote.make_and_keep, 1, 2)
     backend.synchronize()
     other = backend.Stream()
@@ -19,7 +19,7 @@ def test_a_stream_that_has_nothing_to_do_with_the_memory_goes_on(partner: Partne
     assert not other.query()
 
 
-def test_what_the_current_stream_and_recorded_ones_wrote_arrives(partner: Partner) -> None:
+def test_sending_waits_for_the_current_and_recorded_streams(partner: Partner) -> None:
     for recorded in (False, True):
         stream = backend.Stream() if recorded else backend.current_stream()
         tensor = torch.zeros(3, device=DEVICE)
@@ -33,7 +33,7 @@ def test_what_the_current_stream_and_recorded_ones_wrote_arrives(partner: Partne
             assert partner.call(remote.values, tensor[1:]) == [round] * 2
 
 
-def test_received_memory_stays_open_for_the_streams_that_use_it(partner: Partner) -> None:
+def test_received_memory_is_kept_for_recorded_streams(partner: Partner) -> None:
     for number in range(3):
         received = partner.call(remote.make_and_keep, *[0.0] * 50_000)
         stream = backend.Stream()

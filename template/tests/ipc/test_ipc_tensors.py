@@ -28,7 +28,7 @@ def test_both_processes_read_and_write_the_same_memory(partner: Partner) -> None
     assert partner.call(remote.values_of_kept) == [[2.0] * 1000]
 
 
-def test_what_the_other_process_made_is_written_here(partner: Partner) -> None:
+def test_a_received_tensor_can_be_written(partner: Partner) -> None:
     tensor = partner.call(remote.make_and_keep, 1, 2, 3)
     assert tensor.device == torch.device(DEVICE, 0)
     tensor.mul_(10)
@@ -37,13 +37,13 @@ def test_what_the_other_process_made_is_written_here(partner: Partner) -> None:
 
 
 @pytest.mark.parametrize("dtype", supported(), ids=str)
-def test_every_dtype(partner: Partner, dtype: torch.dtype) -> None:
+def test_every_dtype_can_be_shared(partner: Partner, dtype: torch.dtype) -> None:
     values = torch.tensor([0, 1, 1, 0]).to(dtype)
     shared = partner.call(remote.give_back, values.to(DEVICE))[0]
     assert_same(shared, values)
 
 
-def test_views_of_one_storage_stay_views_of_one(partner: Partner) -> None:
+def test_views_of_one_storage_are_received_as_views_of_one(partner: Partner) -> None:
     base = torch.arange(24.0, device=DEVICE).view(4, 6)
     views = (base[1:3, ::2], base.T, base.view(-1)[5:6])
     partner.call(remote.keep, *views)
@@ -59,7 +59,7 @@ def test_views_of_one_storage_stay_views_of_one(partner: Partner) -> None:
     assert partner.call(remote.values_of_kept) == [tensor.tolist() for tensor in wanted]
 
 
-def test_neighbours_in_the_allocators_segment_are_apart(partner: Partner) -> None:
+def test_neighbouring_blocks_of_a_segment_are_shared_separately(partner: Partner) -> None:
     tensors = [torch.full((3,), float(number), device=DEVICE) for number in range(20)]
     partner.call(remote.keep, *tensors[::2])
     for _ in range(2):
@@ -69,7 +69,7 @@ def test_neighbours_in_the_allocators_segment_are_apart(partner: Partner) -> Non
 
 
 @needs(torch.complex64)
-def test_what_a_tensor_is_beside_its_memory_arrives(partner: Partner) -> None:
+def test_metadata_of_a_tensor_is_received(partner: Partner) -> None:
     complex_ = torch.tensor([1 + 2j], device=DEVICE)
     sent = {
         "parameter": nn.Parameter(torch.ones(2, device=DEVICE)),
@@ -97,20 +97,20 @@ def weight_of_kept() -> Any:
     return remote.kept[0].weight.tolist()
 
 
-def test_a_bare_storage_is_shared(partner: Partner) -> None:
+def test_an_untyped_storage_can_be_shared(partner: Partner) -> None:
     tensor = torch.zeros(4, device=DEVICE)
     storage = partner.call(remote.give_back, tensor.untyped_storage())[0]
     assert storage.data_ptr() == tensor.data_ptr()
 
 
-def test_a_tensor_that_comes_back_is_the_one_that_was_sent(partner: Partner) -> None:
+def test_a_returned_tensor_has_the_storage_that_was_sent(partner: Partner) -> None:
     tensor = torch.zeros(4, device=DEVICE)
     partner.call(remote.keep, tensor)
     back = partner.call(remote.kept_values)[0]
     assert back.untyped_storage()._cdata == tensor.untyped_storage()._cdata
 
 
-def test_a_tensor_comes_back_after_its_sender_deleted_it(partner: Partner) -> None:
+def test_a_tensor_can_be_returned_after_its_sender_deleted_it(partner: Partner) -> None:
     before = remote.allocated()
     partner.call(remote.keep, torch.arange(3.0, device=DEVICE))
     assert remote.allocated() > before
@@ -123,7 +123,7 @@ def test_a_tensor_comes_back_after_its_sender_deleted_it(partner: Partner) -> No
     assert remote.allocated() == before
 
 
-def test_a_tensor_is_passed_on_to_a_third_process(
+def test_a_tensor_can_be_passed_to_a_third_process(
     partner: Partner, start: Callable[[], Partner]
 ) -> None:
     third = start()
@@ -140,7 +140,7 @@ def test_a_tensor_is_passed_on_to_a_third_process(
     assert partner.call(remote.allocated) < used
 
 
-def test_memory_that_the_sender_gives_up_by_resizing_stays_the_others(partner: Partner) -> None:
+def test_received_memory_stays_valid_after_the_sender_resizes(partner: Partner) -> None:
     tensor = torch.ones(100, device=DEVICE)
     partner.call(remote.keep, tensor)
     tensor.resize_(100_000).fill_(5)
@@ -150,12 +150,12 @@ def test_memory_that_the_sender_gives_up_by_resizing_stays_the_others(partner: P
     assert len(others) == 50
 
 
-def test_a_received_tensor_cannot_grow(partner: Partner) -> None:
+def test_growing_a_received_tensor_raises(partner: Partner) -> None:
     with pytest.raises(RemoteError, match="not resizable"):
         partner.call(remote.resize, torch.ones(3, device=DEVICE))
 
 
-def test_a_lazy_copy_is_shared_as_a_tensor_of_its_own(partner: Partner) -> None:
+def test_a_lazy_copy_is_shared_with_its_own_memory(partner: Partner) -> None:
     tensor = torch.zeros(3, device=DEVICE)
     lazy = tensor._lazy_clone()
     partner.call(remote.add, lazy, 1)
@@ -163,13 +163,13 @@ def test_a_lazy_copy_is_shared_as_a_tensor_of_its_own(partner: Partner) -> None:
     assert tensor.tolist() == [0, 0, 0]
 
 
-def test_empty_tensors_are_sent(partner: Partner) -> None:
+def test_empty_tensors_can_be_sent(partner: Partner) -> None:
     back = partner.call(remote.give_back, torch.empty(0, 3, device=DEVICE))[0]
     assert back.shape == (0, 3)
     assert back.device.type == DEVICE
 
 
-def test_a_process_that_sees_other_devices_is_told(
+def test_a_process_with_other_devices_raises(
     partner: Partner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tensor = torch.ones(2, device=DEVICE)

@@ -12,7 +12,7 @@ from support import run_python
 pytestmark = RECORDS
 
 
-def test_a_device_without_records_says_so_once(tmp_path: Path) -> None:
+def test_a_device_without_records_warns_once(tmp_path: Path) -> None:
     result = run_python(
         f"""
         import torch
@@ -30,7 +30,7 @@ def test_a_device_without_records_says_so_once(tmp_path: Path) -> None:
     assert result.stderr.count("lacks a function of profiling.h") == 1
 
 
-def test_a_name_with_quotation_marks_leaves_a_trace_that_can_be_read(tmp_path: Path) -> None:
+def test_a_device_name_with_quotation_marks_is_escaped_in_the_trace(tmp_path: Path) -> None:
     run_python(
         f"""
         import json, torch

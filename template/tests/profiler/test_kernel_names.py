@@ -11,7 +11,7 @@ from torch.profiler import profile
 pytestmark = [*RECORDS, takes_kernels(TWICE)]
 
 
-def test_a_compiled_kernel_has_its_name() -> None:
+def test_a_compiled_kernel_is_recorded_by_name() -> None:
     kernel = backend.compile_kernel(TWICE[backend.kernel_format()], "twice")
     x = torch.ones(1, device=DEVICE)
     with profile(activities=BOTH) as profiled:

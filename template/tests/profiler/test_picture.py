@@ -30,7 +30,7 @@ def columns(picture: str, kind: str) -> set[int]:
     }
 
 
-def test_a_picture_has_all_that_the_trace_has() -> None:
+def test_the_picture_shows_all_events_of_the_trace() -> None:
     leaf = torch.ones(10, device=DEVICE, requires_grad=True)
     trace = trace_of(record(lambda: (leaf * leaf).sum().backward()))
     calls = list(trace.of_kind("privateuse1_runtime"))

@@ -12,7 +12,7 @@ from support import needs, run_python
 pytestmark = needs(torch.float32)
 
 
-def test_a_device_without_ranges_says_so(tmp_path: Path) -> None:
+def test_emit_ranges_raises_on_a_device_without_ranges(tmp_path: Path) -> None:
     run_python(
         f"""
         import torch

@@ -37,7 +37,7 @@ def test_each_cycle_of_a_schedule_has_its_own_work() -> None:
     assert counts == [10, 10, 10]
 
 
-def test_profiles_one_after_another_do_not_mix() -> None:
+def test_consecutive_profiles_have_only_their_own_work() -> None:
     values = ones()
     for count in (3, 0, 1, 8):
         profiled = record(lambda count=count: [values + values for _ in range(count)])
@@ -47,7 +47,7 @@ def test_profiles_one_after_another_do_not_mix() -> None:
         ] * count
 
 
-def test_an_exception_ends_the_profile_and_leaves_the_next_one_alone() -> None:
+def test_an_exception_ends_the_profile_and_not_the_next_one() -> None:
     values = ones()
     first = profile(activities=BOTH)
     with pytest.raises(ZeroDivisionError), first:
@@ -57,7 +57,7 @@ def test_an_exception_ends_the_profile_and_leaves_the_next_one_alone() -> None:
     assert len(trace_of(record(lambda: values + values)).work()) == 1
 
 
-def test_work_that_is_under_way_when_the_profile_ends_is_in_it() -> None:
+def test_pending_work_at_the_end_of_a_profile_is_recorded() -> None:
     values = torch.ones(200, 200, device=DEVICE)
     with profile(activities=BOTH) as profiled:
         for _ in range(50):
@@ -65,7 +65,7 @@ def test_work_that_is_under_way_when_the_profile_ends_is_in_it() -> None:
     assert len(trace_of(profiled).work()) == 50
 
 
-def test_an_interrupt_while_the_profile_ends_is_raised_afterwards() -> None:
+def test_an_interrupt_during_stop_is_raised_afterwards() -> None:
     ended = run_python(
         """
         import os, signal, threading, time, torch
@@ -87,7 +87,7 @@ def test_an_interrupt_while_the_profile_ends_is_raised_afterwards() -> None:
     assert "has no work" not in ended.stderr
 
 
-def test_threads_have_their_work_in_the_trace() -> None:
+def test_work_of_all_threads_is_in_the_trace() -> None:
     values = ones()
     ready = threading.Barrier(4)
 
@@ -110,7 +110,7 @@ def test_threads_have_their_work_in_the_trace() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::FutureWarning")  # a later release will remove it
-def test_the_memory_timeline_has_what_was_allocated(tmp_path: Path) -> None:
+def test_the_memory_timeline_has_the_allocations(tmp_path: Path) -> None:
     def work() -> torch.Tensor:
         return torch.ones(1 << 18, device=DEVICE) + 1
 
@@ -122,7 +122,7 @@ def test_the_memory_timeline_has_what_was_allocated(tmp_path: Path) -> None:
     assert max(sum(categories) for categories in sizes) >= 2 << 20
 
 
-def test_the_old_profiler_times_operators_in_silence() -> None:
+def test_the_autograd_profiler_times_operators_without_a_warning() -> None:
     result = run_python(
         f"""
         import torch

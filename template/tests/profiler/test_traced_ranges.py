@@ -15,7 +15,7 @@ pytestmark = needs(torch.float32)
 @pytest.mark.skipif(
     not has_function("ranges", "push_range"), reason="the device library has no ranges"
 )
-def test_operators_and_record_functions_are_ranges_round_their_launches() -> None:
+def test_emit_ranges_pushes_a_range_around_each_operator() -> None:
     result = run_python(
         f"""
         import sys, torch

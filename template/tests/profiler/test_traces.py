@@ -77,7 +77,7 @@ def test_copies_have_their_bytes_and_operators() -> None:
     ]
 
 
-def test_streams_are_tracks() -> None:
+def test_each_stream_is_a_track() -> None:
     side, values = torch.Stream(DEVICE), ones()
 
     def work() -> None:
@@ -102,7 +102,7 @@ def test_streams_are_tracks() -> None:
 
 
 @needs_two_devices
-def test_devices_are_processes() -> None:
+def test_each_device_is_a_process() -> None:
     first, second = ones(f"{DEVICE}:0"), ones(f"{DEVICE}:1")
     trace = trace_of(record(lambda: (first + first, second * second)))
     names = {pid: name for (pid, _), name in trace.labels("process_name").items()}
@@ -112,7 +112,7 @@ def test_devices_are_processes() -> None:
     }
 
 
-def test_work_lies_within_the_hosts_time() -> None:
+def test_work_of_the_device_is_within_the_host_time() -> None:
     values = ones()
     before = time.time_ns()
     profiled = record(lambda: [values + values for _ in range(20)])
@@ -124,7 +124,7 @@ def test_work_lies_within_the_hosts_time() -> None:
     assert sum(event["dur"] for event in work) <= (after - before) / 1000 + MILLISECOND
 
 
-def test_ranges_last_on_the_device_from_their_first_to_their_last_work() -> None:
+def test_device_ranges_span_their_first_to_last_kernel() -> None:
     values = ones()
 
     def work() -> None:
@@ -162,7 +162,7 @@ def test_kernels_of_a_backward_pass_belong_to_operators() -> None:
     assert all(trace.operator_of(event) is not None for event in work)
 
 
-def test_python_functions_enclose_what_they_launch() -> None:
+def test_python_functions_enclose_their_launches() -> None:
     values = ones()
 
     def the_caller() -> None:
@@ -183,7 +183,7 @@ def test_python_functions_enclose_what_they_launch() -> None:
     assert any("the_caller" in line for line in row.stack)
 
 
-def test_a_profile_of_the_host_alone_has_no_work_of_devices() -> None:
+def test_a_profile_of_only_the_host_has_no_device_work() -> None:
     values = ones()
     with profile(activities=[ProfilerActivity.CPU]) as profiled:
         values + values
@@ -192,7 +192,7 @@ def test_a_profile_of_the_host_alone_has_no_work_of_devices() -> None:
     assert [event["name"] for event in trace.of_kind("cpu_op")] == ["aten::add"]
 
 
-def test_a_profile_of_the_device_alone_has_no_operators() -> None:
+def test_a_profile_of_only_the_device_has_no_operators() -> None:
     values = ones()
     with profile(activities=[ProfilerActivity.PrivateUse1]) as profiled:
         values + values
@@ -201,7 +201,7 @@ def test_a_profile_of_the_device_alone_has_no_operators() -> None:
     assert trace.of_kind("cpu_op") == []
 
 
-def test_each_device_has_its_name_once() -> None:
+def test_each_device_is_named_once() -> None:
     trace = trace_of(record(ones))
     names = [event["args"]["name"] for event in trace.events if event["name"] == "process_name"]
     devices = [name for name in names if name.startswith(f"{DEVICE}:")]
@@ -212,7 +212,7 @@ def test_each_device_has_its_name_once() -> None:
 # --- Limits of a trace ---
 
 
-def test_a_wait_between_streams_is_no_work() -> None:
+def test_a_wait_between_streams_is_not_recorded_as_work() -> None:
     side, values = torch.Stream(DEVICE), ones()
 
     def work() -> None:
@@ -225,7 +225,7 @@ def test_a_wait_between_streams_is_no_work() -> None:
     assert sorted(names) == ["aten::add.Tensor", "aten::mul.Tensor"]
 
 
-def test_a_range_round_a_backward_pass_has_the_work_of_its_own_thread_alone() -> None:
+def test_a_range_around_backward_has_only_the_work_of_its_own_thread() -> None:
     leaf = ones().requires_grad_()
     product = leaf * leaf
     gradient = ones()
@@ -269,7 +269,7 @@ def test_work_of_a_graph_belongs_to_its_launch() -> None:
     assert all(encloses(replays, event) for event in trace.work())
 
 
-def test_collection_that_is_toggled_leaves_the_work_in_the_trace() -> None:
+def test_toggle_collection_dynamic_keeps_device_work_in_the_trace() -> None:
     values = ones()
     with profile(activities=BOTH) as profiled:
         profiled.toggle_collection_dynamic(False, [ProfilerActivity.PrivateUse1])

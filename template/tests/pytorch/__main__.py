@@ -76,7 +76,7 @@ def chosen(patterns: list[str], files: list[str], where: source.Source) -> list[
     return [file for file in files if any(fnmatchcase(file, one) for one in patterns or ["*"])]
 
 
-def said(result: FileResult) -> None:
+def print_result(result: FileResult) -> None:
     """Print one line about a file."""
     counts: dict[str, int] = {}
     for one in result.results.values():
@@ -132,7 +132,7 @@ def gated(given: argparse.Namespace) -> int:
         choose=given.choose,
         bypass=given.bypass,
     )
-    results = run([file for file in mine if file not in left_out], settings, said)
+    results = run([file for file in mine if file not in left_out], settings, print_result)
     results += [FileResult(file, left_out=reason) for file, reason in left_out.items()]
     whole = not given.files and not given.choose
     told = gate.document(results, known, files, whole)

@@ -1,7 +1,7 @@
 """Sets PyTorch's instantiation of tests to this device only.
 
-``instantiate_device_type_tests`` then creates each class once. Its base knows each test and the
-declarations about it.
+``instantiate_device_type_tests`` then creates each class once. The base class has each test and
+the declarations about the test.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ def verdicts(seen: dict[str, Any], file: str) -> dict[str, str]:
 
 
 @pytest.mark.full
-def test_each_form_of_test_runs_on_the_device_and_no_other(seen: dict[str, Any]) -> None:
+def test_device_tests_are_instantiated_and_other_tests_are_skipped(seen: dict[str, Any]) -> None:
     assert verdicts(seen, "generic.py") == {
         f"test_plain_{DEVICE}": "pass",
         f"test_dtype_{DEVICE}_float32": "pass",
@@ -122,7 +122,7 @@ def sample_files() -> list[Path]:
 
 
 @pytest.mark.full
-def test_declared_failures_and_tolerances(seen: dict[str, Any]) -> None:
+def test_declared_failures_and_tolerances_are_applied(seen: dict[str, Any]) -> None:
     assert verdicts(seen, "verdicts.py") == {
         f"test_passes_{DEVICE}": "pass",
         f"test_fails_{DEVICE}": "xfail",
@@ -135,7 +135,7 @@ def test_declared_failures_and_tolerances(seen: dict[str, Any]) -> None:
 
 
 @pytest.mark.full
-def test_a_test_that_dies_or_hangs_costs_itself_only(seen: dict[str, Any]) -> None:
+def test_a_crash_or_hang_affects_only_its_own_test(seen: dict[str, Any]) -> None:
     assert verdicts(seen, "dying.py") == {
         f"test_a_runs_{DEVICE}": "pass",
         f"test_b_dies_{DEVICE}": "crash",
@@ -149,7 +149,7 @@ def test_a_test_that_dies_or_hangs_costs_itself_only(seen: dict[str, Any]) -> No
 
 
 @pytest.mark.full
-def test_the_gate_is_shut_for_these_reasons_and_no_others(seen: dict[str, Any]) -> None:
+def test_the_gate_reports_exactly_the_expected_problems(seen: dict[str, Any]) -> None:
     assert seen["status"] == 1
     wanted = {
         f"dying.py::TestDying::test_b_dies_{DEVICE}: crash",
@@ -165,7 +165,7 @@ def test_the_gate_is_shut_for_these_reasons_and_no_others(seen: dict[str, Any]) 
         assert any(sentence.startswith(beginning) for sentence in found), beginning
 
 
-def test_mistakes_on_the_command_line_write_nothing(tmp_path: Path) -> None:
+def test_a_checkout_of_another_release_is_refused(tmp_path: Path) -> None:
     other = checkout(tmp_path / "old", "1.0.0a0")
     done = run(other, tmp_path, "--out", str(tmp_path / "out.json"))
     assert done.returncode == 2
@@ -175,7 +175,7 @@ def test_mistakes_on_the_command_line_write_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "out.json").exists()
 
 
-def test_source_package_is_as_good_as_a_checkout(tmp_path: Path) -> None:
+def test_a_source_package_can_replace_a_checkout(tmp_path: Path) -> None:
     tree = checkout(tmp_path / "pytorch-v2.13.0", "2.13.0a0")
     (tree / "torch").mkdir()
     (tree / "torch" / "version.py").write_text("", "utf-8")
@@ -189,7 +189,7 @@ def test_source_package_is_as_good_as_a_checkout(tmp_path: Path) -> None:
 
 
 @pytest.mark.full
-def test_what_the_wheel_has_passes(tmp_path: Path) -> None:
+def test_the_tests_of_the_wheel_pass(tmp_path: Path) -> None:
     done = run(None, tmp_path, "--out", str(tmp_path / "out.json"))
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{source.VARIABLE} is not set" in done.stdout

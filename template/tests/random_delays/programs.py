@@ -213,7 +213,7 @@ class _Interruption(Exception):
 
 
 def _lend(connection: Any) -> None:
-    """Share memory with the process at the other end, until it sends a message."""
+    """Share memory with another process, until that process sends a message."""
     connection.send(_filled(5, 0))
     connection.recv()
 

@@ -34,7 +34,7 @@ programs.run(SEED)
         for first in range(0, NIGHTLY, PART)
     ],
 )
-def test_programs_are_right_however_late_the_device_is(first: int) -> None:
+def test_programs_are_correct_with_random_delays(first: int) -> None:
     """Each seed has its own process, because devices and layers last as long as a process."""
     for seed in range(first, first + PART):
         code = PROGRAMS.replace("SEED", str(seed))

@@ -19,7 +19,7 @@ def draws_itself() -> bool:
 def native_random() -> None:
     """Skip a test of guarantees that the CPU does not give, if random operators fall back.
 
-    The bundled simulator has the family, so that there a skip would hide a mistake.
+    The bundled simulator has the family, so that a skip on the simulator would hide a defect.
     """
     if not draws_itself():
         assert not is_simulator()

@@ -29,13 +29,13 @@ class TestRandperm:
         assert drawn.dtype is dtype
         assert sorted(drawn.tolist()) == list(range(100))
 
-    def test_every_permutation_is_as_likely(self) -> None:
+    def test_permutations_are_equally_likely(self) -> None:
         drawn = [tuple(torch.randperm(3, device=DEVICE).tolist()) for _ in range(600)]
         _, counts = np.unique(np.array(drawn), axis=0, return_counts=True)
         assert len(counts) == 6
         assert stats.chisquare(counts).pvalue > UNLIKELY
 
-    def test_out_is_resized_and_keeps_its_layout(self) -> None:
+    def test_out_is_resized_and_keeps_its_strides(self) -> None:
         out = torch.empty(0, dtype=torch.int64, device=DEVICE)
         assert torch.randperm(9, out=out) is out
         assert sorted(out.tolist()) == list(range(9))
@@ -53,7 +53,7 @@ class TestRandperm:
             (torch.float16, 2**11 + 1),
         ],
     )
-    def test_numbers_must_fit_the_type(self, dtype: torch.dtype, largest: int) -> None:
+    def test_count_must_fit_the_dtype(self, dtype: torch.dtype, largest: int) -> None:
         if dtype not in supported():
             pytest.skip(f"generated without {dtype}")
         drawn = torch.randperm(largest, dtype=dtype, device=DEVICE)
@@ -86,7 +86,7 @@ class TestMultinomial:
         likely = expected > 0
         assert stats.chisquare(counts[likely], expected[likely] * len(drawn)).pvalue > UNLIKELY
 
-    def test_without_replacement_nothing_comes_twice(self) -> None:
+    def test_without_replacement_no_index_repeats(self) -> None:
         weights = torch.rand(50, 30, device=DEVICE)
         drawn = torch.multinomial(weights, 30).cpu()
         assert drawn.sort(1).values.equal(torch.arange(30).expand(50, -1))
@@ -107,7 +107,7 @@ class TestMultinomial:
 
     @pytest.mark.usefixtures("native_random")
     @pytest.mark.parametrize("replacement", [False, True])
-    def test_layout_does_not_matter(self, replacement: bool) -> None:
+    def test_results_do_not_depend_on_strides(self, replacement: bool) -> None:
         weights = torch.rand(30, 4, device=DEVICE).t()
         backend.manual_seed(2)
         first = torch.multinomial(weights, 5, replacement=replacement).cpu()
@@ -129,7 +129,7 @@ class TestMultinomial:
         [[1.0, -1.0], [1.0, math.nan], [1.0, math.inf], [0.0, 0.0], [[1.0, 1.0], [0.0, 0.0]]],
         ids=["negative", "nan", "inf", "zero", "zero_row"],
     )
-    def test_refuses_bad_weights_like_the_cpu(
+    def test_invalid_weights_are_refused_as_on_the_cpu(
         self, weights: list[float], replacement: bool
     ) -> None:
         tensor = torch.tensor(weights)
@@ -144,7 +144,7 @@ class TestMultinomial:
             torch.multinomial(tensor.to(DEVICE), 2, replacement=True)
 
     @pytest.mark.parametrize("count", [0, -1, 4])
-    def test_refuses_bad_counts_like_the_cpu(self, count: int) -> None:
+    def test_invalid_counts_are_refused_as_on_the_cpu(self, count: int) -> None:
         with pytest.raises(RuntimeError) as expected:
             torch.multinomial(torch.ones(3), count)
         with pytest.raises(RuntimeError) as actual:

@@ -30,8 +30,8 @@ def drawn(draw: Draw, dtype: torch.dtype) -> np.ndarray:
 
 class TestContinuous:
     @pytest.mark.parametrize("dtype", [d for d in FLOATS if d.itemsize == 2])
-    def test_uniform_reaches_what_a_narrow_type_tells_apart(self, dtype: torch.dtype) -> None:
-        """With only the bits of the dtype's fraction, a wide range would have few values."""
+    def test_uniform_reaches_the_values_of_a_16_bit_dtype(self, dtype: torch.dtype) -> None:
+        """A wide range has few values if only the fraction bits of the dtype are drawn."""
         mine, theirs = (
             torch.empty(10_000, dtype=dtype, device=device).uniform_(-100, 100).unique().numel()
             for device in (DEVICE, "cpu")
@@ -57,7 +57,7 @@ class TestContinuous:
 
 
 @pytest.mark.parametrize("dtype", supported(torch.float16, torch.bfloat16))
-def test_bound_that_the_type_rounds_up_is_not_reached(dtype: torch.dtype) -> None:
+def test_an_upper_bound_that_the_dtype_rounds_up_is_not_reached(dtype: torch.dtype) -> None:
     high = 65504 if dtype is torch.float16 else 70000
     with pytest.warns(UserWarning, match="out of bounds"):
         values = drawn(lambda t: t.random_(0, high), dtype)
@@ -65,7 +65,7 @@ def test_bound_that_the_type_rounds_up_is_not_reached(dtype: torch.dtype) -> Non
 
 
 @pytest.mark.parametrize("dtype", supported(torch.bool))
-def test_booleans_up_to_1_are_false(dtype: torch.dtype) -> None:
+def test_random_booleans_below_1_are_false(dtype: torch.dtype) -> None:
     assert not drawn(lambda t: t.random_(1), dtype).any()
 
 

@@ -49,7 +49,7 @@ def native() -> Iterator[None]:
 
 
 @drawing
-def test_the_generator_moves_by_a_block_for_each_element(
+def test_each_element_advances_the_generator_by_one_block(
     draw: Draw, native_random: None, native: None
 ) -> None:
     x = parameters(7, 3).to(DEVICE)
@@ -63,7 +63,7 @@ def test_the_generator_moves_by_a_block_for_each_element(
 
 
 @drawing
-def test_strides_do_not_count(draw: Draw, native: None) -> None:
+def test_results_do_not_depend_on_strides(draw: Draw, native: None) -> None:
     x = parameters(12, 8)
     wide = torch.zeros(12, 16)
     wide[:, ::2] = x
@@ -85,7 +85,7 @@ def test_any_shape(draw: Draw, native: None) -> None:
     assert len(expanded.unique()) > 4
 
 
-def test_each_operator_draws_of_its_distribution(native: None) -> None:
+def test_each_operator_draws_from_its_distribution(native: None) -> None:
     x = parameters(20, 50).to(DEVICE)
     gamma, poisson = torch._standard_gamma(x), torch.poisson(x)
     assert not gamma.equal(gamma.round())
@@ -126,7 +126,7 @@ def test_a_generator_of_the_cpu_is_refused() -> None:
 
 @reports_errors
 @pytest.mark.parametrize("rate", [-1.0, math.nan])
-def test_a_rate_that_is_none(rate: float, native: None) -> None:
+def test_an_invalid_poisson_rate_raises(rate: float, native: None) -> None:
     rates = torch.ones(100)
     rates[50] = rate
     with pytest.raises(RuntimeError, match="expected rate to be non-negative"):
@@ -138,7 +138,7 @@ def test_a_rate_that_is_none(rate: float, native: None) -> None:
 
 @reports_errors
 @pytest.mark.parametrize("probability", [1.5, -0.5, math.nan])
-def test_a_probability_that_is_none(probability: float) -> None:
+def test_an_invalid_probability_raises(probability: float) -> None:
     values = torch.tensor([0.5, probability], device=DEVICE)
     with pytest.raises(RuntimeError, match="all elements of p to be between 0 and 1"):
         torch.bernoulli(values).cpu()

@@ -50,7 +50,7 @@ def test_native_dropout_gives_the_mask() -> None:
 
 
 @needs(torch.float32, torch.bool)
-def test_native_dropout_outside_of_training_keeps_everything() -> None:
+def test_native_dropout_without_training_keeps_all_elements() -> None:
     values = torch.randn(10, device=DEVICE)
     before = backend.get_rng_state()
     result, mask = torch.native_dropout(values, 0.25, False)
@@ -61,7 +61,7 @@ def test_native_dropout_outside_of_training_keeps_everything() -> None:
 
 
 @needs(torch.float32)
-def test_all_and_nothing() -> None:
+def test_probabilities_0_and_1() -> None:
     values = ones(100)
     nothing = torch.nn.functional.dropout(values, 1.0)
     assert nothing.eq(0).all()
@@ -74,7 +74,7 @@ def test_all_and_nothing() -> None:
 
 @needs(torch.float32)
 @pytest.mark.usefixtures("native_random")
-def test_layout_does_not_matter() -> None:
+def test_results_do_not_depend_on_strides() -> None:
     values = torch.randn(30, 40, device=DEVICE)
     backend.manual_seed(9)
     transposed = torch.nn.functional.dropout(values.t(), 0.5)
@@ -87,7 +87,7 @@ def test_layout_does_not_matter() -> None:
 @pytest.mark.parametrize(
     "name", ["dropout1d", "dropout2d", "alpha_dropout", "feature_alpha_dropout", "rrelu"]
 )
-def test_relatives_draw_on_the_device(name: str) -> None:
+def test_related_functions_draw_on_the_device(name: str) -> None:
     function = getattr(torch.nn.functional, name)
     values = torch.randn(4, 30, 8, 8)[..., 0 if name == "dropout1d" else slice(None)].to(DEVICE)
     cpu = torch.get_rng_state()
@@ -116,7 +116,7 @@ class TestCheckpoint:
         return torch.nn.functional.dropout(values * 2, 0.5).sin()
 
     @pytest.mark.parametrize("reentrant", [False, True])
-    def test_preserves_dropout(self, reentrant: bool) -> None:
+    def test_repeats_the_dropout_mask(self, reentrant: bool) -> None:
         torch.manual_seed(5)
         plain = torch.linspace(1, 2, 1000, device=DEVICE).requires_grad_()
         expected = self.block(plain)
@@ -133,7 +133,7 @@ class TestCheckpoint:
         assert 0 < saved.grad.ne(0).sum() < 1000
 
     @pytest.mark.parametrize("reentrant", [False, True])
-    def test_leaves_the_state_as_the_forward_pass_left_it(self, reentrant: bool) -> None:
+    def test_backward_keeps_the_generator_state(self, reentrant: bool) -> None:
         values = ones(100)
         result = checkpoint(self.block, values, use_reentrant=reentrant)
         before = backend.get_rng_state()

@@ -15,7 +15,7 @@ pytestmark = [
 ]
 
 
-def test_dtensor_reads_and_moves_the_offset() -> None:
+def test_dtensor_reads_and_sets_the_offset() -> None:
     from torch.distributed.tensor._random import _PhiloxState
 
     backend.manual_seed(77)

@@ -42,7 +42,7 @@ def empty(*shape: int) -> torch.Tensor:
 @pytest.mark.parametrize("draw", FILLS.values(), ids=FILLS.keys())
 class TestEveryFill:
     @pytest.mark.usefixtures("native_random")
-    def test_layout_does_not_matter(self, draw: Draw) -> None:
+    def test_results_do_not_depend_on_strides(self, draw: Draw) -> None:
         base = torch.full((7, 9, 11), 0.5, device=DEVICE)
         views = {
             "transposed": base.permute(2, 0, 1),
@@ -62,7 +62,7 @@ class TestEveryFill:
             written.as_strided(view.shape, view.stride(), view.storage_offset()).fill_(True)
             assert base.cpu()[~written].equal(before[~written])
 
-    def test_nothing_to_draw_draws_nothing(self, draw: Draw) -> None:
+    def test_empty_tensors_do_not_advance_the_generator(self, draw: Draw) -> None:
         before = backend.get_rng_state()
         for shape in ((0,), (3, 0, 2)):
             assert draw(empty(*shape)).shape == shape
@@ -79,7 +79,7 @@ class TestEveryFill:
         assert not values.eq(-7777).any()
 
     @pytest.mark.usefixtures("native_random")
-    def test_device_draws_itself_and_the_cpu_sequence_stays(self, draw: Draw) -> None:
+    def test_numbers_are_drawn_on_the_device_and_not_on_the_cpu(self, draw: Draw) -> None:
         before = torch.get_rng_state()
         backend.reset_fallback_stats()
         draw(empty(10))
@@ -115,7 +115,7 @@ REFUSED: dict[str, Draw] = {
 
 @needs(torch.float32)
 @pytest.mark.parametrize("call", REFUSED.values(), ids=REFUSED.keys())
-def test_refuses_what_the_cpu_refuses_with_its_words(call: Draw) -> None:
+def test_invalid_arguments_are_refused_with_the_message_of_the_cpu(call: Draw) -> None:
     tensor = torch.zeros(4)
     before = backend.get_rng_state()
     with pytest.raises((RuntimeError, ValueError)) as expected:

@@ -42,7 +42,7 @@ DRAWS: dict[str, Callable[[torch.Generator], torch.Tensor]] = {
 
 @pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS.keys())
 class TestGeneratorArgument:
-    def test_decides_and_leaves_the_default_alone(
+    def test_determines_the_numbers_and_keeps_the_default_generator(
         self, draw: Callable[[torch.Generator], torch.Tensor]
     ) -> None:
         before = backend.get_rng_state()
@@ -53,13 +53,13 @@ class TestGeneratorArgument:
         assert not other.cpu().equal(first.cpu())
         assert backend.get_rng_state().equal(before)
 
-    def test_moves_on(self, draw: Callable[[torch.Generator], torch.Tensor]) -> None:
+    def test_advances_with_each_draw(self, draw: Callable[[torch.Generator], torch.Tensor]) -> None:
         generator = torch.Generator(DEVICE).manual_seed(5)
         first = draw(generator).cpu()
         assert generator.get_offset() > 0
         assert not draw(generator).cpu().equal(first)
 
-    def test_is_the_default_of_the_same_state(
+    def test_draws_as_the_default_generator_with_the_same_state(
         self, draw: Callable[[torch.Generator], torch.Tensor]
     ) -> None:
         backend.manual_seed(5)
@@ -101,19 +101,19 @@ def test_new_generator_is_for_the_current_device() -> None:
     assert torch.Generator(torch.device(DEVICE, last)).device == torch.device(DEVICE, last)
 
 
-def test_generator_for_a_device_that_is_not_there_is_refused() -> None:
+def test_a_generator_for_a_missing_device_is_refused() -> None:
     count = backend.device_count()
     with pytest.raises(RuntimeError, match=f"invalid device {DEVICE}:{count}"):
         torch.Generator(f"{DEVICE}:{count}")
 
 
-def test_new_generator_starts_like_those_of_the_cpu() -> None:
+def test_a_new_generator_has_the_seed_of_cpu_generators_and_offset_0() -> None:
     generator = torch.Generator(DEVICE)
     assert generator.initial_seed() == torch.Generator().initial_seed()
     assert generator.get_offset() == 0
 
 
-def test_seed_chooses_anew_and_starts_over() -> None:
+def test_seed_sets_a_new_seed_and_offset_0() -> None:
     generator = torch.Generator(DEVICE)
     torch.rand(3, device=DEVICE, generator=generator)
     chosen = generator.seed()
@@ -122,7 +122,7 @@ def test_seed_chooses_anew_and_starts_over() -> None:
     assert generator.seed() != chosen
 
 
-def test_state_carries_over_to_another_generator() -> None:
+def test_a_state_can_be_set_on_another_generator() -> None:
     one = torch.Generator(DEVICE).manual_seed(1)
     torch.rand(3, device=DEVICE, generator=one)
     two = torch.Generator(DEVICE)
@@ -131,7 +131,7 @@ def test_state_carries_over_to_another_generator() -> None:
     assert torch.rand(3, device=DEVICE, generator=two).cpu().equal(first.cpu())
 
 
-def test_offset_moves_along_the_sequence() -> None:
+def test_set_offset_selects_the_position_in_the_sequence() -> None:
     generator = torch.Generator(DEVICE).manual_seed(1)
     first = torch.rand(64, device=DEVICE, generator=generator).cpu()
     offset = generator.get_offset()
@@ -147,7 +147,7 @@ def test_offset_moves_along_the_sequence() -> None:
     [torch.Generator.clone_state, copy.deepcopy, lambda g: pickle.loads(pickle.dumps(g))],
     ids=["clone_state", "deepcopy", "pickle"],
 )
-def test_copy_draws_the_same_and_is_independent(
+def test_a_copy_draws_the_same_numbers_independently(
     duplicate: Callable[[torch.Generator], torch.Generator],
 ) -> None:
     original = torch.Generator(DEVICE).manual_seed(8)
@@ -205,7 +205,7 @@ def test_default_generators_are_a_sequence_by_device() -> None:
         generators[len(generators)]
 
 
-def test_default_generator_is_what_operators_draw_from() -> None:
+def test_operators_draw_from_the_default_generator() -> None:
     backend.default_generators[0].manual_seed(44)
     assert backend.initial_seed() == 44
     torch.rand(5, device=DEVICE)

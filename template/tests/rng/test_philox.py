@@ -49,7 +49,7 @@ def draw(generator: torch.Generator, count: int) -> np.ndarray:
     return drawn.cpu().numpy().view(np.uint64)
 
 
-def test_the_oracle_gives_the_published_vector() -> None:
+def test_the_reference_gives_the_published_vector() -> None:
     assert philox(0, 0) == (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)
 
 
@@ -62,7 +62,7 @@ def test_bits(seed: int, offset: int, count: int) -> None:
     np.testing.assert_array_equal(draw(generator, count), expected_bits(seed, offset, count))
 
 
-def test_draws_follow_each_other() -> None:
+def test_consecutive_draws_use_consecutive_offsets() -> None:
     generator = torch.Generator(DEVICE).manual_seed(5)
     for count in (1, 5, 8, 1):
         offset = generator.get_offset()
@@ -138,7 +138,7 @@ def test_continuous_draws(name: str, dtype: torch.dtype) -> None:
     draw, made_of, back = CONTINUOUS[name]
     got, expected = back(drawn(draw, dtype)), made_of(dtype)
     close = np.isclose(got, expected, rtol=0.02, atol=0.04 if dtype.itemsize == 2 else 1e-4)
-    # Numbers that would round to the upper bound become the lower one.
+    # Numbers that would round to the upper bound become the lower bound.
     assert (close | ((made_of is uniform) & (expected > 0.99) & (got == 0))).all()
 
 
@@ -162,7 +162,7 @@ WHOLE: list[tuple[Draw, int, int]] = [
 ]
 
 
-def assert_whole(draw: Draw, dtype: torch.dtype, low: int, high: int) -> None:
+def assert_integers(draw: Draw, dtype: torch.dtype, low: int, high: int) -> None:
     """Check integers in [low, high)."""
     bits = expected_bits(SEED, 0, COUNT)
     expected = [low + (int(one) * (high - low) >> 64) for one in bits]
@@ -171,38 +171,38 @@ def assert_whole(draw: Draw, dtype: torch.dtype, low: int, high: int) -> None:
 
 @pytest.mark.parametrize("dtype", supported(FLOATING, INTEGERS))
 @pytest.mark.parametrize(("draw", "low", "high"), WHOLE)
-def test_whole_numbers(draw: Draw, low: int, high: int, dtype: torch.dtype) -> None:
-    assert_whole(draw, dtype, low, high)
+def test_integers_between_bounds(draw: Draw, low: int, high: int, dtype: torch.dtype) -> None:
+    assert_integers(draw, dtype, low, high)
 
 
 @pytest.mark.parametrize("dtype", supported(FLOATING, INTEGERS, torch.bool))
-def test_without_bounds_every_number_from_zero_on_may_come(dtype: torch.dtype) -> None:
+def test_random_without_bounds_covers_the_range_of_the_dtype(dtype: torch.dtype) -> None:
     high = 2
     if dtype.is_floating_point:
         high = 2 ** (1 - round(math.log2(torch.finfo(dtype).eps))) + 1
     elif dtype is not torch.bool:
         high = torch.iinfo(dtype).max + 1
-    assert_whole(lambda t: t.random_(), dtype, 0, high)
+    assert_integers(lambda t: t.random_(), dtype, 0, high)
 
 
-def whole_type(low: int) -> Draw:
+def full_range(low: int) -> Draw:
     return lambda t: torch.ops.aten.random_(t, low, None)
 
 
 @pytest.mark.parametrize("dtype", supported(torch.uint8, torch.int8, torch.int16, torch.int32))
-def test_whole_type(dtype: torch.dtype) -> None:
+def test_random_covers_all_values_of_the_integer_dtype(dtype: torch.dtype) -> None:
     info = torch.iinfo(dtype)
-    assert_whole(whole_type(info.min), dtype, info.min, info.max + 1)
+    assert_integers(full_range(info.min), dtype, info.min, info.max + 1)
 
 
 @pytest.mark.parametrize("low", [2**63 - 2, 2**63 - 1, 0, -5, -(2**63) + 1])
 def test_lower_bound_alone_reaches_the_largest_number(low: int) -> None:
-    assert_whole(whole_type(low), torch.int64, low, 2**63)
+    assert_integers(full_range(low), torch.int64, low, 2**63)
 
 
 @pytest.mark.parametrize("bounds", [(-(2**63), 2**63 - 1), (-(2**63), 1 - 2**63), (0, 2**63 - 1)])
 def test_extreme_bounds(bounds: tuple[int, int]) -> None:
-    assert_whole(lambda t: t.random_(*bounds), torch.int64, *bounds)
+    assert_integers(lambda t: t.random_(*bounds), torch.int64, *bounds)
 
 
 @pytest.mark.parametrize("dtype", supported(FLOATING, INTEGERS))

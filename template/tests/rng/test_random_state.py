@@ -45,7 +45,7 @@ def test_seeding_starts_no_runtime() -> None:
     """)
 
 
-def test_seed_is_known_before_anything_is_seeded() -> None:
+def test_initial_seed_without_a_seed_is_that_of_a_new_generator() -> None:
     run_python(f"""
         import torch
         module = torch.get_device_module("{DEVICE}")
@@ -90,7 +90,7 @@ def test_state_without_a_device_is_that_of_the_current_device() -> None:
 
 
 @needs_two_devices
-def test_manual_seed_of_the_module_is_for_the_current_device() -> None:
+def test_manual_seed_of_the_module_seeds_only_the_current_device() -> None:
     torch.manual_seed(0)
     other = backend.get_rng_state(1)
     backend.manual_seed(5)
@@ -99,7 +99,7 @@ def test_manual_seed_of_the_module_is_for_the_current_device() -> None:
 
 
 @needs_two_devices
-def test_seed_is_for_the_current_device_and_new_every_time() -> None:
+def test_seed_sets_a_new_seed_on_the_current_device_only() -> None:
     other = backend.get_rng_state(1)
     backend.seed()
     first = backend.initial_seed()
@@ -129,7 +129,7 @@ def test_states_of_all_devices_can_be_restored() -> None:
 
 
 @pytest.mark.parametrize("seed", [0, 1, -1, 2**63, 2**64 - 1, -(2**63)])
-def test_every_64_bit_number_is_a_seed(seed: int) -> None:
+def test_every_64_bit_integer_is_a_valid_seed(seed: int) -> None:
     backend.manual_seed(seed)
     assert backend.initial_seed() == seed % 2**64
     assert backend.get_rng_state()[:8].tolist() == list((seed % 2**64).to_bytes(8, "little"))
@@ -165,7 +165,7 @@ def test_offset_between_blocks_is_refused() -> None:
     assert backend.get_rng_state().equal(before)
 
 
-def test_device_that_is_not_there_is_refused() -> None:
+def test_a_missing_device_is_refused() -> None:
     for call in (
         lambda: backend.get_rng_state(COUNT),
         lambda: backend.set_rng_state(backend.get_rng_state(), f"{DEVICE}:{COUNT}"),
@@ -191,14 +191,14 @@ def test_same_seed_gives_the_same_numbers_on_every_device() -> None:
 
 
 @needs_two_devices
-def test_drawing_on_one_device_does_not_move_the_other() -> None:
+def test_drawing_on_one_device_does_not_advance_the_others() -> None:
     before = backend.get_rng_state(1)
     draw(f"{DEVICE}:0")
     torch.nn.functional.dropout(torch.ones(10, device=f"{DEVICE}:0"))
     assert backend.get_rng_state(1).equal(before)
 
 
-def test_drawing_on_the_device_does_not_move_the_cpu() -> None:
+def test_drawing_on_the_device_does_not_advance_the_cpu_generator() -> None:
     before = torch.get_rng_state()
     draw()
     torch.randn(10, device=DEVICE)
@@ -209,14 +209,14 @@ def test_drawing_on_the_device_does_not_move_the_cpu() -> None:
     assert torch.get_rng_state().equal(before)
 
 
-def test_drawing_on_the_cpu_does_not_move_the_device() -> None:
+def test_drawing_on_the_cpu_does_not_advance_the_device_generator() -> None:
     before = backend.get_rng_state_all()
     torch.rand(10)
     assert all(one.equal(two) for one, two in zip(backend.get_rng_state_all(), before, strict=True))
 
 
 @pytest.mark.filterwarnings("ignore:.*available devices")
-def test_fork_rng_is_for_this_backend_and_all_its_devices_by_default(
+def test_fork_rng_of_the_backend_covers_all_devices_by_default(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked: list[int] = []

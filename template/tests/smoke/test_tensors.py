@@ -54,7 +54,9 @@ def test_more_factories(make: Callable[[str], torch.Tensor]) -> None:
 
 @pytest.mark.parametrize("dtype", [*DTYPES, *STORAGE_ONLY], ids=str)
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_values_are_equal_after_a_copy_there_and_back(dtype: torch.dtype, layout: str) -> None:
+def test_values_are_equal_after_a_copy_to_the_device_and_back(
+    dtype: torch.dtype, layout: str
+) -> None:
     values = layouts(3, 4)[layout].to(dtype)
     there = values.to(DEVICE)
     assert there.dtype is dtype

@@ -1,4 +1,4 @@
-"""Tensors in a layout that the device knows: reads, writes, files and graphs.
+"""Tensors in a layout that the device supports: reads, writes, files and graphs.
 
 The CPU is the reference.
 """
@@ -60,7 +60,7 @@ def is_packed(tensor: torch.Tensor) -> bool:
 # --- Making one ---
 
 
-def test_there_and_back(plain: torch.Tensor, tensor: torch.Tensor) -> None:
+def test_to_format_converts_to_a_layout_and_back(plain: torch.Tensor, tensor: torch.Tensor) -> None:
     assert is_packed(tensor)
     assert tensor.shape == plain.shape and tensor.is_contiguous()
     assert tensor.untyped_storage().nbytes() >= tensor.nbytes
@@ -69,7 +69,7 @@ def test_there_and_back(plain: torch.Tensor, tensor: torch.Tensor) -> None:
     assert torch.equal(back.cpu(), plain)
 
 
-def test_the_layout_says_the_format_and_the_numbers(tensor: torch.Tensor) -> None:
+def test_storage_layout_returns_the_format_and_the_numbers(tensor: torch.Tensor) -> None:
     format_, numbers = preferred(*SIZES)
     layout = backend.storage_layout(tensor)
     assert layout.format == format_
@@ -79,7 +79,7 @@ def test_the_layout_says_the_format_and_the_numbers(tensor: torch.Tensor) -> Non
     assert backend.storage_layout(again) == layout
 
 
-def test_from_any_strides(plain: torch.Tensor) -> None:
+def test_to_format_accepts_any_strides(plain: torch.Tensor) -> None:
     for of_host in (plain.t(), plain[::2, 1:], plain[:1].expand(65, 70), plain.t().conj()):
         of_device = of_host.to(DEVICE)
         layout = backend.storage_layout(packed(plain))
@@ -87,7 +87,7 @@ def test_from_any_strides(plain: torch.Tensor) -> None:
         assert torch.equal(made.cpu(), of_host.contiguous())
 
 
-def test_formats_that_there_are_not(plain: torch.Tensor) -> None:
+def test_unsupported_formats_are_refused(plain: torch.Tensor) -> None:
     on_device = plain.to(DEVICE)
     layout = backend.storage_layout(packed(plain))
     for format_, numbers in ((1 << 40, ()), (layout.format, (1, 2, 3, 4, 5)), (0, (1,))):
@@ -100,7 +100,7 @@ def test_formats_that_there_are_not(plain: torch.Tensor) -> None:
         backend.to_format(plain, layout.format, *layout.numbers)
 
 
-def test_autograd_must_not_lose_it(plain: torch.Tensor) -> None:
+def test_to_format_does_not_support_autograd(plain: torch.Tensor) -> None:
     leaf = plain.to(DEVICE).requires_grad_()
     with pytest.raises(RuntimeError, match="does not support autograd"):
         packed(leaf)
@@ -116,7 +116,7 @@ READS: dict[str, Callable[[torch.Tensor], Any]] = {
     "number": lambda x: x[3, 5].item(),
     "printing": repr,
     "addition": lambda x: x + 1,
-    "with itself": lambda x: x * x,
+    "product with itself": lambda x: x * x,
     "clone": torch.clone,
     "comparison": lambda x: x == x.clone(),
     "equal": lambda x: torch.equal(x, x.clone()),
@@ -128,12 +128,12 @@ READS: dict[str, Callable[[torch.Tensor], Any]] = {
     "embedding": lambda x: functional.embedding(torch.tensor([[2, 64]], device=x.device), x),
     "cat": lambda x: torch.cat([x, x]),
     "on the CPU": torch.special.bessel_j0,
-    "a list of them": lambda x: torch._foreach_add([torch.ones_like(x), x], 1),
+    "a list of tensors": lambda x: torch._foreach_add([torch.ones_like(x), x], 1),
     "slice": lambda x: x[::3, 2:].cpu(),
     "transpose": lambda x: (x.t() + 1).cpu(),
     "select and expand": lambda x: x[64].expand(3, 70).contiguous(),
-    "flat": lambda x: x.view(-1).flip(0),
-    "of other bits": lambda x: x.view(torch.int32) + 1,
+    "flat view": lambda x: x.view(-1).flip(0),
+    "view of another dtype": lambda x: x.view(torch.int32) + 1,
     "unfold": lambda x: x.unfold(1, 4, 2).sum(-1),
     "sort": lambda x: x.sort().values,
     "lazy copies": torch._lazy_clone,
@@ -142,7 +142,7 @@ READS: dict[str, Callable[[torch.Tensor], Any]] = {
 
 
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
-def test_reading(
+def test_reads_of_a_packed_tensor_equal_those_of_a_plain_tensor(
     read: Callable[[torch.Tensor], Any], plain: torch.Tensor, tensor: torch.Tensor
 ) -> None:
     layout, before = backend.storage_layout(tensor), tensor.untyped_storage().tolist()
@@ -162,12 +162,12 @@ def test_reading(
     assert tensor.untyped_storage().tolist() == before
 
 
-def test_results_are_plain(tensor: torch.Tensor) -> None:
+def test_results_of_operators_are_plain(tensor: torch.Tensor) -> None:
     for result in (tensor + 1, tensor.clone(), torch.empty_like(tensor), tensor.contiguous() * 1):
         assert backend.storage_layout(result) == PLAIN
 
 
-def test_views_in_place_of_the_tensor_itself(plain: torch.Tensor, tensor: torch.Tensor) -> None:
+def test_in_place_views_of_a_packed_tensor(plain: torch.Tensor, tensor: torch.Tensor) -> None:
     tensor.t_()
     assert torch.equal(tensor.cpu(), plain.t())
     tensor.resize_(3, 4)
@@ -178,7 +178,7 @@ def test_views_in_place_of_the_tensor_itself(plain: torch.Tensor, tensor: torch.
 
 
 @pytest.mark.parametrize("size", [0, 8])
-def test_a_storage_that_became_too_small_is_not_read(tensor: torch.Tensor, size: int) -> None:
+def test_a_storage_that_is_too_small_is_not_read(tensor: torch.Tensor, size: int) -> None:
     tensor.untyped_storage().resize_(size)
     ones = torch.ones(SIZES[1], 2, device=DEVICE)
     for read in (tensor.cpu, lambda: tensor + 1, lambda: tensor @ ones):
@@ -189,11 +189,15 @@ def test_a_storage_that_became_too_small_is_not_read(tensor: torch.Tensor, size:
 
 
 @needs_two_devices
-def test_to_another_device(plain: torch.Tensor, tensor: torch.Tensor) -> None:
+def test_a_packed_tensor_can_be_copied_to_another_device(
+    plain: torch.Tensor, tensor: torch.Tensor
+) -> None:
     assert torch.equal(tensor.to(f"{DEVICE}:1").cpu(), plain)
 
 
-def test_many_threads_and_streams(plain: torch.Tensor, tensor: torch.Tensor) -> None:
+def test_threads_and_streams_can_read_a_packed_tensor_concurrently(
+    plain: torch.Tensor, tensor: torch.Tensor
+) -> None:
     wrong: list[int] = []
 
     def read(number: int) -> None:
@@ -217,7 +221,7 @@ def test_many_threads_and_streams(plain: torch.Tensor, tensor: torch.Tensor) -> 
 
 @pytest.mark.parametrize("shape", [(70,), (3, 70), (2, 5, 70)], ids=str)
 @pytest.mark.parametrize("with_bias", [False, True])
-def test_linear(
+def test_linear_with_a_packed_weight(
     shape: tuple[int, ...], with_bias: bool, plain: torch.Tensor, tensor: torch.Tensor
 ) -> None:
     x = sample(*shape)
@@ -239,7 +243,7 @@ def test_products_make_no_plain_copy(plain: torch.Tensor, tensor: torch.Tensor) 
     assert_same(outs[1], right @ plain.t())
 
 
-def test_products(plain: torch.Tensor, tensor: torch.Tensor) -> None:
+def test_products_with_a_packed_matrix(plain: torch.Tensor, tensor: torch.Tensor) -> None:
     left, right = sample(3, 65), sample(3, 70)
     added = sample(3, 70)
     mine = [value.to(DEVICE) for value in (left, right, added)]
@@ -255,13 +259,15 @@ def test_products(plain: torch.Tensor, tensor: torch.Tensor) -> None:
     assert_same(batches, (left @ plain).expand(2, 3, 70))
 
 
-def test_convolutions(plain: torch.Tensor, tensor: torch.Tensor) -> None:
+def test_convolution_with_a_packed_weight(plain: torch.Tensor, tensor: torch.Tensor) -> None:
     image = sample(2, 70, 4, 5)
     weight, mine = plain.view(65, 70, 1, 1), tensor.view(65, 70, 1, 1)
     assert_same(functional.conv2d(image.to(DEVICE), mine), functional.conv2d(image, weight))
 
 
-def test_gradients_through_it(plain: torch.Tensor, tensor: torch.Tensor) -> None:
+def test_gradients_of_linear_with_a_packed_weight(
+    plain: torch.Tensor, tensor: torch.Tensor
+) -> None:
     x = sample(3, 70)
     results = []
     for value, weight in ((x, plain), (x.to(DEVICE), tensor)):
@@ -294,7 +300,7 @@ WRITES: dict[str, Callable[[torch.Tensor], Any]] = {
 
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
-def test_writing_is_refused(
+def test_writes_to_a_packed_tensor_are_refused(
     write: Callable[[torch.Tensor], Any], plain: torch.Tensor, tensor: torch.Tensor
 ) -> None:
     with pytest.raises(RuntimeError, match=r"has a private layout.* plain copy, such as clone\(\)"):
@@ -303,7 +309,7 @@ def test_writing_is_refused(
     assert is_packed(tensor)
 
 
-def test_a_copy_into_the_whole_converts(tensor: torch.Tensor) -> None:
+def test_copy_into_a_whole_packed_tensor_converts(tensor: torch.Tensor) -> None:
     layout = backend.storage_layout(tensor)
     address = tensor.data_ptr()
     other = sample(*SIZES) + 1
@@ -316,7 +322,9 @@ def test_a_copy_into_the_whole_converts(tensor: torch.Tensor) -> None:
 # --- Files and graphs ---
 
 
-def test_a_loaded_view_reads_as_the_view(plain: torch.Tensor, tensor: torch.Tensor) -> None:
+def test_a_loaded_view_of_a_packed_tensor_has_its_values(
+    plain: torch.Tensor, tensor: torch.Tensor
+) -> None:
     view, whole = save_and_load([tensor[2:5], tensor])
     assert torch.equal(view.cpu(), plain[2:5]) and torch.equal(whole.cpu(), plain)
 
@@ -333,14 +341,14 @@ def test_a_loaded_view_reads_as_the_view(plain: torch.Tensor, tensor: torch.Tens
         ("2:1:6:0:4", "damaged"),
     ],
 )
-def test_files_that_say_what_cannot_be(text: str, says: str) -> None:
+def test_invalid_layouts_in_files_are_refused(text: str, says: str) -> None:
     tensor = torch.ones(4, 4, device=DEVICE)
     with pytest.raises(RuntimeError, match=says):
         torch._utils.set_tensor_metadata(tensor, {f"{DEVICE}.layout.{text}": True})
     assert backend.storage_layout(tensor) == PLAIN
 
 
-def test_a_graph_reads_what_the_memory_holds_then(tensor: torch.Tensor) -> None:
+def test_a_graph_replay_reads_the_current_contents_of_a_packed_tensor(tensor: torch.Tensor) -> None:
     if not hasattr(backend, "Graph") or not has_function("graphs", "begin_capture"):
         pytest.skip("there are no graphs")
     x = torch.ones(2, 70, device=DEVICE)

@@ -21,7 +21,7 @@ def laid_out(weight: torch.Tensor) -> torch.Tensor:
 
 
 @needs(torch.int8)
-def test_products_by_quantized_weights_make_no_plain_copy() -> None:
+def test_products_with_quantized_weights_make_no_plain_copy() -> None:
     weight, scales = torch.randint(-127, 127, (65, 70), dtype=torch.int8), sample(65)
     x, tiled = sample(3, 70), laid_out(weight)
     mine = x.to(DEVICE), scales.to(DEVICE)
@@ -35,7 +35,7 @@ def test_products_by_quantized_weights_make_no_plain_copy() -> None:
     )
 
 
-def test_products_with_scales() -> None:
+def test_scaled_products_accept_a_private_layout() -> None:
     left, right = (sample(*shape).to(torch.float8_e4m3fn) for shape in ((32, 64), (48, 64)))
     scales = sample(32, 1).abs(), sample(1, 48).abs()
     mine = [value.to(DEVICE) for value in (left, *scales)]

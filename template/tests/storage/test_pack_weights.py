@@ -51,7 +51,7 @@ def test_a_device_without_layouts_packs_nothing() -> None:
     assert backend.pack_weights(make_model()) == 0
 
 
-def test_a_packed_model_computes_the_same(model: nn.Module) -> None:
+def test_a_packed_model_gives_the_same_results(model: nn.Module) -> None:
     assert packed_names(model) == ["0.weight", "2.weight"]
     assert backend.pack_weights(model) == 0
     x = sample(5, 64)
@@ -60,7 +60,7 @@ def test_a_packed_model_computes_the_same(model: nn.Module) -> None:
         assert_same(model.eval()(x.to(DEVICE)), make_model()(x))
 
 
-def test_gradients_flow_and_steps_are_refused(model: nn.Module) -> None:
+def test_a_packed_model_has_gradients_and_optimizer_steps_are_refused(model: nn.Module) -> None:
     reference, x = make_model(), sample(5, 64)
     for one, value in ((model, x.to(DEVICE)), (reference, x)):
         one(value).square().mean().backward()
@@ -74,7 +74,7 @@ def test_gradients_flow_and_steps_are_refused(model: nn.Module) -> None:
                 optimizer(model.parameters(), lr=0.1, **keywords).step()
 
 
-def test_state_dicts_are_plain_and_what_is_loaded_is_packed(model: nn.Module) -> None:
+def test_state_dicts_are_plain_and_loaded_weights_are_packed(model: nn.Module) -> None:
     reference = make_model()
     state = model.state_dict()
     for name, value in state.items():
@@ -91,7 +91,7 @@ def test_state_dicts_are_plain_and_what_is_loaded_is_packed(model: nn.Module) ->
     assert kept["0.weight"] is model.get_parameter("0.weight")
 
 
-def test_copies_files_and_moves(model: nn.Module) -> None:
+def test_copied_saved_and_moved_models_give_the_same_results(model: nn.Module) -> None:
     x = sample(5, 64)
     expected = make_model()(x)
     other = copy.deepcopy(model)
@@ -110,7 +110,7 @@ def test_copies_files_and_moves(model: nn.Module) -> None:
     assert moved.get_parameter("0.weight").dtype == torch.bfloat16
 
 
-def test_the_host_s_model_stays_as_it_is(model: nn.Module) -> None:
+def test_a_model_moved_to_the_host_is_plain(model: nn.Module) -> None:
     on_host = model.cpu()
     x = sample(3, 64)
     assert torch.equal(on_host(x), make_model()(x))
@@ -129,7 +129,7 @@ class Tied(nn.Module):
 
 
 @needs_layouts
-def test_weights_that_others_own_too() -> None:
+def test_shared_weights_are_packed_only_if_all_owners_support_it() -> None:
     of_embedding = Tied(nn.Embedding(96, 64)).to(DEVICE)
     assert backend.pack_weights(of_embedding) == 0
     of_linear = Tied(nn.Linear(64, 96)).to(DEVICE)
@@ -149,7 +149,7 @@ def test_weights_that_others_own_too() -> None:
 
 
 @needs_layouts
-def test_attention_and_convolutions() -> None:
+def test_packed_attention_and_convolutions_give_the_same_results() -> None:
     torch.manual_seed(0)
     layer = nn.TransformerEncoderLayer(64, 4, 128, dropout=0.0, batch_first=True)
     conv = nn.Sequential(nn.Conv2d(64, 64, 3), nn.ConvTranspose2d(64, 64, 2), nn.LazyLinear(3))
@@ -165,7 +165,7 @@ def test_attention_and_convolutions() -> None:
 
 
 @needs_layouts
-def test_a_trace_shows_that_a_product_takes_the_layout() -> None:
+def test_a_product_is_launched_with_the_packed_layout() -> None:
     code = f"""
         import torch
         weight = torch.randn(65, 64, device="{DEVICE}")

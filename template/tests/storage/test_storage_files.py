@@ -21,15 +21,15 @@ def storage_on(device: torch.device) -> Any:
 
 
 @pytest.mark.parametrize("weights_only", [False, True])
-def test_a_storage_comes_back_on_its_device(weights_only: bool) -> None:
+def test_a_storage_loads_on_its_device(weights_only: bool) -> None:
     loaded = save_and_load(storage_on(LAST), weights_only=weights_only)
     assert (loaded.device, loaded.tolist()) == (LAST, BYTES)
-    # Whether bytes come back as a typed storage is PyTorch's choice.
+    # PyTorch decides whether bytes are loaded as a typed storage.
     assert type(loaded) is type(save_and_load(storage_on(torch.device("cpu"))))
 
 
 @needs(torch.float32)
-def test_a_typed_storage_comes_back_with_its_dtype() -> None:
+def test_a_typed_storage_loads_with_its_dtype() -> None:
     storage = torch.arange(3.0, device=LAST).storage()
     loaded = save_and_load(storage, weights_only=False)
     assert (loaded.device, loaded.dtype, loaded.tolist()) == (LAST, torch.float32, [0, 1, 2])
@@ -68,12 +68,12 @@ def test_a_storage_loads_on_another_device(location: Any) -> None:
     assert (loaded.device, loaded.tolist()) == (torch.device(DEVICE, 1), BYTES)
 
 
-def test_the_callable_hears_the_storages_location() -> None:
-    heard = []
+def test_map_location_callable_receives_the_location_of_the_storage() -> None:
+    received = []
 
     def location(storage: Any, tag: str) -> Any:
-        heard.append((storage.device.type, tag))
+        received.append((storage.device.type, tag))
         return storage
 
     save_and_load(storage_on(LAST), map_location=location, weights_only=False)
-    assert heard == [("cpu", str(LAST))]
+    assert received == [("cpu", str(LAST))]

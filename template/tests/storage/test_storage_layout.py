@@ -27,13 +27,13 @@ def bytes_of(tensor: torch.Tensor) -> list[int]:
     return list(tensor.untyped_storage().tolist())
 
 
-def test_every_new_tensor_and_storage_is_plain() -> None:
+def test_new_tensors_and_storages_have_the_plain_layout() -> None:
     assert backend.storage_layout(torch.ones(3, device=DEVICE)) == PLAIN
     assert backend.storage_layout(torch.UntypedStorage(8, device=DEVICE)) == PLAIN
     assert backend.storage_layout(torch.empty(0, device=DEVICE)) == PLAIN
 
 
-def test_a_layout_can_be_set_changed_and_taken_back() -> None:
+def test_a_layout_can_be_set_changed_and_removed() -> None:
     tensor = tiled()
     before = bytes_of(tensor)
     assert backend.storage_layout(tensor) == TILED
@@ -45,7 +45,7 @@ def test_a_layout_can_be_set_changed_and_taken_back() -> None:
     assert bytes_of(tensor) == before
 
 
-def test_tensor_untyped_and_typed_storage_tell_the_same() -> None:
+def test_tensor_untyped_and_typed_storage_have_the_same_layout() -> None:
     tensor = tiled()
     assert backend.storage_layout(tensor.untyped_storage()) == TILED
     assert backend.storage_layout(tensor._typed_storage()) == TILED
@@ -53,20 +53,20 @@ def test_tensor_untyped_and_typed_storage_tell_the_same() -> None:
     assert backend.storage_layout(tensor) == PLAIN
 
 
-def test_views_and_aliases_share_it() -> None:
+def test_views_and_aliases_have_the_layout_of_their_base() -> None:
     tensor = tiled()
     parameter = torch.nn.Parameter(tensor)
     for alias in (tensor[1:], tensor.t(), tensor.detach(), parameter, parameter.data):
         assert backend.storage_layout(alias) == TILED
 
 
-def test_what_is_like_it_is_plain() -> None:
+def test_like_functions_return_the_plain_layout() -> None:
     tensor = tiled()
     for result in (torch.empty_like(tensor), torch.zeros_like(tensor)):
         assert backend.storage_layout(result) == PLAIN
 
 
-LOOKS_AT_ELEMENTS: dict[str, Callable[[torch.Tensor], Any]] = {
+READS_ELEMENTS: dict[str, Callable[[torch.Tensor], Any]] = {
     "arithmetic": lambda x: x + 1,
     "in place": lambda x: x.mul_(2),
     "of a view": lambda x: x.t()[1:] + 1,
@@ -84,14 +84,16 @@ LOOKS_AT_ELEMENTS: dict[str, Callable[[torch.Tensor], Any]] = {
     "to pinned memory": lambda x: torch.empty(4, 4, pin_memory=True).copy_(x, non_blocking=True),
     "from the host": lambda x: x.copy_(torch.ones(4, 4)),
     "on the CPU": torch.special.bessel_j0,
-    "a list of them": lambda x: torch._foreach_add([torch.ones_like(x), x], 1),
+    "a list of tensors": lambda x: torch._foreach_add([torch.ones_like(x), x], 1),
     "printing": repr,
     "lazy copies": torch._lazy_clone,
 }
 
 
-@pytest.mark.parametrize("use", LOOKS_AT_ELEMENTS.values(), ids=LOOKS_AT_ELEMENTS)
-def test_what_looks_at_elements_refuses_it(use: Callable[[torch.Tensor], Any]) -> None:
+@pytest.mark.parametrize("use", READS_ELEMENTS.values(), ids=READS_ELEMENTS)
+def test_operators_that_read_elements_refuse_a_private_layout(
+    use: Callable[[torch.Tensor], Any],
+) -> None:
     tensor = tiled()
     before = bytes_of(tensor)
     with pytest.raises(RuntimeError, match=f"{DEVICE}:0, has a private layout.* Convert it"):
@@ -104,7 +106,7 @@ def test_what_looks_at_elements_refuses_it(use: Callable[[torch.Tensor], Any]) -
 @pytest.mark.parametrize(
     "export", [torch.Tensor.__dlpack__, torch.utils.dlpack.to_dlpack, torch.from_dlpack]
 )
-def test_dlpack_refuses_it(export: Callable[[torch.Tensor], Any]) -> None:
+def test_dlpack_refuses_a_private_layout(export: Callable[[torch.Tensor], Any]) -> None:
     tensor = tiled()
     with pytest.raises(BufferError, match=f"{DEVICE}:0, has a private layout.* Convert it"):
         export(tensor)
@@ -113,19 +115,19 @@ def test_dlpack_refuses_it(export: Callable[[torch.Tensor], Any]) -> None:
 
 
 @needs_two_devices
-def test_copies_of_a_tensor_to_another_device_refuse_it() -> None:
+def test_copying_a_tensor_to_another_device_refuses_a_private_layout() -> None:
     with pytest.raises(RuntimeError, match="has a private layout"):
         tiled().to(f"{DEVICE}:1")
 
 
-def test_resizing_keeps_it() -> None:
+def test_resizing_keeps_the_layout() -> None:
     tensor = tiled()
     tensor.untyped_storage().resize_(0)
     tensor.untyped_storage().resize_(64)
     assert backend.storage_layout(tensor) == TILED
 
 
-def test_deepcopy_keeps_it() -> None:
+def test_deepcopy_keeps_the_layout() -> None:
     tensor = tiled()
     module = torch.nn.Module()
     module.weight = torch.nn.Parameter(tensor)
@@ -136,7 +138,7 @@ def test_deepcopy_keeps_it() -> None:
         assert bytes_of(other) == bytes_of(tensor)
 
 
-def test_copies_of_a_storage_keep_it() -> None:
+def test_copying_a_storage_keeps_the_layout() -> None:
     storage: Any = tiled().untyped_storage()
     for other in (storage.clone(), copy.copy(storage), copy.deepcopy(storage)):
         assert backend.storage_layout(other) == TILED
@@ -147,7 +149,7 @@ def test_copies_of_a_storage_keep_it() -> None:
 
 
 @needs_two_devices
-def test_copies_of_a_storage_to_another_device_keep_it() -> None:
+def test_copying_a_storage_to_another_device_keeps_the_layout() -> None:
     storage: Any = tiled().untyped_storage()
     for other in (getattr(storage, DEVICE)(1), storage.to(device=f"{DEVICE}:1")):
         assert other.get_device() == 1
@@ -155,7 +157,7 @@ def test_copies_of_a_storage_to_another_device_keep_it() -> None:
 
 
 @pytest.mark.parametrize("weights_only", [False, True])
-def test_it_survives_save_and_load(weights_only: bool) -> None:
+def test_save_and_load_keep_the_layout(weights_only: bool) -> None:
     tensor = tiled()
     loaded = save_and_load(tensor, weights_only=weights_only)
     assert loaded.device == tensor.device
@@ -164,14 +166,14 @@ def test_it_survives_save_and_load(weights_only: bool) -> None:
 
 
 @needs_two_devices
-def test_it_survives_loading_on_another_device() -> None:
+def test_loading_on_another_device_keeps_the_layout() -> None:
     loaded = save_and_load(tiled(), map_location=f"{DEVICE}:1")
     assert loaded.get_device() == 1
     assert backend.storage_layout(loaded) == TILED
 
 
 @needs(torch.complex64)
-def test_it_does_not_disturb_the_conjugate_bit() -> None:
+def test_a_layout_is_saved_with_the_conjugate_bit() -> None:
     values = sample(3, dtype=torch.complex64)
     tensor = values.to(DEVICE)
     backend.set_storage_layout(tensor, TILED)
@@ -182,7 +184,7 @@ def test_it_does_not_disturb_the_conjugate_bit() -> None:
     assert loaded.resolve_conj().tolist() == values.conj().tolist()
 
 
-def test_a_plain_tensor_leaves_no_trace_in_a_file() -> None:
+def test_a_plain_tensor_has_no_layout_metadata() -> None:
     tensor = sample(3).to(DEVICE)
     assert torch._utils.get_tensor_metadata(tensor) == {}
     loaded = save_and_load(tensor)
@@ -204,19 +206,19 @@ def test_loading_a_private_layout_on_the_cpu_is_refused() -> None:
         ("1", "damaged at ''"),
     ],
 )
-def test_a_layout_that_cannot_be_read_is_refused(text: str, message: str) -> None:
+def test_invalid_layout_metadata_is_refused(text: str, message: str) -> None:
     tensor = sample(3).to(DEVICE)
     with pytest.raises(RuntimeError, match=message):
         torch._utils.set_tensor_metadata(tensor, {f"{DEVICE}.layout.{text}": True})
 
 
-def test_names_of_others_in_a_file_are_ignored() -> None:
+def test_unrelated_metadata_is_ignored() -> None:
     tensor = sample(3).to(DEVICE)
     torch._utils.set_tensor_metadata(tensor, {"something": True, f"{DEVICE}.layout.1:5:": False})
     assert backend.storage_layout(tensor) == PLAIN
 
 
-def test_tensors_elsewhere_have_no_layout() -> None:
+def test_cpu_tensors_have_no_layout() -> None:
     for value in (torch.ones(2), torch.ones(2).untyped_storage()):
         with pytest.raises(ValueError, match=f"expected a tensor or storage on {DEVICE}"):
             backend.storage_layout(value)
@@ -224,7 +226,7 @@ def test_tensors_elsewhere_have_no_layout() -> None:
             backend.set_storage_layout(value, TILED)
 
 
-def test_memory_that_came_from_outside_has_no_place_for_a_layout() -> None:
+def test_a_layout_of_external_memory_is_refused() -> None:
     source = torch.ones(3, device=DEVICE)
     imported = torch.from_dlpack(torch.utils.dlpack.to_dlpack(source))
     assert backend.storage_layout(imported) == PLAIN

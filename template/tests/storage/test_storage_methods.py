@@ -23,7 +23,7 @@ def move(storage: Any, *arguments: Any, **keywords: Any) -> Any:
     return getattr(storage, DEVICE)(*arguments, **keywords)
 
 
-def is_ours(storage: Any) -> bool:
+def is_on_device(storage: Any) -> bool:
     return bool(getattr(storage, f"is_{DEVICE}"))
 
 
@@ -44,13 +44,13 @@ def test_the_method_copies_to_the_device() -> None:
     assert source[0] == BYTES[0]
 
 
-def test_the_property_tells_where_a_storage_is() -> None:
-    assert is_ours(on_cpu()) is False
-    assert is_ours(move(on_cpu())) is True
-    assert is_ours(move(on_cpu()).cpu()) is False
+def test_the_property_is_true_only_on_the_device() -> None:
+    assert is_on_device(on_cpu()) is False
+    assert is_on_device(move(on_cpu())) is True
+    assert is_on_device(move(on_cpu()).cpu()) is False
 
 
-def test_the_method_returns_a_storage_that_is_there_already() -> None:
+def test_the_method_returns_a_storage_that_is_already_on_the_device() -> None:
     storage = move(on_cpu())
     assert move(storage) is storage
     assert move(storage, 0) is storage
@@ -59,7 +59,7 @@ def test_the_method_returns_a_storage_that_is_there_already() -> None:
 
 @needs_two_devices
 @pytest.mark.parametrize("device", [1, f"{DEVICE}:1", torch.device(DEVICE, 1)], ids=str)
-def test_the_method_takes_a_device(device: Any) -> None:
+def test_the_method_accepts_a_device(device: Any) -> None:
     storage = move(on_cpu(), device)
     assert storage.device == torch.device(DEVICE, 1)
     assert storage.get_device() == 1
@@ -81,7 +81,7 @@ def test_the_method_refuses_another_device_type() -> None:
 
 
 @pytest.mark.parametrize("pinned", [False, True])
-def test_the_method_takes_non_blocking(pinned: bool) -> None:
+def test_the_method_accepts_non_blocking(pinned: bool) -> None:
     source = on_cpu()
     if pinned:
         # By a tensor, because up to PyTorch 2.12 storages are pinned for CUDA by default.
@@ -99,16 +99,16 @@ def test_the_method_refuses_sparse_storages() -> None:
         move(Sparse(4))
 
 
-def test_a_storage_of_no_bytes_moves() -> None:
+def test_an_empty_storage_can_be_moved() -> None:
     storage = move(torch.UntypedStorage(0))
     assert storage.nbytes() == 0
-    assert is_ours(storage)
+    assert is_on_device(storage)
     assert storage.cpu().tolist() == []
 
 
-def test_to_and_cpu_move_as_well() -> None:
+def test_to_and_cpu_move_a_storage() -> None:
     storage = on_cpu().to(device=torch.device(DEVICE, 0))
-    assert is_ours(storage)
+    assert is_on_device(storage)
     assert storage.to(device=torch.device(DEVICE, 0)) is storage
     assert storage.cpu().tolist() == BYTES
     assert storage.to(device="cpu", non_blocking=True).tolist() == BYTES
@@ -116,7 +116,7 @@ def test_to_and_cpu_move_as_well() -> None:
 
 @needs_two_devices
 @pytest.mark.parametrize("size", [0, 16])
-def test_a_new_storage_is_on_the_device_it_is_asked_for(size: int) -> None:
+def test_a_new_storage_is_on_the_given_device(size: int) -> None:
     storage = torch.UntypedStorage(size, device=f"{DEVICE}:1")
     assert (storage.device, storage.nbytes()) == (torch.device(DEVICE, 1), size)
     assert storage.resizable()
@@ -159,7 +159,7 @@ def test_duplicates_are_independent(duplicate: Any) -> None:
     assert storage.tolist() == BYTES
 
 
-def test_sharing_memory_is_a_no_op_and_its_parts_are_refused() -> None:
+def test_share_memory_does_nothing_and_share_fd_is_refused() -> None:
     storage = move(on_cpu())
     assert storage.share_memory_() is storage
     assert storage.tolist() == BYTES
@@ -168,7 +168,7 @@ def test_sharing_memory_is_a_no_op_and_its_parts_are_refused() -> None:
 
 
 @needs(torch.float32)
-def test_resizing_keeps_the_bytes_and_moves_the_tensor_along() -> None:
+def test_resizing_keeps_the_bytes_and_the_tensor_sees_the_new_storage() -> None:
     tensor = torch.arange(4.0, device=DEVICE)
     storage = tensor.untyped_storage()
     storage.resize_(32)
@@ -196,15 +196,15 @@ def test_resizing_stays_on_the_storages_device() -> None:
 def test_typed_storages_move_and_keep_their_dtype(dtype: torch.dtype) -> None:
     source = torch.TypedStorage([1, 0, 1], dtype=dtype)
     storage = move(source)
-    assert is_ours(storage)
-    assert not is_ours(source)
+    assert is_on_device(storage)
+    assert not is_on_device(source)
     assert storage.dtype is dtype
     assert storage.tolist() == source.tolist()
     assert storage.cpu().tolist() == source.tolist()
 
 
 @needs(torch.float32)
-def test_a_typed_storage_that_is_there_already_is_not_copied() -> None:
+def test_a_typed_storage_already_on_the_device_is_not_copied() -> None:
     storage = move(typed())
     assert move(storage).data_ptr() == storage.data_ptr()
     if backend.device_count() > 1:
@@ -219,4 +219,4 @@ def test_typed_storages_of_an_absent_dtype_are_refused(dtype: torch.dtype) -> No
     assert str(error.value) == (
         f"Cannot create {DEVICE} storage as {dtype} dtype is not supported by this backend"
     )
-    assert is_ours(move(storage.untyped()))
+    assert is_on_device(move(storage.untyped()))

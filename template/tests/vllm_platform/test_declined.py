@@ -12,7 +12,7 @@ from changed_device import changed_device
 pytestmark = pytest.mark.ecosystem("vllm", "transformers")
 
 
-def test_attention_that_the_device_declines(
+def test_unsupported_attention_is_refused(
     checkpoint: Callable[[str], Path], refusal: Callable[..., str], tmp_path: Path
 ) -> None:
     source = Path(__file__).parents[1] / "core" / "declining_device.cpp"

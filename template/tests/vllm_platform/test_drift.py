@@ -56,12 +56,12 @@ def uses() -> list[Any]:
     return [drift.Use(module, name, frozenset(methods)) for module, name, methods in USED]
 
 
-def test_equal_sources_do_not_differ(tmp_path: Path) -> None:
+def test_equal_sources_have_no_differences(tmp_path: Path) -> None:
     trees = [write(tmp_path / name, BASE, PARTS) for name in ("one", "other")]
     assert drift.compare(*trees, uses()) == []
 
 
-def test_what_differs_is_named_in_folders_and_in_wheels(tmp_path: Path) -> None:
+def test_differences_are_found_in_folders_and_in_wheels(tmp_path: Path) -> None:
     changed = BASE
     for before, after in CHANGES:
         assert before in changed
@@ -82,14 +82,14 @@ def test_what_differs_is_named_in_folders_and_in_wheels(tmp_path: Path) -> None:
         }
 
 
-def test_a_class_that_is_gone_is_named(tmp_path: Path) -> None:
+def test_a_missing_class_is_reported(tmp_path: Path) -> None:
     one = write(tmp_path / "one", BASE, PARTS)
     other = write(tmp_path / "other", BASE, PARTS.replace("class Part", "class Other"))
     changes = drift.compare(one, other, uses())
     assert [(item.kind, item.name) for item in changes] == [("gone", "Part")]
 
 
-def test_what_is_no_vllm_is_refused_in_one_sentence(tmp_path: Path) -> None:
+def test_a_folder_without_vllm_is_refused_in_one_sentence(tmp_path: Path) -> None:
     folder = write(tmp_path / "installed", BASE, PARTS)
     code = (
         f"import sys; sys.path.insert(0, {str(folder)!r})\n"
@@ -102,7 +102,7 @@ def test_what_is_no_vllm_is_refused_in_one_sentence(tmp_path: Path) -> None:
 
 
 @pytest.mark.ecosystem("vllm")
-def test_each_method_takes_what_the_installed_release_gives() -> None:
+def test_each_method_accepts_the_arguments_of_the_installed_release() -> None:
     spec = importlib.util.find_spec("vllm")
     assert spec is not None and spec.origin is not None
     sources = drift.Sources(Path(spec.origin).parents[1])

@@ -18,14 +18,14 @@ Generate = Callable[..., dict[str, Any]]
 KINDS = ["qwen2", "qwen3", "mistral", "gemma2", "gemma3", "mixtral", "gpt2", "opt"]
 
 
-def test_a_model_generates_what_it_generates_on_the_cpu(
+def test_a_model_generates_the_tokens_of_the_cpu_platform(
     checkpoint: Checkpoint, generate: Generate
 ) -> None:
     model = checkpoint("llama")
     expected, actual = generate(model, cpu=True), generate(model)
     assert (expected["device"], actual["device"]) == ("cpu", DEVICE)
     assert actual["tokens"] == expected["tokens"]
-    # The second round finds cached blocks of the first.
+    # The second round uses cached blocks of the first round.
     assert all(actual["found"])
 
 
@@ -41,26 +41,34 @@ def mean_error(actual: list[dict[str, float]], expected: list[dict[str, float]])
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_models_of_other_kinds(kind: str, checkpoint: Checkpoint, generate: Generate) -> None:
+def test_other_architectures_generate_the_tokens_of_the_cpu_platform(
+    kind: str, checkpoint: Checkpoint, generate: Generate
+) -> None:
     model = checkpoint(kind)
     assert generate(model)["tokens"] == generate(model, cpu=True)["tokens"]
 
 
-def test_prompts_in_chunks(checkpoint: Checkpoint, generate: Generate) -> None:
+def test_chunked_prefill_generates_the_same_tokens(
+    checkpoint: Checkpoint, generate: Generate
+) -> None:
     model = checkpoint("llama")
     chunks = {"max_num_batched_tokens": 48, "max_num_seqs": 4}
     assert generate(model, **chunks)["tokens"] == generate(model, cpu=True)["tokens"]
 
 
 @pytest.mark.parametrize("form", ["int8", "int8_shifted", "float8"])
-def test_quantized_checkpoints(form: str, checkpoint: Checkpoint, generate: Generate) -> None:
+def test_quantized_checkpoints_generate_the_tokens_of_the_cpu_platform(
+    form: str, checkpoint: Checkpoint, generate: Generate
+) -> None:
     model = checkpoint(f"llama-{form}")
     assert generate(model)["tokens"] == generate(model, cpu=True)["tokens"]
 
 
 @pytest.mark.parametrize("form", ["int4", "int4_shifted"])
-def test_weights_of_4_bits(form: str, checkpoint: Checkpoint, generate: Generate) -> None:
-    """vLLM's CPU platform supports them in bfloat16 only: it gets equal plain weights."""
+def test_weights_of_4_bits_generate_the_tokens_of_plain_weights(
+    form: str, checkpoint: Checkpoint, generate: Generate
+) -> None:
+    """vLLM's CPU platform supports them only in bfloat16. It runs with equal plain weights."""
     expected = generate(checkpoint(f"llama-{form}_plain"), cpu=True)
     assert generate(checkpoint(f"llama-{form}"))["tokens"] == expected["tokens"]
 
@@ -69,10 +77,10 @@ def test_weights_of_4_bits(form: str, checkpoint: Checkpoint, generate: Generate
     ("form", "other", "most"),
     [("int8_static", "int8_static", 0.05), ("float8_whole", "float8_whole_plain", 0.5)],
 )
-def test_scales_of_the_whole(
+def test_per_tensor_scales_give_similar_probabilities(
     form: str, other: str, most: float, checkpoint: Checkpoint, generate: Generate
 ) -> None:
-    """Tokens may differ, because a number that is rounded the other way has large effects.
+    """Tokens may differ, because a different rounding of one number has large effects.
 
     vLLM's CPU platform has no float8 with one scale for parts of a layer. Its inputs are plain, so
     that the difference is the error of float8.
@@ -82,7 +90,9 @@ def test_scales_of_the_whole(
     assert mean_error(actual, expected) < most
 
 
-def test_a_cache_of_float8(checkpoint: Checkpoint, generate: Generate) -> None:
+def test_a_float8_cache_gives_similar_probabilities(
+    checkpoint: Checkpoint, generate: Generate
+) -> None:
     """The reference is vLLM's CPU platform without float8, which would round more."""
     model = checkpoint("llama")
     actual = generate(model, kv_cache_dtype="fp8")["first"]
@@ -90,21 +100,27 @@ def test_a_cache_of_float8(checkpoint: Checkpoint, generate: Generate) -> None:
     assert actual != generate(model)["first"]
 
 
-def test_an_adapter(checkpoint: Checkpoint, generate: Generate, adapter: Path) -> None:
+def test_an_adapter_generates_the_tokens_of_the_cpu_platform(
+    checkpoint: Checkpoint, generate: Generate, adapter: Path
+) -> None:
     model, options = checkpoint("llama"), {"adapter": str(adapter)}
     expected = generate(model, cpu=True, **options)
     assert expected["tokens"] != generate(model, cpu=True)["tokens"]
     assert generate(model, **options)["tokens"] == expected["tokens"]
 
 
-def test_texts_of_a_pattern(checkpoint: Checkpoint, generate: Generate) -> None:
+def test_guided_decoding_gives_texts_that_match_the_pattern(
+    checkpoint: Checkpoint, generate: Generate
+) -> None:
     pattern = "(yes|no), [0-9]{2}"
     texts = generate(checkpoint("llama"), pattern=pattern)["texts"]
     # The rest of a prompt that ends within a character comes first.
     assert all(re.search(f"{pattern}$", text) for text in texts), texts
 
 
-def test_two_devices(checkpoint: Checkpoint, generate: Generate) -> None:
+def test_tensor_parallel_generates_the_same_tokens(
+    checkpoint: Checkpoint, generate: Generate
+) -> None:
     model = checkpoint("llama")
     expected = generate(model, cpu=True)["tokens"]
     assert generate(model, tensor_parallel_size=2)["tokens"] == expected

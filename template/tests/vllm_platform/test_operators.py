@@ -39,7 +39,7 @@ def wanted(x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
         ((3, 2), None, (2, 4)),
     ],
 )
-def test_scales_that_are_given(
+def test_quantization_with_given_scales(
     shape: tuple[int, ...], group: tuple[int, int] | None, expanded: tuple[int, int]
 ) -> None:
     x, result = numbers()
@@ -51,7 +51,7 @@ def test_scales_that_are_given(
     assert torch.equal(result.float().cpu(), wanted(x, whole))
 
 
-def test_one_scale_that_is_found() -> None:
+def test_quantization_with_one_computed_scale() -> None:
     x, result = numbers()
     scale = torch.empty(1, device=DEVICE)
     torch.ops._C.dynamic_scaled_fp8_quant(result, x.to(DEVICE), scale)
@@ -60,7 +60,7 @@ def test_one_scale_that_is_found() -> None:
 
 
 @pytest.mark.parametrize("bound", [None, 700.0])
-def test_a_scale_for_each_row_and_rows_of_padding(bound: float | None) -> None:
+def test_quantization_with_a_computed_scale_per_row_ignores_padding(bound: float | None) -> None:
     x, result = numbers(ROWS + 3)
     scale = torch.empty(ROWS + 3, 1, device=DEVICE)
     limit: Any = None if bound is None else torch.tensor(bound, device=DEVICE)

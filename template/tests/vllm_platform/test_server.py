@@ -75,7 +75,9 @@ def server(
         process.kill()
 
 
-def test_a_completion_and_its_stop(server: tuple[Server, int, Path]) -> None:
+def test_the_server_completes_a_prompt_and_stops_after_ctrl_c(
+    server: tuple[Server, int, Path],
+) -> None:
     process, port, log = server
     body = {"model": "tiny", "prompt": "Once", "max_tokens": 8, "temperature": 0}
     first, second = (ask(port, "/v1/completions", body) for _ in range(2))

@@ -43,11 +43,11 @@ class Other:
         )
 
     def run(self, code: str, **values: object) -> None:
-        """Runs statements there. The values are variables there afterwards."""
+        """Runs statements in the other process, with the values as variables."""
         self._send(code, values, is_question=False)
 
     def ask(self, expression: str, **values: object) -> Any:
-        """The value of an expression there."""
+        """The value of an expression in the other process."""
         return self._send(expression, values, is_question=True)
 
     def kill(self) -> None:

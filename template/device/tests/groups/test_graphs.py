@@ -98,7 +98,7 @@ def test_a_launch_waits_for_its_stream(
     assert (counters.read() == (COUNT + 1) * 2).all()
 
 
-def test_streams_join_a_capture_by_an_event_and_are_joined_back(
+def test_streams_fork_and_join_in_a_capture_by_events(
     api: ModuleType, make: Make, capture: Function
 ) -> None:
     origin, branch = make.stream(), make.stream()
@@ -125,7 +125,7 @@ def test_streams_join_a_capture_by_an_event_and_are_joined_back(
     assert (left.read() == 3 * COUNT + 20).all()
 
 
-def test_work_that_was_not_joined_back_breaks_the_capture(
+def test_work_that_is_not_joined_invalidates_the_capture(
     api: ModuleType, refuses: Function, make: Make
 ) -> None:
     origin, branch, fork = make.stream(), make.stream(), make.event()
@@ -168,7 +168,7 @@ UNRECORDABLE: dict[str, Callable[[Captured], object]] = {
 
 
 @pytest.mark.parametrize("call", UNRECORDABLE.values(), ids=UNRECORDABLE)
-def test_what_cannot_be_recorded_throws_and_breaks_the_capture(
+def test_calls_that_cannot_be_captured_throw_and_invalidate_the_capture(
     api: ModuleType, refuses: Function, make: Make, call: Callable[..., object]
 ) -> None:
     if call is UNRECORDABLE["launch_host"]:

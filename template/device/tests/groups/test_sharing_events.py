@@ -19,13 +19,13 @@ GROUP = "sharing"
 
 @pytest.fixture
 def streams_watched(api: ModuleType, restored_layers: None) -> None:
-    """Sets the layer `streams` alone, before the test makes streams."""
+    """Sets only the layer `streams`, before the test makes streams."""
     api.set_layers(["streams"])
 
 
 @pytest.fixture
 def shared(api: ModuleType, other: Other, numbers: int, make: Make) -> tuple[Any, int]:
-    """An event and an address of numbers, opened there as `event` and `address`."""
+    """An event and an address of numbers, opened in the other process as `event` and `address`."""
     event = make.event()
     handle = api.export_event(event)
     assert api.export_event(event) == handle

@@ -52,7 +52,7 @@ def test_a_process_does_not_open_its_own_handles(api: ModuleType, numbers: int, 
         api.open_event(0, api.export_event(make.event()))
 
 
-def test_garbage_is_refused_with_a_sentence(
+def test_invalid_handles_are_refused_with_a_sentence(
     api: ModuleType, other: Other, numbers: int, make: Make
 ) -> None:
     rng = np.random.default_rng(5)

@@ -1,4 +1,4 @@
-"""Reserved addresses, and memory that is mapped and unmapped there."""
+"""Reserved addresses, and memory that is mapped to them and unmapped."""
 
 from __future__ import annotations
 

@@ -35,7 +35,9 @@ def test_a_wait_ends_with_the_work_or_the_timeout(api: ModuleType, stream: Any, 
     assert time.thread_time() - used < 0.05
 
 
-def test_a_failure_is_returned_not_thrown(api: ModuleType, faults: ModuleType, make: Make) -> None:
+def test_wait_event_returns_a_failure_and_does_not_throw(
+    api: ModuleType, faults: ModuleType, make: Make
+) -> None:
     stream, event = make.stream(), make.event()
     buffer = api.Buffer(0, 64)
     faults.inject("launch", later=True)

@@ -54,7 +54,7 @@ def test_values_may_be_left_out(device: Device, name: str) -> None:
 
 @pytest.mark.parametrize("dtype", oracle.FLOATING)
 @pytest.mark.parametrize("name", ["max", "min"])
-def test_the_first_nan_wins(device: Device, name: str, dtype: str) -> None:
+def test_the_index_of_the_first_nan_is_returned(device: Device, name: str, dtype: str) -> None:
     values = rng(name, dtype).normal(size=(40, 40))
     values[np.arange(40), np.arange(40)] = np.nan
     values[::3, 20] = np.nan

@@ -123,7 +123,7 @@ def test_lu(device: Device, dtype: str, shape: tuple[int, int], in_place: bool) 
     assert (info.read() == 0).all()
 
 
-def test_a_pivot_of_zero_is_named(device: Device) -> None:
+def test_a_zero_pivot_is_reported(device: Device) -> None:
     matrices = np.zeros((BATCH, 3, 3), np.float32)
     matrices[1] = np.eye(3)
     matrices[2] = np.diag([1, 0, 1])
@@ -337,7 +337,7 @@ def test_svd(device: Device, dtype: str, shape: tuple[int, int], full: bool) -> 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 @pytest.mark.parametrize("dtype", TYPES)
 def test_singular_values_of_nan_and_infinity(device: Device, dtype: str, value: float) -> None:
-    """The kernel ends and reports it in info. The other matrices are not affected."""
+    """The kernel ends and reports the matrix in info. The other matrices are not affected."""
     matrices = uniform(dtype, (BATCH, 5, 3))
     finite = device.array(dtype, matrices.shape, values=matrices)
     matrices[1, 2, 1] = value

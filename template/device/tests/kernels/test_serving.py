@@ -74,7 +74,7 @@ def test_float8_caches(device: Device, dtype: str, cache: str, scaled: bool) -> 
     append(device, Case("append_to_cache", op, dtype), cache, scaled)
 
 
-def test_a_slot_beyond_the_cache(device: Device) -> None:
+def test_a_slot_out_of_range_is_reported(device: Device) -> None:
     cache = device.array("float32", (2, 1, 4, 3), values=np.zeros((2, 1, 4, 3)))
     other = device.array("float32", (2, 1, 4, 3), values=np.zeros((2, 1, 4, 3)))
     tokens = device.array("float32", (1, 1, 3), values=np.ones((1, 1, 3)))
@@ -128,7 +128,7 @@ def test_rotary(
 
 
 @pytest.mark.parametrize("position", [-1, 4])
-def test_a_position_beyond_the_table(device: Device, position: int) -> None:
+def test_a_position_out_of_range_is_reported(device: Device, position: int) -> None:
     case = Case("rotary", "halves", "float32", "contiguous")
     out = device.array("float32", (1, 1, 4), values=np.zeros((1, 1, 4)))
     where = device.array("int64", (1,), values=np.array([position]))

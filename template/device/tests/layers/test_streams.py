@@ -179,7 +179,7 @@ def test_a_host_function_comes_after_the_work_before_it(
     fill(api, streams[1], whole(api, buffer))
 
 
-def test_parts_of_one_allocation_are_told_apart(
+def test_parts_of_one_allocation_are_distinguished(
     api: ModuleType, streams: tuple[Any, Any], buffer: Any
 ) -> None:
     for i, stream in enumerate(streams):
@@ -188,7 +188,7 @@ def test_parts_of_one_allocation_are_told_apart(
         fill(api, streams[0], buffer.view(124, api.DType.float32, [2], [1]))
 
 
-def test_interleaved_views_are_told_apart(
+def test_interleaved_views_are_distinguished(
     api: ModuleType, streams: tuple[Any, Any], buffer: Any, gate: Any
 ) -> None:
     # A device whose fill needs scratch memory for such views checks which work is complete.
@@ -199,7 +199,7 @@ def test_interleaved_views_are_told_apart(
         fill(api, streams[0], buffer.view(4, api.DType.float32, [8], [8]))
 
 
-def test_all_results_of_a_family_are_written(
+def test_all_outputs_of_a_family_count_as_written(
     api: ModuleType, streams: tuple[Any, Any], make: Make, gate: Any
 ) -> None:
     # Work whose completion the host has queried is no conflict, and the host checks this when a

@@ -50,7 +50,7 @@ def one(lines: list[str], *parts: str) -> str:
     return line
 
 
-def test_nothing_is_printed_without_it(trace: Callable[..., list[str]]) -> None:
+def test_nothing_is_printed_without_the_layer(trace: Callable[..., list[str]]) -> None:
     assert trace(TRACE="", DEVICE_LAYERS="") == []
 
 

@@ -187,7 +187,7 @@ def test_memory_of_another_device_is_refused(
 # --- Streams and events ---
 
 
-def test_what_is_destroyed_twice_does_not_reach_the_device(run_child: Function) -> None:
+def test_a_second_destroy_does_not_reach_the_device(run_child: Function) -> None:
     code = """
 import _device
 stream, event = _device.create_stream(0, 0), _device.create_event(0, False)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 
-def test_there_is_a_device(api: ModuleType) -> None:
+def test_at_least_one_device_is_present(api: ModuleType) -> None:
     assert api.device_count() >= 1, "no driver, no device, or device_count is not implemented"
 
 

@@ -49,7 +49,7 @@ def test_the_json_report_has_the_same_content() -> None:
     assert (report["failed"], len(report["next"])) == ({}, 3)
 
 
-def test_a_library_that_does_not_load_is_one_sentence(tmp_path: Path) -> None:
+def test_the_error_for_a_library_that_does_not_load_is_one_sentence(tmp_path: Path) -> None:
     done = run(library=tmp_path / "no.so")
     assert done.returncode == 1
     assert len(done.stderr.splitlines()) == 1
@@ -57,7 +57,7 @@ def test_a_library_that_does_not_load_is_one_sentence(tmp_path: Path) -> None:
     assert done.stdout == ""
 
 
-def test_a_device_that_does_not_exist_is_one_sentence() -> None:
+def test_the_error_for_a_missing_device_is_one_sentence() -> None:
     done = run("nope")
     assert done.returncode == 1
     assert len(done.stderr.splitlines()) == 1
@@ -72,7 +72,7 @@ NAMES = [
 
 
 @pytest.mark.parametrize(("folder", "name"), NAMES, ids=str)
-def test_each_of_its_cases_is_a_test(folder: str, name: str) -> None:
+def test_each_case_of_the_check_is_a_test(folder: str, name: str) -> None:
     file, _, function = name.partition("::")
     path = check.HERE / folder / f"test_{file}"
     if not path.exists():

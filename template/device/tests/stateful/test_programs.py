@@ -132,7 +132,7 @@ class Programs(Calls):
             params = self.api.BinaryParams(alpha=alpha)
             reasons.append(self.api.binary(stream.handle, add, *views, params))
 
-        # An unsupported call is no launch, and does not count.
+        # An unsupported call is not counted as a launch.
         if self.api.binary(stream.handle, add, *views, self.api.BinaryParams(), probe=True):
             return
         work = (stream, "the operation under test")
@@ -160,7 +160,7 @@ class Programs(Calls):
 
     @rule(index=INDEX)
     def destroy_stream(self, index: int) -> None:
-        """Destroys a stream with known failures. test_errors.py has the other case."""
+        """Destroys a stream with known failures. test_errors.py tests unknown failures."""
         stream = self.pick(self.streams, index)
         if sum(other.device == stream.device for other in self.streams) < 3:
             return
@@ -301,10 +301,10 @@ def run(programs: int) -> None:
     )
 
 
-def test_ten_thousand_steps() -> None:
+def test_random_programs_of_ten_thousand_steps() -> None:
     run(220)
 
 
 @pytest.mark.full
-def test_a_hundred_thousand_steps() -> None:
+def test_random_programs_of_a_hundred_thousand_steps() -> None:
     run(2200)

@@ -17,14 +17,16 @@ GROUP = "modules"
 ONE = (1, 1, 1)
 
 
-def test_the_format_is_one_word(api: ModuleType) -> None:
+def test_the_code_format_is_one_word(api: ModuleType) -> None:
     for device in range(api.device_count()):
         code_format = api.code_format(device)
         assert code_format
         assert " " not in code_format
 
 
-def test_a_function_computes(api: ModuleType, stream: Any, scaling: Scaling) -> None:
+def test_a_launched_function_computes_its_outputs(
+    api: ModuleType, stream: Any, scaling: Scaling
+) -> None:
     scaling.launch(stream, 2.5)
     api.synchronize(stream)
     assert (scaling.read() == VALUES * np.float32(2.5)).all()
@@ -36,7 +38,7 @@ def test_a_function_computes(api: ModuleType, stream: Any, scaling: Scaling) -> 
     assert scaling.source.guards_intact()
 
 
-def test_a_function_has_the_name_that_it_was_found_by(
+def test_function_name_returns_the_name_given_to_find_function(
     api: ModuleType, load: Callable[..., Any]
 ) -> None:
     module = load()
