@@ -177,7 +177,7 @@ def own() -> str:
         f"cd {folder}",
         f"pip install {tools}    # or another torch, {first} to {last}",
         "pip install --no-build-isolation '.[test]'",
-        "pytest",
+        "pytest -n auto",
     )
 
 
