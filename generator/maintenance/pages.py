@@ -162,7 +162,7 @@ def copying() -> str:
     """The command that renders with copier alone."""
     if is_released():
         return shell(f"copier copy --vcs-ref {TAG} {REPOSITORY} torch-acme")
-    return shell(".venv/bin/copier copy --vcs-ref HEAD . ../torch-acme")
+    return shell('.venv/bin/copier copy --vcs-ref HEAD "$PWD" ../torch-acme')
 
 
 def own() -> str:

@@ -6,12 +6,13 @@ import hashlib
 import shutil
 import tempfile
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from torchsmith import git
 from torchsmith.errors import unreachable
 from torchsmith.template import CHECKOUT, REPOSITORY, TAG, TEMPLATE, is_release
-from torchsmith.versions import no_version
+from torchsmith.versions import in_order, no_version
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,7 @@ def check_out(source: str, ref: str, scratch: Path, hint: str, fix: str) -> Chec
     clone = f"--git-dir={repository}"
     try:
         if local and _has_exactly(folder, ref):
-            version = git.git(folder, "describe", "--tags", "--always").strip()
-            return Checkout(folder, source, version)
+            return Checkout(folder, source, _version(folder / ".git", "HEAD"))
         if not repository.exists():
             # By default, git copies a folder's objects, and fetches all objects from a host.
             there = (
@@ -72,8 +72,7 @@ def check_out(source: str, ref: str, scratch: Path, hint: str, fix: str) -> Chec
             git.git(
                 files, clone, "--work-tree=.", "read-tree", "--reset", "-u", commit, index=index
             )
-            version = git.git(scratch, clone, "describe", "--tags", "--always", commit).strip()
-            return Checkout(files, source, version)
+            return Checkout(files, source, _version(repository, commit))
     except git.GitError as error:
         raise unreachable(source, error.reason, hint) from error
     raise no_version(source, ref, hint, fix)
@@ -84,7 +83,15 @@ def _has_exactly(folder: Path, ref: str) -> bool:
     commit = _commit(folder / ".git", ref)
     if not commit or commit != _commit(folder / ".git", "HEAD"):
         return False
-    return not git.git(folder, "status", "--porcelain", "--ignored", "--untracked-files=all")
+    status = git.git(folder, "status", "--porcelain", "--ignored", "--untracked-files=all")
+    return not status and not git.overlooked(folder)
+
+
+def _version(repository: Path, commit: str) -> str:
+    """Return the name of a commit: the newest release at it, or what `git describe` prints."""
+    run = partial(git.git, repository.parent, f"--git-dir={repository}")
+    here = in_order(run("tag", "--points-at", commit).splitlines())
+    return here[-1] if here else run("describe", "--tags", "--always", commit).strip()
 
 
 def _commit(repository: Path, ref: str) -> str:

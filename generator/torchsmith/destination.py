@@ -8,7 +8,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from torchsmith.errors import InputError
+from torchsmith.files import alone
 from torchsmith.scratch import require_writable, scratch
+
+STAGE = ".torchsmith-new-"
+"""The start of the names of folders for unfinished projects."""
 
 
 def require_free(destination: Path, template: Path) -> None:
@@ -41,27 +45,32 @@ def nearest(destination: Path) -> Path:
 
 
 def _require_empty(destination: Path) -> None:
-    if destination.is_dir() and any(entry.name != ".git" for entry in destination.iterdir()):
-        raise InputError(f"'{destination}' is not empty: name a new folder")
+    for entry in destination.iterdir() if destination.is_dir() else ():
+        if entry.name != ".git" and not entry.name.startswith(STAGE):
+            raise InputError(f"'{destination}' is not empty: name a new folder")
 
 
 @contextmanager
 def made(destination: Path) -> Iterator[Path]:
     """Yield the path of a folder to create; it becomes the destination at the end of the block.
 
+    A folder that exists is kept and filled: it may be a mount point or the user's current folder,
+    and its parent may be closed to writing. The new files take its group.
+
     Raises:
         InputError: The destination has files at the end of the block.
     """
     target = destination.resolve()  # a link to an empty folder stays
     missing = [folder for folder in target.parents if not folder.exists()]
+    filled = target.is_dir()
     kept = False
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with scratch(target.parent, ".torchsmith-new-") as folder:
+        with scratch(target if filled else target.parent, STAGE) as folder:
             stage = folder / target.name
             yield stage
             try:
-                _move(stage, target)
+                _fill(destination, stage) if filled else stage.replace(target)
             except OSError as error:
                 if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                     raise
@@ -73,35 +82,19 @@ def made(destination: Path) -> Iterator[Path]:
                 folder.rmdir()
 
 
-def _move(stage: Path, destination: Path) -> None:
-    """Move a folder to a destination that is absent, or empty except for `.git`."""
-    if Path.cwd().is_relative_to(destination):
-        _fill(destination, stage)
-        return
-    repository = destination / ".git"
-    if repository.exists() and not (stage / ".git").exists():
-        repository.rename(stage / ".git")
-        try:
-            stage.replace(destination)
-        except OSError:
-            (stage / ".git").rename(repository)
-            raise
-    else:
-        stage.replace(destination)
-
-
 def _fill(destination: Path, stage: Path) -> None:
-    """Move files into the user's current folder: its shell would not see a new folder there.
+    """Move files into a folder.
 
     Raises:
         InputError: Something is in the folder.
     """
-    _require_empty(destination)
     moved: list[Path] = []
-    try:
-        for entry in list(stage.iterdir()):
-            moved.append(entry.rename(destination / entry.name))
-    except BaseException:
-        for entry in moved:
-            entry.rename(stage / entry.name)
-        raise
+    with alone(destination):
+        _require_empty(destination)
+        try:
+            for entry in list(stage.iterdir()):
+                moved.append(entry.rename(destination / entry.name))
+        except BaseException:
+            for entry in moved:
+                entry.rename(stage / entry.name)
+            raise

@@ -6,6 +6,7 @@ With a dialect, kernels are the texts of `device/shared/text` instead of the sta
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from torchsmith import catalog
 from torchsmith.errors import InputError, require_choice
@@ -41,6 +42,10 @@ def write_device(project: Project, device: str, dialect: str = "") -> list[str]:
             f"'{device}' is not a valid device name: use a lower-case letter, then lower-case "
             "letters, digits and underscores, for instance acme"
         )
+    return [*write_texts(project.root, partial(_texts, project, device, dialect))]
+
+
+def _texts(project: Project, device: str, dialect: str) -> dict[str, str]:
     folder = f"device/{device}"
     if (project.root / folder).exists():
         raise InputError(f"'{folder}' already exists: choose another name, or remove it first")
@@ -57,9 +62,7 @@ def write_device(project: Project, device: str, dialect: str = "") -> list[str]:
     }
     if dialect:
         texts = _with_texts(project, texts, dialect)
-    files = {f"{folder}/{path}": _renamed(text, device) for path, text in texts.items()}
-    write_texts(project.root, files)
-    return [*files]
+    return {f"{folder}/{path}": _renamed(text, device) for path, text in texts.items()}
 
 
 def _with_texts(project: Project, starter: dict[str, str], dialect: str) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -84,19 +84,20 @@ def drift(project: Project, ref: str, ignoring: list[str]) -> Drift:
         return Drift(project.version, after.version, found)
 
 
-def restore(project: Project, names: list[str]) -> None:
+def restore(project: Project, names: list[str], check: Callable[[], None]) -> None:
     """Overwrite files with the render of the project's version of the template.
 
     Args:
         project: The project.
         names: The files, relative to its root.
+        check: Called just before the files are overwritten; it may raise.
 
     Raises:
         InputError: The template has no such file.
     """
     with _pristine(project) as pristine:
         _require_known(names, pristine)
-        swap(project.root, pristine, write=names)
+        swap(project.root, pristine, write=names, first=check)
 
 
 def text_diff(project: Project, names: Sequence[str]) -> str:
@@ -141,11 +142,16 @@ def ignore(project: Project, names: list[str]) -> None:
     Raises:
         InputError: The template has no such file, or the manifest is invalid.
     """
-    every = sorted({*ignored(project), *names})
+    ignored(project)  # raises before a render
     with _pristine(project) as pristine:
         _require_known(names, pristine)
-    text = (project.root / MANIFEST).read_text("utf-8")
-    write_texts(project.root, {MANIFEST: _with_ignored(text, every)})
+
+    def texts() -> dict[str, str]:
+        every = sorted({*ignored(project), *names})
+        text = (project.root / MANIFEST).read_text("utf-8")
+        return {MANIFEST: _with_ignored(text, every)}
+
+    write_texts(project.root, texts)
 
 
 def _with_ignored(manifest: str, names: list[str]) -> str:

@@ -7,13 +7,14 @@ dies, the next command restores them.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,9 @@ from torchsmith import git
 from torchsmith.errors import InputError
 from torchsmith.scratch import scratch, uninterrupted
 
+PART = ".torchsmith-part"
+"""The name of an unfinished copy from another file system."""
+
 
 def swap(
     root: Path,
@@ -29,6 +33,7 @@ def swap(
     *,
     write: Sequence[str],
     delete: Sequence[str] = (),
+    first: Callable[[], None] = lambda: None,
     last: Callable[[], None] = lambda: None,
 ) -> None:
     """Copy files of ``source`` into a project, and delete others from it.
@@ -38,33 +43,36 @@ def swap(
         source: The folder that has the files.
         write: Paths to write, relative to both folders.
         delete: Paths to delete.
+        first: Called before the swap, while no other command changes the project; it may raise.
         last: Called at the end, as part of the swap; it may change git's index.
 
     Raises:
         InputError: A parent folder of a path is a link, or git's index is locked.
         OSError: The files cannot be written; nothing has changed.
     """
-    stage = _stage(root)
-    with _alone(stage.parent):
-        _recover(stage)
-        _require_no_links(root, [*write, *delete])
-        if stage.parent != root:  # it is git's folder
-            _require_no_lock(stage.parent / "index.lock")
+    with _ready(root) as stage:
+        first()
         _swap(root, source, stage, write, delete, last)
 
 
-def write_texts(root: Path, texts: dict[str, str]) -> None:
-    """Write texts, by path, into a project with :func:`swap`.
+def write_texts(root: Path, texts: Callable[[], dict[str, str]]) -> dict[str, str]:
+    """Write texts into a project as :func:`swap` does, and return them.
+
+    Args:
+        root: The project.
+        texts: Returns the texts by path; called while no other command changes the project.
 
     Raises:
         OSError: The files cannot be written; nothing has changed.
     """
-    with scratch() as temporary:
-        for path, text in texts.items():
+    with scratch() as temporary, _ready(root) as stage:
+        written = texts()
+        for path, text in written.items():
             file = temporary / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, "utf-8")
-        swap(root, temporary, write=[*texts])
+        _swap(root, temporary, stage, [*written], (), lambda: None)
+    return written
 
 
 def same(one: Path, other: Path) -> bool:
@@ -78,27 +86,32 @@ def _swap(
     root: Path, source: Path, stage: Path, write: Sequence[str], delete: Sequence[str],
     last: Callable[[], None],
 ) -> None:  # fmt: skip
+    _require_no_links(root, [*write, *delete])
+    under_git = stage.parent != root
+    if under_git:
+        _require_no_lock(stage.parent / "index.lock")
     try:
         _copy(source, stage / "new", write)
         old = {path: _content(root / path) for path in (*write, *delete)}
         _copy(root, stage / "old", _there(old))
-        if (stage.parent / "index").exists():
-            _copy(stage.parent, stage, ["index"])
         journal = {
             "root": str(root),
             "head": _head(root),
+            "index": git.entries(root, old) if under_git else None,
             "old": old,
             "new": {path: _content(stage / "new" / path) for path in old},
         }
-        (stage / "journal.part").write_text(json.dumps(journal), "utf-8")
+        with (stage / "journal.part").open("w", encoding="utf-8") as file:
+            json.dump(journal, file)
+            file.flush()
+            os.fsync(file.fileno())
         with uninterrupted():
             (stage / "journal.part").rename(stage / "journal")
             try:
                 for path in delete:  # first: a folder may take the place of a file
                     _remove(root, path)
                 for path in write:
-                    (root / path).parent.mkdir(parents=True, exist_ok=True)
-                    (stage / "new" / path).replace(root / path)
+                    _put(stage / "new" / path, root / path)
                 last()
                 (stage / "journal").unlink()
             except BaseException:
@@ -114,18 +127,29 @@ def recover(root: Path) -> None:
 
     If one of its files or the last commit has changed since, all files stay as they are.
     """
+    if (_stage(root) / "journal").exists():
+        with _ready(root):
+            pass
+
+
+@contextmanager
+def _ready(root: Path) -> Iterator[Path]:
+    """Yield the folder for a swap's files, while no other process swaps in this repository."""
     stage = _stage(root)
-    if (stage / "journal").exists():
-        with _alone(stage.parent):
-            _recover(stage)
+    with alone(stage.parent):
+        _recover(stage)
+        yield stage
 
 
 def _recover(stage: Path) -> None:
     journal = stage / "journal"
     if not journal.exists():
         return
-    told = json.loads(journal.read_text("utf-8"))
+    told = _read(journal)
     root = Path(told["root"])  # a repository may have several projects
+    for path in told["old"]:
+        with suppress(FileNotFoundError, NotADirectoryError):
+            (root / path).with_name(PART).unlink()
     now = {path: _content(root / path) for path in told["old"]}
     ours = all(now[path] in (told["old"][path], told["new"][path]) for path in now)
     if now == told["old"]:
@@ -147,17 +171,44 @@ def _recover(stage: Path) -> None:
         print(f"torchsmith: a command was interrupted in '{root}', {outcome}", file=sys.stderr)
 
 
-def _undo(stage: Path, told: dict[str, Any]) -> None:
-    with suppress(FileNotFoundError):  # first: _recover stops if all files are back
-        (stage / "index").replace(stage.parent / "index")
+def _read(journal: Path) -> dict[str, Any]:
+    """Read a journal.
+
+    Raises:
+        InputError: It is broken, as after a failure of the disk.
+    """
+    try:
+        told = json.loads(journal.read_text("utf-8"))
+        return {key: told[key] for key in ("root", "head", "index", "old", "new")}
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            f"'{journal}' of an interrupted command is broken: look at git status, then remove "
+            f"the folder '{journal.parent}'"
+        ) from error
+
+
+def _undo(stage: Path, told: Mapping[str, Any]) -> None:
     root, replaced = Path(told["root"]), _there(told["old"])
+    if told["index"] is not None:
+        _restore_index(stage, told)  # first: _recover stops if all files are back
     for path in told["old"].keys() - set(replaced):
         _remove(root, path)
     for path in replaced:
         if os.path.lexists(stage / "old" / path):
-            (root / path).parent.mkdir(parents=True, exist_ok=True)
-            (stage / "old" / path).replace(root / path)
+            _put(stage / "old" / path, root / path)
     (stage / "journal").unlink()
+
+
+def _restore_index(stage: Path, told: Mapping[str, Any]) -> None:
+    """Restore the swap's files in git's index, and no others; another process may lock it."""
+    root = Path(told["root"])
+    if git.entries(root, told["old"]) == told["index"]:
+        return
+    copy = stage / f"index-{os.getpid()}"
+    with suppress(FileNotFoundError):
+        shutil.copy2(stage.parent / "index", copy)
+    git.set_entries(root, told["old"], told["index"], copy)
+    copy.replace(stage.parent / "index")
 
 
 def _there(contents: dict[str, str | None]) -> list[str]:
@@ -212,8 +263,8 @@ def _require_no_lock(lock: Path) -> None:
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Wait until no other process swaps in this repository, and block others meanwhile."""
+def alone(folder: Path) -> Iterator[None]:
+    """Wait until no other process writes in a folder, and block others meanwhile."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -235,9 +286,34 @@ def _copy(source: Path, target: Path, paths: Iterable[str]) -> None:
         shutil.copy2(source / path, target / path, follow_symlinks=False)
 
 
+def _put(file: Path, place: Path) -> None:
+    """Move a file to a place, where an empty folder may be."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if not place.is_symlink():
+        for folder, _, _ in os.walk(place, topdown=False):
+            Path(folder).rmdir()
+    try:
+        file.replace(place)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        _put_a_copy(file, place)
+
+
+def _put_a_copy(file: Path, place: Path) -> None:
+    """Move a file to another file system; the place never has a part of it."""
+    part = place.with_name(PART)
+    try:
+        shutil.copy2(file, part, follow_symlinks=False)
+        part.replace(place)
+    finally:
+        part.unlink(missing_ok=True)
+    file.unlink()
+
+
 def _remove(root: Path, path: str) -> None:
     """Remove a file, and the folders that become empty."""
-    with suppress(FileNotFoundError, NotADirectoryError):
+    with suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
         (root / path).unlink()
     for folder in (root / path).parents:
         if folder == root:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -63,19 +63,19 @@ def git(
         environment["GIT_OBJECT_DIRECTORY"] = str(objects)
     try:
         done = subprocess.run(
-            ["git", "-C", str(folder), *arguments],
+            ["git", "-C", str(folder), "-c", f"diff.orderFile={os.devnull}", *arguments],
             capture_output=True,
-            input=text,
-            encoding="utf-8",
-            errors="surrogateescape",  # file names and contents may not be UTF-8
+            input=text.encode("utf-8", "surrogateescape"),
             env=environment,
         )
     except FileNotFoundError as error:
         raise InputError("git is not installed: install it, updates are merges of git's") from error
+    # File names and contents may not be UTF-8.
+    out, said = (each.decode("utf-8", "surrogateescape") for each in (done.stdout, done.stderr))
     if not 0 <= done.returncode <= worst:
-        because = reason(done.stderr) or f"git {arguments[0]} failed"
-        raise GitError(folder, because, done.stderr.strip() or because)
-    return done.stdout
+        because = reason(said) or f"git {arguments[0]} failed"
+        raise GitError(folder, because, said.strip() or because)
+    return out
 
 
 def reason(said: str) -> str:
@@ -295,7 +295,7 @@ class ScratchRepository:
         index = self.folder / "index-of-a-folder"
         index.unlink(missing_ok=True)
         if root_of(folder):
-            there, prefix = [], git(folder, "rev-parse", "--show-prefix").removesuffix("\n")
+            there, prefix = [], _prefix(folder)
         else:
             there, prefix = [f"--git-dir={self.folder}", "--work-tree=."], ""
         run = partial(git, folder, *there, index=index, objects=self.folder / "objects")
@@ -316,7 +316,7 @@ def _absent(folder: Path) -> dict[str, str]:
     Each path, relative to the folder, maps to its line for `git update-index --index-info`.
     """
     found = {}
-    prefix = git(folder, "rev-parse", "--show-prefix").removesuffix("\n")
+    prefix = _prefix(folder)
     for line in git(folder, "ls-files", "-t", "--stage", "-z", "--", ".").split("\0")[:-1]:
         information, _, path = line.partition("\t")
         if information[0] == "S" and not os.path.lexists(folder / path):
@@ -346,14 +346,41 @@ def stage(
         listed = "".join(f"{path}\0" for path in which)
         git(folder, "update-index", how, "-z", "--stdin", text=listed)
     for content in {each.file[1] for each in conflicts}:
-        command = ["git", "-C", str(scratch.folder), "cat-file", "blob", content]
-        blob = subprocess.run(command, check=True, capture_output=True).stdout
-        command = ["git", "-C", str(folder), "hash-object", "-w", "--stdin"]
-        subprocess.run(command, input=blob, check=True, capture_output=True)
-    prefix = git(folder, "rev-parse", "--show-prefix").removesuffix("\n")
-    nothing = "0" * (len(conflicts[0].file[1]) if conflicts else 40)
-    lines = [f"0 {nothing}\t{prefix}{path}\0" for path in sorted(unmerged)]
-    lines += [
-        f"{each.file[0]} {each.file[1]} {each.stage}\t{prefix}{each.path}\0" for each in conflicts
+        blob = git(scratch.folder, "cat-file", "blob", content)
+        git(folder, "hash-object", "-w", "--stdin", text=blob)
+    prefix = _prefix(folder)
+    unmerged_entries = [
+        f"{each.file[0]} {each.file[1]} {each.stage}\t{prefix}{each.path}" for each in conflicts
     ]
-    git(folder, "update-index", "-z", "--index-info", text="".join(lines))
+    set_entries(folder, sorted(unmerged), unmerged_entries)
+
+
+def entries(folder: Path, paths: Collection[str]) -> list[str]:
+    """Return git's index of some files of a folder, as lines for :func:`set_entries`."""
+    prefix = _prefix(folder)
+    listed = git(folder, "ls-files", "--full-name", "--stage", "-z", "--", ".").split("\0")[:-1]
+    wanted = {f"{prefix}{path}" for path in paths}
+    return [line for line in listed if line.partition("\t")[2] in wanted]
+
+
+def set_entries(
+    folder: Path, paths: Iterable[str], lines: Iterable[str], index: Path | None = None
+) -> None:
+    """Replace all entries of some files of a folder in git's index.
+
+    Args:
+        folder: The folder.
+        paths: The files.
+        lines: Their new entries, as `git ls-files --stage` prints them.
+        index: The index file; by default the repository's.
+    """
+    nothing = "0" * len(git(folder, "hash-object", "--stdin").strip())
+    prefix = _prefix(folder)
+    text = [*(f"0 {nothing}\t{prefix}{path}" for path in paths), *lines]
+    git(folder, "update-index", "-z", "--index-info", text="".join(f"{line}\0" for line in text),
+        index=index)  # fmt: skip
+
+
+def _prefix(folder: Path) -> str:
+    """Return the path of a folder in its repository, with a slash at its end, or ""."""
+    return git(folder, "rev-parse", "--show-prefix").removesuffix("\n")

@@ -216,11 +216,20 @@ class Project:
         """Refuse a project whose last update is not committed: HEAD has the files before it.
 
         Raises:
-            InputError: The answers or the manifest differ from HEAD.
+            InputError: The answers or the manifest differ from HEAD, or are not in it.
         """
+        try:
+            git.git(self.root, "rev-parse", "--verify", "--quiet", f"HEAD:./{ANSWERS}")
+        except git.GitError as error:
+            ignored = git.git(self.root, "check-ignore", "--", ANSWERS, worst=1)
+            own = "git init && " if ignored else ""
+            raise InputError(
+                f"the last commit lacks '{self.root / ANSWERS}'{ignored and ', as git ignores it'}"
+                f": {self.go_to}{own}git add -A . && git commit -m 'Start'"
+            ) from error
         for name in (ANSWERS, MANIFEST):
             changed = git.git(self.root, "status", "--porcelain", "--", name)
-            if changed and not changed.startswith("??"):
+            if changed:
                 raise InputError(
                     f"'{self.root}' has an update that is not committed ({name}): commit it, or "
                     f"undo it with {self.go_to}git reset --hard"
@@ -336,4 +345,7 @@ def _load(root: Path, updatable: bool) -> Project:
     if source.startswith("-"):
         raise InputError(f"{ANSWERS} in '{root}' has _src_path {source}, which git would take for "
                          "an option: restore it with git")  # fmt: skip
+    if "\0" in source + version:
+        raise InputError(f"{ANSWERS} in '{root}' has a character of code 0 in _src_path or "
+                         "_commit: restore it with git")  # fmt: skip
     return Project(root, given, source, version)

@@ -53,7 +53,17 @@ class Job:
     recorded: bool = False
 
     def check_out(self, temporary: Path) -> Checkout:
-        """Return the template's version; its files may be in the ``temporary`` folder."""
+        """Return the template's version; its files may be in the ``temporary`` folder.
+
+        Raises:
+            InputError: A project records a relative path, or there is no such version.
+        """
+        relative = ":" not in self.source and not Path(self.source).expanduser().is_absolute()
+        if self.recorded and relative:
+            raise InputError(
+                f"_src_path of the project is '{self.source}', which depends on the current "
+                "folder: torchsmith update --template PATH"
+            )
         hint = MOVED if self.last or self.recorded else "name another with --template"
         fix = RECORDED if self.recorded else "name a branch or commit"
         return check_out(self.source, self.ref, temporary, hint, fix)

@@ -15,6 +15,9 @@ from torchsmith.git import Files
 Moves = Sequence[tuple[str, str]]
 """Old and new paths of files that may have moved."""
 
+OWN = ("device/*", "csrc/operators", "tests/operators")
+"""The user's own folders, except for those of the template in `device`."""
+
 
 @dataclass
 class Sides:
@@ -42,13 +45,17 @@ class Sides:
     def rename(self, renames: Mapping[str, str], moves: Moves) -> None:
         """Rename the template's files as the user renamed them.
 
-        A file is not renamed if the template has another one at the new path.
+        A file is not renamed if the template has another one at the new path. One that the user
+        copied to a folder of their own is no rename, even if they deleted the first.
 
         Args:
             renames: Files that the user renamed, with their new paths.
             moves: Files that the template may have moved.
         """
+        own = self._of_own(renames.values())
         for old, here in renames.items():
+            if here in own:
+                continue
             there = next((new for was, new in [(old, old), *moves] if was == old and
                           new in self.after), None)  # fmt: skip
             if there is None:
@@ -108,6 +115,16 @@ class Sides:
         for path in gone:
             del self.before[path], self.mine[path]
         return lost
+
+    def _of_own(self, paths: Iterable[str]) -> set[str]:
+        """Return the files that are in the user's own folders."""
+        found = set()
+        for path in paths:
+            folder = "/".join(path.split("/")[:2])
+            if folder != path and any(PurePosixPath(folder).match(each) for each in OWN):
+                taken = (*self.before, *self.after)
+                found |= set() if any(file.startswith(f"{folder}/") for file in taken) else {path}
+        return found
 
     def _edited(self, path: str) -> bool:
         return path in self.mine and self.mine[path] != self.before[path]

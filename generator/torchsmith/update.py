@@ -49,7 +49,8 @@ class Plan:
         deleted: Files that the user deleted and the template changed; they stay deleted.
         own: The user's own files that stay where the template's are removed, with the reasons.
         lost: Files with the user's edits that the template no longer has.
-        blocked: New files at paths where the project has a file that git does not track.
+        kept: The paths of those in `lost` that stay, as conflicts.
+        blocked: Files that git does not track, at the paths of new files or of their folders.
         conflicts: Files in conflict; those in `lost` are included unless edits are discarded.
         diff: The changes, as `git diff` prints them.
         totals: Counts of changed files, inserted lines and deleted lines.
@@ -67,6 +68,7 @@ class Plan:
     deleted: list[str] = field(default_factory=list)
     own: dict[str, str] = field(default_factory=dict)
     lost: list[str] = field(default_factory=list)
+    kept: dict[str, str] = field(default_factory=dict)
     blocked: list[str] = field(default_factory=list)
     conflicts: list[str] = field(default_factory=list)
     diff: str = ""
@@ -177,8 +179,8 @@ def _plan(
     lost = sides.lost()
     names = {YOURS: sides.mine, f"template-{updated.version}": sides.after}
     tree, conflicts = repository.merge(sides.before, names)
-    if lost and not discard_edits:
-        kept = _places_kept(lost, sides.after)
+    kept = {} if discard_edits else _places_kept(lost, sides.after)
+    if kept:
         tree = repository.tree(repository.files(tree) | {kept[path]: lost[path] for path in lost})
         for path, file in lost.items():
             conflicts += [git.Conflict(kept[path], stage, version)
@@ -206,9 +208,10 @@ def _plan(
             for path, old in sides.orphaned.items()
         } | _stranded(project, updated, own - {*sides.renamed.values()}),
         lost=sorted(lost),
+        kept=kept,
         blocked=[
-            path for path in differences.added
-            if not _free(project.root, path, files, differences.deleted)
+            found for path in differences.added
+            if (found := _in_the_way(project.root, path, files, differences.deleted))
         ],
         conflicts=sorted({conflict.path for conflict in conflicts}),
         diff=differences.text,
@@ -225,18 +228,20 @@ def apply(project: Project, plan: Plan) -> None:
     Raises:
         InputError: The project changed since the plan was made.
     """
-    project.require_clean()
     merged = plan.merged
     assert merged is not None
-    if git.git(project.root, "rev-parse", "HEAD").strip() != merged.start:
-        raise InputError(f"'{project.root}' has another commit than the plan: start again")
     write = [*plan.added, *plan.changed]
+
+    def check() -> None:
+        project.require_clean()
+        if git.git(project.root, "rev-parse", "HEAD").strip() != merged.start:
+            raise InputError(f"'{project.root}' has another commit than the plan: start again")
 
     def stage() -> None:
         paths = [*write, *plan.removed]
         git.stage(project.root, paths, merged.conflicts, merged.repository)
 
-    swap(project.root, merged.files, write=write, delete=plan.removed, last=stage)
+    swap(project.root, merged.files, write=write, delete=plan.removed, first=check, last=stage)
 
 
 def _moves(before: Project, after: Project) -> list[tuple[str, str]]:
@@ -297,10 +302,14 @@ def _as_set(answer: Any) -> Any:
     return set(answer) if isinstance(answer, list) else answer
 
 
-def _free(root: Path, path: str, new: Path, deleted: Sequence[str]) -> bool:
-    """Whether no untracked or ignored file would be overwritten by a new file."""
+def _in_the_way(root: Path, path: str, new: Path, deleted: Sequence[str]) -> str:
+    """Return the untracked or ignored file that a new file would overwrite or needs as a folder."""
     target = root / path
+    for parent in PurePosixPath(path).parents:
+        there = root / parent
+        if os.path.lexists(there) and not there.is_dir() and parent.as_posix() not in deleted:
+            return parent.as_posix()
     if target.is_dir() and not target.is_symlink():
-        there = (each for each in target.rglob("*") if each.is_symlink() or not each.is_dir())
-        return {each.relative_to(root).as_posix() for each in there} <= set(deleted)
-    return not os.path.lexists(target) or same(target, new / path)
+        inside = (each for each in target.rglob("*") if each.is_symlink() or not each.is_dir())
+        return "" if {each.relative_to(root).as_posix() for each in inside} <= {*deleted} else path
+    return path if os.path.lexists(target) and not same(target, new / path) else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
@@ -37,9 +38,13 @@ def releases(source: str, hint: str = MOVED) -> list[str]:
         tags = git.git(Path.cwd(), "ls-remote", "--tags", "--refs", "--", git.address(source))
     except git.GitError as error:
         raise unreachable(source, error.reason, hint) from error
+    return in_order(line.rpartition("refs/tags/")[2] for line in tags.splitlines())
+
+
+def in_order(tags: Iterable[str]) -> list[str]:
+    """Return the tags that are releases, the oldest first."""
     found = []
-    for line in tags.splitlines():
-        tag = line.rpartition("refs/tags/")[2]
+    for tag in tags:
         try:
             version = Version(tag)
         except InvalidVersion:

@@ -40,7 +40,7 @@ def test_features_are_those_of_the_catalog(torchsmith: Torchsmith, tmp_path: Pat
         assert feature.title in shown
 
 
-def test_features_of_a_project_say_why_they_are_on(torchsmith: Torchsmith, project: Path) -> None:
+def test_features_lists_why_each_feature_is_enabled(torchsmith: Torchsmith, project: Path) -> None:
     rows = {row["id"]: row for row in torchsmith("features", "--json", cwd=project).json}
     assert (rows["amp"]["enabled"], rows["amp"]["because"]) == (True, "chosen")
     assert (rows["rng"]["enabled"], rows["rng"]["because"]) == (False, None)
@@ -64,7 +64,7 @@ def test_dtypes_are_those_of_the_catalog(torchsmith: Torchsmith) -> None:
     assert [row["name"] for row in rows if row["required"]] == ["bool", "int64", "float32"]
 
 
-def test_names_says_what_is_wrong_and_what_to_try(torchsmith: Torchsmith) -> None:
+def test_names_reports_the_problem_and_a_suggestion(torchsmith: Torchsmith) -> None:
     good = torchsmith("names", "acme", "--json")
     assert (good.status, good.json) == (0, [{"name": "acme", "works": True, "problem": None}])
     bad = torchsmith("names", "acme", "cuda")
@@ -101,14 +101,16 @@ def test_every_command_has_help_with_an_example_and_reports_json(
         (("op", "add"), "op add [OPTIONS] OPERATOR"),
     ],
 )
-def test_usage_lines_say_what_is_given(
+def test_usage_lines_list_the_arguments(
     command: tuple[str, ...], usage: str, torchsmith: Torchsmith
 ) -> None:
     assert torchsmith(*command, "--help").out.startswith(f"Usage: torchsmith {usage}\n")
 
 
 @pytest.mark.parametrize("command", [(), ("op",), ("device",)], ids=" ".join)
-def test_help_is_not_cut_short(command: tuple[str, ...], torchsmith: Torchsmith) -> None:
+def test_help_of_commands_is_not_truncated(
+    command: tuple[str, ...], torchsmith: Torchsmith
+) -> None:
     assert "..." not in torchsmith(*command, "--help").out.partition("Commands:")[2]
 
 
@@ -120,7 +122,7 @@ def test_help_fits_a_narrow_terminal(command: tuple[str, ...], torchsmith: Torch
     assert words == torchsmith(*command, "--help").out.split()
 
 
-def test_a_table_divides_no_word(torchsmith: Torchsmith) -> None:
+def test_a_narrow_table_splits_no_word(torchsmith: Torchsmith) -> None:
     shown = torchsmith("dtypes", columns=40).out
     assert {*catalog.dtypes()} <= {*shown.split()}
     assert max(map(len, shown.splitlines())) <= 40

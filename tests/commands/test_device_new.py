@@ -29,7 +29,7 @@ int main() {
 """
 
 
-def test_the_folder_is_the_starters_under_the_new_name(
+def test_device_new_copies_the_starter_under_the_new_name(
     project: Path, torchsmith: Torchsmith, tmp_path: Path
 ) -> None:
     report = torchsmith("device", "new", "acme", "--json", cwd=project / "docs").json
@@ -52,7 +52,7 @@ def test_the_folder_is_the_starters_under_the_new_name(
     assert succeed(program).splitlines() == ["2 Acme 1", "1", "1 ACME_ERROR (1): 11"]
 
 
-def test_kernels_as_text_need_two_functions(
+def test_device_new_with_text_writes_files_that_compile(
     render: Renderer, torchsmith: Torchsmith, tmp_path: Path
 ) -> None:
     project = tmp_path / "project"
@@ -77,7 +77,7 @@ def test_kernels_as_text_need_two_functions(
     )  # fmt: skip
 
 
-def test_a_dialect_must_be_there(
+def test_an_unknown_dialect_is_refused(
     project: Path, render: Renderer, torchsmith: Torchsmith, tmp_path: Path
 ) -> None:
     torchsmith("device", "new", "acme", "--text", "glsl", cwd=project).refused(
@@ -90,19 +90,19 @@ def test_a_dialect_must_be_there(
     assert not (with_texts / "device" / "acme").exists()
 
 
-def test_every_function_of_the_header_is_written_or_named_as_absent(project: Path) -> None:
+def test_the_starter_defines_or_names_every_runtime_function(project: Path) -> None:
     header = project / "device" / "include" / "foo" / "device" / "entries.h"
     listed = re.search(r"DEVICE_RUNTIME\(X\)(.*?)\n\n", header.read_text("utf-8"), re.DOTALL)
     assert listed
     text = (project / "device" / "starter" / "runtime.cpp").read_text("utf-8")
     for name in re.findall(r"X\((\w+)\)", listed[1]):
         assert re.search(rf"\b{name}\b", text) or name == "set_interrupt_check"
-    # The comment above a function says what to do on a chip.
+    # Each function has a comment that describes its implementation on a chip.
     _, *functions = text.split("// --- Devices ---")[1].split("\n\n")
     assert all(part.lstrip().startswith(("// ", "}")) for part in functions)
 
 
-def test_what_is_there_is_left_alone(project: Path, torchsmith: Torchsmith) -> None:
+def test_device_new_does_not_overwrite_a_device(project: Path, torchsmith: Torchsmith) -> None:
     for name in ("starter", "include"):
         assert torchsmith("device", "new", name, cwd=project).refused() == (
             f"'device/{name}' already exists: choose another name, or remove it first"
@@ -112,7 +112,7 @@ def test_what_is_there_is_left_alone(project: Path, torchsmith: Torchsmith) -> N
     assert not (project / "device" / "acme").exists()
 
 
-def test_check_runs_the_projects_script(
+def test_device_check_runs_the_script_of_the_project(
     project: Path, render: Renderer, torchsmith: Torchsmith, tmp_path: Path
 ) -> None:
     torchsmith("device", "check", "acme", cwd=project).refused("torchsmith add device_tests")
@@ -121,7 +121,7 @@ def test_check_runs_the_projects_script(
     python.chmod(0o755)
     project = render(features=["device_tests"])
     ended = torchsmith(
-        "device", "check", "acme", "--json", "--python", python, cwd=project / "docs"
+        "device", "check", "acme", "--json", "--python", str(python), cwd=project / "docs"
     )
     assert ended.status == 1
     assert (tmp_path / "given").read_text() == f"{project}/device/tests/check.py acme --json\n"

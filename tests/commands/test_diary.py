@@ -146,7 +146,9 @@ def with_line(text: str, number: int, line: str) -> str:
     return "".join(lines)
 
 
-def test_two_years_of_a_project(render: Renderer, tmp_path: Path, torchsmith: Torchsmith) -> None:
+def test_updates_keep_edits_over_two_years_of_a_project(
+    render: Renderer, tmp_path: Path, torchsmith: Torchsmith
+) -> None:
     template = Template(tmp_path / "template", render.template)
 
     # January 2027. Acme renders a project for its chip, and begins a device.

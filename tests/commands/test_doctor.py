@@ -8,6 +8,7 @@ import shlex
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from commanding import Torchsmith
 from rendering import Renderer, commit, contents, git
 from terminal import Terminal
 from torchsmith import catalog, doctor
+from torchsmith.files import write_texts
 
 
 def findings(report: dict[str, object]) -> dict[str, dict[str, str]]:
@@ -40,7 +42,7 @@ def test_the_tools_of_this_environment_are_found(torchsmith: Torchsmith, tmp_pat
     assert done.json["drift"] is None
 
 
-def test_what_is_missing_is_a_problem_with_a_fix(
+def test_a_missing_tool_is_a_problem_with_a_fix(
     torchsmith: Torchsmith, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CXX", "/bin/false")
@@ -64,10 +66,10 @@ def test_a_tool_that_is_too_old_is_a_problem(version: str, status: str, tmp_path
 
 
 @pytest.mark.usefixtures("no_tools")
-def test_drift_tells_your_edits_from_the_templates(
+def test_drift_separates_user_edits_from_template_changes(
     torchsmith: Torchsmith, tmp_path: Path, render: Renderer
 ) -> None:
-    """Each of the two has its own status."""
+    """The status is 3 with edits, and 4 with only changes of the template."""
     repository, project = render.apart(tmp_path, features=["amp"])
     template = repository / "template"
     done = torchsmith("doctor", "--drift", "--json", cwd=project)
@@ -109,7 +111,7 @@ def test_drift_tells_your_edits_from_the_templates(
 
 
 @pytest.mark.usefixtures("no_tools")
-def test_a_narrow_terminal_divides_no_word(torchsmith: Torchsmith, project: Path) -> None:
+def test_a_narrow_terminal_splits_no_word(torchsmith: Torchsmith, project: Path) -> None:
     (project / "NEWS").write_text("ours\n")
     terminal = Terminal("doctor", "--drift", cwd=project, columns=40)
     lines = terminal.wait_for("newest version.")
@@ -152,7 +154,7 @@ def no_tools(monkeypatch: pytest.MonkeyPatch) -> None:
         ("preset", "medium", "answers", "preset is medium there", "correct "),
     ],
 )  # fmt: skip
-def test_network_version_and_answers_are_told_apart(
+def test_errors_of_network_version_and_answers_are_distinct(
     key: str, value: str, check: str, found: str, fix: str, torchsmith: Torchsmith, project: Path
 ) -> None:
     change(project, key, value)
@@ -165,7 +167,7 @@ def test_network_version_and_answers_are_told_apart(
     assert "\n" not in row["found"] + row["fix"]
 
 
-def test_git_missing_is_neither_a_projects_nor_a_templates_fault(
+def test_missing_git_is_not_reported_as_a_project_problem(
     torchsmith: Torchsmith, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "empty").mkdir()
@@ -192,7 +194,7 @@ def test_a_git_that_cannot_merge_trees_is_a_problem(
     assert row["fix"] == "install git 2.38 or newer, which updates need"
 
 
-def test_restore_gives_files_back_and_loses_nothing(
+def test_restore_writes_template_files_and_loses_no_edits(
     torchsmith: Torchsmith, project: Path, render: Renderer
 ) -> None:
     fresh = contents(render(features=["amp"]))
@@ -220,7 +222,7 @@ def test_restore_gives_files_back_and_loses_nothing(
 
 
 @pytest.mark.usefixtures("no_tools")
-def test_what_is_ignored_is_not_told_and_survives_updates(
+def test_ignored_files_are_not_reported_and_stay_ignored_after_updates(
     torchsmith: Torchsmith, tmp_path: Path, render: Renderer
 ) -> None:
     template, project = render.apart(tmp_path, features=["amp"])
@@ -232,12 +234,12 @@ def test_what_is_ignored_is_not_told_and_survives_updates(
     assert git(project, "diff", "--stat").count(" | ") == 1
     commit(project, "ignored")
 
-    def told() -> list[str]:
+    def reported() -> list[str]:
         done = torchsmith("doctor", "--drift", "--json", cwd=project)
         assert done.status == 3, done.err
         return [row["path"] for row in done.json["drift"]["differences"]]
 
-    assert told() == ["README.md"]
+    assert reported() == ["README.md"]
     manifest = template / "template" / ".torchsmith.yml.jinja"
     first, rest = manifest.read_text("utf-8").split("parts:\n")
     manifest.write_text(f"{first}parts:\n  news:\n    requires: []\n    paths: [news]\n{rest}")
@@ -245,12 +247,12 @@ def test_what_is_ignored_is_not_told_and_survives_updates(
     for command in (("add", "rng"), ("update",)):
         torchsmith(*command, "--yes", cwd=project).passed()
         commit(project, command[0])
-    assert told() == ["README.md"]
+    assert reported() == ["README.md"]
     assert "news" in (project / ".torchsmith.yml").read_text("utf-8")
     assert "\nignore: [CHANGELOG.md, LICENSE]\n" in (project / ".torchsmith.yml").read_text("utf-8")
 
 
-def test_what_is_no_file_of_the_templates_or_would_be_lost_is_refused(
+def test_ignore_and_restore_refuse_unknown_and_uncommitted_files(
     torchsmith: Torchsmith, project: Path
 ) -> None:
     readme = project / "README.md"
@@ -269,10 +271,10 @@ def test_what_is_no_file_of_the_templates_or_would_be_lost_is_refused(
     assert readme.read_text() == "edited\n"
 
 
-def test_a_fix_can_be_copied_however_short_lines_are_and_where_the_path_has_blanks(
+def test_a_fix_is_printed_on_one_line_and_quotes_its_path(
     torchsmith: Torchsmith, tmp_path: Path
 ) -> None:
-    """The lines of a pipe are 80 characters long."""
+    """Output to a pipe has lines of 80 characters."""
     python = bare_python(tmp_path / ("a-long-name " * 10).strip())
     rows = findings(torchsmith("doctor", "--python", str(python), "--json", cwd=tmp_path).json)
     fixes = [row["fix"] for row in rows.values() if " -m " in row["fix"]]
@@ -290,7 +292,7 @@ def test_a_fix_can_be_copied_however_short_lines_are_and_where_the_path_has_blan
 
 
 @pytest.mark.usefixtures("no_tools")
-def test_a_fix_from_elsewhere_goes_to_the_project_first(
+def test_a_fix_begins_with_cd_if_the_project_is_elsewhere(
     torchsmith: Torchsmith, project: Path, tmp_path: Path
 ) -> None:
     shutil.rmtree(project / ".git")
@@ -304,6 +306,19 @@ def test_a_fix_from_elsewhere_goes_to_the_project_first(
     assert findings(done.json)["under git"]["fix"] == fix
 
 
+def test_ignore_keeps_what_another_command_ignores_meanwhile(
+    torchsmith: Torchsmith, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write_later(*arguments: Any) -> Any:
+        monkeypatch.setattr("torchsmith.drift.write_texts", write_texts)
+        torchsmith("doctor", "--ignore", "LICENSE", cwd=project).passed()
+        return write_texts(*arguments)
+
+    monkeypatch.setattr("torchsmith.drift.write_texts", write_later)
+    done = torchsmith("doctor", "--ignore", "README.md", "--json", cwd=project).passed()
+    assert done.json["ignored"] == ["LICENSE", "README.md"]
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -313,7 +328,7 @@ def test_a_fix_from_elsewhere_goes_to_the_project_first(
         ("# a project from before there was a list\n", "ignore: [LICENSE]\n# a project from "),
     ],
 )
-def test_the_rest_of_the_manifest_stays_as_it_is(
+def test_ignore_keeps_the_rest_of_the_manifest(
     before: str, after: str, torchsmith: Torchsmith, project: Path
 ) -> None:
     manifest = project / ".torchsmith.yml"

@@ -18,7 +18,7 @@ from torchsmith.update import newest
 ANSWERS = ".copier-answers.yml"
 
 
-def test_a_second_update_says_that_there_is_nothing_and_touches_nothing(
+def test_a_second_update_reports_nothing_to_do_and_writes_no_file(
     small: Path, torchsmith: Torchsmith
 ) -> None:
     torchsmith("update", "--yes", cwd=small).passed()
@@ -37,13 +37,13 @@ def test_a_second_update_says_that_there_is_nothing_and_touches_nothing(
         assert times() == before
 
 
-def test_with_an_older_git_it_is_one_sentence(small: Path, torchsmith: Torchsmith,
+def test_an_update_with_an_older_git_is_refused_in_one_sentence(small: Path, torchsmith: Torchsmith,
                                               tmp_path: Path,
                                               monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
     real = shutil.which("git")
     old = tmp_path / "bin" / "git"
     old.parent.mkdir()
-    says = 'if [ "$3" = version ]; then echo git version 2.34.1; exit; fi'
+    says = 'if [ "$5" = version ]; then echo git version 2.34.1; exit; fi'
     old.write_text(f'#!/bin/sh\n{says}\nexec {real} "$@"\n')
     old.chmod(0o755)
     monkeypatch.setenv("PATH", f"{old.parent}:{os.environ['PATH']}")
@@ -82,7 +82,9 @@ def test_answers_that_were_edited_by_hand_are_refused(
     assert contents(project) == before
 
 
-def test_own_files_where_a_feature_goes_are_named(project: Path, torchsmith: Torchsmith) -> None:
+def test_user_files_in_folders_of_a_removed_feature_are_named(
+    project: Path, torchsmith: Torchsmith
+) -> None:
     (project / "csrc" / "amp" / "mine.cpp").write_text("// mine\n")
     commit(project, "mine")
     shown = torchsmith("preview", "--remove", "amp", "--json", cwd=project)
@@ -93,7 +95,7 @@ def test_own_files_where_a_feature_goes_are_named(project: Path, torchsmith: Tor
     assert (project / "csrc" / "amp" / "mine.cpp").read_text() == "// mine\n"
 
 
-def test_a_renamed_backend_takes_edits_and_own_files_along(
+def test_renaming_the_backend_moves_edits_and_user_files(
     project: Path, torchsmith: Torchsmith, render: Renderer
 ) -> None:
     with (project / "python" / "torch_foo" / "memory.py").open("a") as file:
@@ -135,7 +137,7 @@ def test_diff_shows_what_the_user_changed(project: Path, torchsmith: Torchsmith)
     torchsmith("diff", "NOTICE", cwd=project).refused("the template has no file 'NOTICE'")
 
 
-def test_diff_is_shown_without_the_pager_that_is_named(project: Path) -> None:
+def test_diff_works_with_a_missing_pager(project: Path) -> None:
     edited = project / "README.md"
     edited.write_text("ours\n")
     variables = {"PAGER": "no-such-pager", "LESS": "FRX"}
@@ -149,7 +151,7 @@ def test_diff_is_shown_without_the_pager_that_is_named(project: Path) -> None:
     ("version", "expected"),
     [("v0.0.1", TAG), (TAG, TAG), ("v99.0.0", "v99.0.0"), ("vfoo", "HEAD"), ("1234567", "HEAD")],
 )
-def test_an_installed_release_follows_itself_unless_the_project_is_newer(
+def test_an_installed_release_updates_to_itself_unless_the_project_is_newer(
     version: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("torchsmith.update.is_release", lambda: True)

@@ -1,4 +1,4 @@
-"""No order of changes by a user and by the template loses an edit.
+"""Random changes by a user and by the template lose no edit.
 
 A project of one of six invented releases is edited, updated, downgraded, extended and reduced at
 random. After each command, git's index equals the result of `git merge` with two renders of
@@ -29,7 +29,7 @@ FEW = 20
 STEPS = 3
 LOG = logging.getLogger(__name__)
 
-# The events that each shard must have, or it proves nothing.
+# The events that must occur in each shard.
 REACHED = {"update", "downgrade", "the same", "add", "remove", "refused", "merged by git",
            "conflicts", "moved", "renamed", "lost", "deleted"}  # fmt: skip
 
@@ -103,7 +103,7 @@ class History:
         LOG.warning("the user: %s in %s", how, path)
 
     def add_file(self) -> None:
-        """Add a file, perhaps where the template has one elsewhere in its history."""
+        """Add a file, possibly at a path that the template has in another release."""
         name = self.draw.choice([
             "own/x.txt", "src/mine.txt", "src/c.txt", "lib/b.txt", "doc/new.txt", "amp/mine.txt",
             "storage/keep.txt", "rng/seed.txt", "a name with spaces.txt", "\u00fc.txt",
@@ -139,7 +139,7 @@ class History:
     # Commands.
 
     def update(self) -> None:
-        """Update to a newer or an older release, perhaps with another answer."""
+        """Update to a newer or an older release, possibly with another answer."""
         tag = self.draw.choice(TAGS)
         question = "owner" if tag < TAGS[2] else "vendor"
         change = {question: self.draw.choice(["Acme", "S\u00f6hne"])}
@@ -207,7 +207,7 @@ class History:
     # Checks.
 
     def came(self, before: Path, after: Path) -> None:
-        """Check that each new template file is there, perhaps in a conflict."""
+        """Check that each new template file is in the project, possibly with a conflict."""
         there, new = contents(self.root), contents(after)
         # The user may have renamed or deleted files that move.
         moved = {path for moves in MOVED for move in moves.items() for path in move}
@@ -241,7 +241,7 @@ class History:
         self.reached[what] += 1
 
 
-# The gate runs the first histories of one shard. The template is the tests' own.
+# The gate runs the first histories of one shard. The tests write the template.
 @pytest.mark.parametrize(
     ("shard", "histories"),
     [
@@ -249,7 +249,7 @@ class History:
         *(pytest.param(each, HISTORIES, marks=pytest.mark.nightly) for each in range(SHARDS)),
     ],
 )
-def test_no_history_loses_an_edit(
+def test_random_histories_lose_no_edit(
     shard: int, histories: int, six_releases: Path, tmp_path: Path, torchsmith: Torchsmith
 ) -> None:
     reached: Counter[str] = Counter()
@@ -265,7 +265,7 @@ def test_no_history_loses_an_edit(
     assert reached.keys() >= REACHED
 
 
-def test_an_answer_that_a_version_does_not_take_is_not_dropped(
+def test_an_update_to_a_version_without_a_chosen_feature_is_refused(
     six_releases: Path, tmp_path: Path, torchsmith: Torchsmith
 ) -> None:
     project = tmp_path / "project"

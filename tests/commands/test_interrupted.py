@@ -18,11 +18,11 @@ from rendering import Renderer, answers_in, commit, contents, git
 from torchsmith.files import swap
 from torchsmith.render import Job, render
 
-# The template is the tests' own.
+# The tests write the template.
 MOMENTS = 20
 OLD, NEW = invented.TAGS[0], invented.TAGS[-1]
-# Reports when Python itself has started, which the command cannot handle. It does so in main(), so
-# that the next signal reaches the command.
+# Prints a line when Python has started: the command cannot handle earlier signals. The line is
+# printed in main(), so that the next signal reaches the command.
 START = """
 import sys
 from torchsmith.__main__ import main
@@ -99,7 +99,7 @@ def started(arguments: list[str], folder: Path) -> subprocess.Popen[str]:
     return process
 
 
-def whole(arguments: list[str], folder: Path) -> float:
+def run_completely(arguments: list[str], folder: Path) -> float:
     """Run a command and return how long it took."""
     process, start = started(arguments, folder), time.monotonic()
     said = process.communicate()
@@ -107,7 +107,7 @@ def whole(arguments: list[str], folder: Path) -> float:
     return time.monotonic() - start
 
 
-def cut_off(arguments: list[str], folder: Path, after: float, by: signal.Signals) -> int:
+def run_until_signal(arguments: list[str], folder: Path, after: float, by: signal.Signals) -> int:
     """Start a command, send it a signal, and return its status."""
     process = started(arguments, folder)
     time.sleep(after)
@@ -129,16 +129,16 @@ def test_an_interrupt_within_a_callback_is_not_lost(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "kill"])
-def test_an_update_is_done_or_not(
+def test_an_interrupted_update_is_complete_or_undone(
     project: Path, tmp_path: Path, by: signal.Signals, torchsmith: Torchsmith
 ) -> None:
     update = ["update", "--yes", "--to", NEW, "--json"]
     shutil.copytree(project, tmp_path / "planned")
-    took = whole(update, tmp_path / "planned")
+    took = run_completely(update, tmp_path / "planned")
     before, planned = contents(project), contents(tmp_path / "planned")
     statuses = set()
     for moment in range(MOMENTS):
-        statuses.add(cut_off(update, project, took * moment / MOMENTS, by))
+        statuses.add(run_until_signal(update, project, took * moment / MOMENTS, by))
         if by == signal.SIGKILL:
             torchsmith("features", cwd=project)  # the next command cleans up
         assert contents(project) in (before, planned)
@@ -148,14 +148,14 @@ def test_an_update_is_done_or_not(
         git(project, "reset", "--quiet", "--hard")
         git(project, "clean", "--quiet", "-d", "--force")
     assert {130, -by} & statuses
-    whole(update, project)
+    run_completely(update, project)
     assert contents(project) == planned
 
 
-def test_the_next_command_undoes_what_a_killed_one_left(
+def test_the_next_command_undoes_a_killed_update(
     project: Path, six_releases: Path, tmp_path: Path, torchsmith: Torchsmith
 ) -> None:
-    """Otherwise it would read the new version as the project's."""
+    """Without the undo, the update would read the new version from the answers file."""
     newer, write = tmp_path / "newer", [".copier-answers.yml", "readme.txt"]
     render(newer, Job({}, str(six_releases), NEW))
     if (child := os.fork()) == 0:
@@ -170,24 +170,24 @@ def test_the_next_command_undoes_what_a_killed_one_left(
 
 
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "kill"])
-def test_a_new_project_is_there_or_not(
+def test_an_interrupted_new_writes_all_files_or_none(
     six_releases: Path, tmp_path: Path, by: signal.Signals
 ) -> None:
     def command(name: str) -> list[str]:
         return ["new", name, "--template", str(six_releases), "--to", NEW, "--defaults"]
 
-    took = whole(command("planned"), tmp_path)
+    took = run_completely(command("planned"), tmp_path)
     planned = contents(tmp_path / "planned")
     statuses = set()
     for moment in range(MOMENTS):
-        statuses.add(cut_off(command("out/foo"), tmp_path, took * moment / MOMENTS, by))
+        statuses.add(run_until_signal(command("out/foo"), tmp_path, took * moment / MOMENTS, by))
         if (tmp_path / "out" / "foo").exists():
             assert contents(tmp_path / "out" / "foo") == planned
         elif by == signal.SIGINT:
             assert [path.name for path in tmp_path.iterdir()] == ["planned"]
         shutil.rmtree(tmp_path / "out", ignore_errors=True)
     assert {130, -by} & statuses
-    whole(command("out/foo"), tmp_path)
+    run_completely(command("out/foo"), tmp_path)
     assert contents(tmp_path / "out" / "foo") == planned
 
 
@@ -201,7 +201,7 @@ def test_a_new_project_is_there_or_not(
         "device new acme",
     ],
 )
-def test_what_is_asked_to_end_is_done_or_leaves_nothing(
+def test_a_terminated_command_is_complete_or_leaves_no_changes(
     command: str, torch_foo: Path, render: Renderer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     around, cache = torch_foo.parent, torch_foo.parent / "cache"
@@ -238,7 +238,9 @@ def test_what_is_asked_to_end_is_done_or_leaves_nothing(
         assert tidied() in (before, planned)
 
 
-def test_of_two_new_projects_in_one_folder_one_is_there(six_releases: Path, tmp_path: Path) -> None:
+def test_two_simultaneous_new_commands_write_one_project(
+    six_releases: Path, tmp_path: Path
+) -> None:
     command = ["new", "out", "--template", str(six_releases), "--to", NEW, "--defaults"]
     processes = [started(command, tmp_path) for _ in range(2)]
     said = [process.communicate()[1] for process in processes]
@@ -255,7 +257,7 @@ def full(*_: object, **__: object) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "a file")
 
 
-def test_a_new_project_that_the_disk_refuses_is_not_begun(
+def test_new_writes_nothing_if_the_disk_is_full(
     six_releases: Path, tmp_path: Path, torchsmith: Torchsmith, monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     with monkeypatch.context() as patch:

@@ -14,7 +14,7 @@ from torchsmith import catalog
 DOWN, UP, ENTER, ALL = "\x1b[B", "\x1b[A", "\r", "\x15"
 
 
-def test_three_answers_make_a_project(tmp_path: Path, render: Renderer) -> None:
+def test_new_renders_a_project_from_three_answers(tmp_path: Path, render: Renderer) -> None:
     terminal = Terminal("new", "--template", str(render.template), cwd=tmp_path, columns=120)
     terminal.answer("Device name", f"{ALL}ac")
     terminal.answer("package torch_ac", f"{ALL}acme{ENTER}")
@@ -33,7 +33,7 @@ def test_three_answers_make_a_project(tmp_path: Path, render: Renderer) -> None:
     assert git(tmp_path / "torch-acme", "log", "--format=%s") == "Render torch-acme\n"
 
 
-def test_more_options_are_asked_and_remembered_and_a_taken_name_is_offered_as_a_free_one(
+def test_more_options_are_remembered_and_a_reserved_name_gets_a_suggestion(
     tmp_path: Path, render: Renderer
 ) -> None:
     settings = tmp_path / "settings.yml"
@@ -67,7 +67,7 @@ def test_more_options_are_asked_and_remembered_and_a_taken_name_is_offered_as_a_
     assert settings.read_text() == "defaults:\n  vendor: Ac me\n  license: mit\n"
 
 
-def test_a_name_that_is_given_is_not_asked_for(tmp_path: Path, render: Renderer) -> None:
+def test_a_given_name_is_not_asked_for(tmp_path: Path, render: Renderer) -> None:
     arguments = ("new", "--template", str(render.template), "-d", "backend_name=acme")
     terminal = Terminal(*arguments, cwd=tmp_path)
     shown = terminal.answer("Folder: torch-acme", "\x03")
@@ -76,7 +76,7 @@ def test_a_name_that_is_given_is_not_asked_for(tmp_path: Path, render: Renderer)
 
 
 @pytest.mark.parametrize(("end", "status"), [("\x03", 130), ("n", 0)])
-def test_nothing_is_written_without_consent(
+def test_nothing_is_written_without_confirmation(
     end: str, status: int, tmp_path: Path, render: Renderer
 ) -> None:
     terminal = Terminal("new", "torch-acme", "--template", str(render.template), cwd=tmp_path)
@@ -93,8 +93,8 @@ def words_of(lines: list[str]) -> set[str]:
     return {word for line in lines for word in re.findall(r"[a-zA-Z_]{2,}", line)}
 
 
-def test_nothing_is_cut_at_any_width(tmp_path: Path, render: Renderer) -> None:
-    """Each word on a narrow screen is on a wide one, where no word is divided."""
+def test_no_word_is_cut_at_any_width(tmp_path: Path, render: Renderer) -> None:
+    """Each word on a narrow screen is also on a wide screen, which splits no word."""
 
     def dialogue(columns: int) -> list[list[str]]:
         terminal = Terminal(

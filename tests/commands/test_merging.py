@@ -16,7 +16,7 @@ def append(file: Path, text: str) -> None:
     file.write_text(file.read_text("utf-8") + text, "utf-8")
 
 
-def test_add_brings_the_files_and_keeps_edits(
+def test_add_adds_the_files_of_a_feature_and_keeps_edits(
     project: Path, torchsmith: Torchsmith, render: Renderer
 ) -> None:
     append(project / "README.md", "\nOur own words.\n")
@@ -28,7 +28,7 @@ def test_add_brings_the_files_and_keeps_edits(
     assert actual == fresh
 
 
-def test_what_is_there_already_needs_no_render(
+def test_commands_without_a_change_need_no_render(
     project: Path, torchsmith: Torchsmith, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("torchsmith.update.renders", None)
@@ -40,7 +40,7 @@ def test_what_is_there_already_needs_no_render(
     assert contents(project) == before
 
 
-def test_features_may_have_commas_between_them(project: Path, torchsmith: Torchsmith) -> None:
+def test_features_can_be_separated_by_commas(project: Path, torchsmith: Torchsmith) -> None:
     done = torchsmith("preview", "--add", "rng, storage", "--add", "ipc", "--json", cwd=project)
     assert {"amp", "rng", "storage", "ipc"} == set(done.json["features"])
     for command in ("add", "remove"):
@@ -48,15 +48,13 @@ def test_features_may_have_commas_between_them(project: Path, torchsmith: Torchs
         done.refused("there is no feature 'rgn': ", "; did you mean 'rng'?")
 
 
-def test_preview_refuses_an_update_that_is_not_committed(
-    project: Path, torchsmith: Torchsmith
-) -> None:
+def test_preview_refuses_an_uncommitted_update(project: Path, torchsmith: Torchsmith) -> None:
     torchsmith("add", "rng", "--yes", cwd=project).passed()
     done = torchsmith("preview", "--add", "storage", cwd=project)
     done.refused("has an update that is not committed (.copier-answers.yml): commit it")
 
 
-def test_preview_refuses_such_an_update_in_a_folder_of_a_repository(
+def test_preview_refuses_an_uncommitted_update_in_a_subfolder(
     project: Path, torchsmith: Torchsmith, tmp_path: Path
 ) -> None:
     inner = tmp_path / "repository" / "backend"
@@ -66,6 +64,23 @@ def test_preview_refuses_such_an_update_in_a_folder_of_a_repository(
     torchsmith("add", "rng", "--yes", cwd=inner).passed()
     done = torchsmith("preview", "--add", "storage", cwd=inner)
     done.refused("has an update that is not committed", ".copier-answers.yml")
+
+
+def test_a_project_without_a_commit_is_refused_with_a_fix(
+    project: Path, torchsmith: Torchsmith, tmp_path: Path
+) -> None:
+    outer = tmp_path / "outer"
+    inner = outer / "backend"
+    shutil.copytree(project, inner, ignore=shutil.ignore_patterns(".git"))
+    git(tmp_path, "init", "--quiet", str(outer))
+    words = f"the last commit lacks '{inner}/.copier-answers.yml'"
+    fix = "git add -A . && git commit -m 'Start'"
+    torchsmith("preview", "--add", "rng", cwd=inner).refused(f"{words}: {fix}")
+    (outer / ".gitignore").write_text("backend/\n")
+    commit(outer, "ours")
+    for command in (("preview", "--add"), ("add", "--yes")):
+        done = torchsmith(*command, "rng", cwd=inner)
+        done.refused(f"{words}, as git ignores it: git init && {fix}")
 
 
 def test_remove_keeps_edits_as_conflicts(
@@ -94,7 +109,7 @@ def test_remove_keeps_edits_as_conflicts(
     assert git(project, "status", "--porcelain", "--", kept) == f"UD {kept}\n"
 
 
-def test_remove_discards_edits_when_it_is_told_to(
+def test_remove_with_discard_edits_discards_edits(
     project: Path, torchsmith: Torchsmith, render: Renderer
 ) -> None:
     append(project / "csrc" / "amp" / "autocast.cpp", "// ours\n")
@@ -105,14 +120,14 @@ def test_remove_discards_edits_when_it_is_told_to(
     assert contents(project) == contents(render(features=[]))
 
 
-def test_from_a_folder_inside_the_project_too(project: Path, torchsmith: Torchsmith) -> None:
+def test_add_works_in_a_subfolder_of_the_project(project: Path, torchsmith: Torchsmith) -> None:
     done = torchsmith("add", "storage", "--json", cwd=project / "csrc" / "core")
     assert done.json["added"]
     assert done.json["applied"] is False
     assert git(project, "status", "--porcelain") == ""
 
 
-def test_json_with_yes_does_it(project: Path, torchsmith: Torchsmith) -> None:
+def test_json_with_yes_applies_the_changes(project: Path, torchsmith: Torchsmith) -> None:
     done = torchsmith("remove", "amp", "--json", "--yes", cwd=project)
     report = done.json
     assert report["applied"] is True
@@ -123,7 +138,7 @@ def test_json_with_yes_does_it(project: Path, torchsmith: Torchsmith) -> None:
 
 
 @pytest.mark.parametrize("command", [("add", "amp"), ("remove", "rng")])
-def test_what_is_so_already_changes_nothing(
+def test_adding_a_present_or_removing_an_absent_feature_changes_nothing(
     command: tuple[str, str], project: Path, torchsmith: Torchsmith
 ) -> None:
     done = torchsmith(*command, cwd=project).passed()
@@ -131,7 +146,7 @@ def test_what_is_so_already_changes_nothing(
     assert git(project, "status", "--porcelain") == ""
 
 
-def test_preview_shows_the_diff_and_touches_nothing(project: Path, torchsmith: Torchsmith) -> None:
+def test_preview_shows_the_diff_and_changes_nothing(project: Path, torchsmith: Torchsmith) -> None:
     before = contents(project)
     gone = "\n--- a/csrc/amp/grad_scaler.cpp\n+++ /dev/null\n"
     done = torchsmith("preview", "--remove", "amp", cwd=project).passed()
@@ -154,14 +169,14 @@ def test_preview_shows_the_diff_and_touches_nothing(project: Path, torchsmith: T
     assert contents(project) == before
 
 
-def test_what_preview_shows_is_what_happens(project: Path, torchsmith: Torchsmith) -> None:
+def test_add_makes_the_changes_that_preview_shows(project: Path, torchsmith: Torchsmith) -> None:
     shown = torchsmith("preview", "--add", "storage", "--json", cwd=project).json
     torchsmith("add", "storage", "--yes", cwd=project).passed()
     git(project, "add", "--all")
     assert git(project, "diff", "--cached", "HEAD") == shown["diff"]
 
 
-def test_a_project_inside_a_larger_repository(
+def test_remove_in_a_larger_repository_ignores_other_files(
     render: Renderer, tmp_path: Path, torchsmith: Torchsmith
 ) -> None:
     project = render.fresh(tmp_path / "all" / "backends" / "foo", features=["amp"])
@@ -172,7 +187,9 @@ def test_a_project_inside_a_larger_repository(
     assert contents(project) == contents(render(features=[]))
 
 
-def test_mistakes_are_one_sentence(project: Path, torchsmith: Torchsmith) -> None:
+def test_invalid_arguments_are_refused_in_one_sentence(
+    project: Path, torchsmith: Torchsmith
+) -> None:
     ids = ", ".join(catalog.features())
 
     def sentence(*arguments: str) -> str:
@@ -187,7 +204,7 @@ def test_mistakes_are_one_sentence(project: Path, torchsmith: Torchsmith) -> Non
     assert "has uncommitted changes (README.md): commit them" in sentence("add", "rng", "-y")
 
 
-def test_what_another_feature_requires_stays(project: Path, torchsmith: Torchsmith) -> None:
+def test_a_required_feature_is_not_removed(project: Path, torchsmith: Torchsmith) -> None:
     manifest = project / ".torchsmith.yml"
     other = "parts:\n  graph:\n    requires: [amp]\n    paths: [csrc/graph]\n"
     manifest.write_text(manifest.read_text("utf-8").replace("parts:\n", other, 1))
@@ -197,7 +214,7 @@ def test_what_another_feature_requires_stays(project: Path, torchsmith: Torchsmi
     )
 
 
-def test_the_device_that_is_built_stays(project: Path, torchsmith: Torchsmith) -> None:
+def test_the_default_device_is_not_removed(project: Path, torchsmith: Torchsmith) -> None:
     done = torchsmith(
         "update", "--to", "current", "-d", "device=opencl", "-y", cwd=project
     ).passed()

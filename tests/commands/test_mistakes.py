@@ -1,6 +1,6 @@
-"""Mistakes at the command line: one sentence each, status 2, at 80 columns, and nothing is written.
+"""Invalid command lines: one sentence each, status 2, at 80 columns, and no file is written.
 
-tests/rules/test_bad_input.py has the mistakes that only a render finds.
+tests/rules/test_bad_input.py has the invalid answers that only a render finds.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ PROJECTS: dict[str, tuple[bytes, bytes | None]] = {
         ANSWERS.replace("/gone", "--upload-pack=touch ran;").encode(),
         MANIFEST.encode(),
     ),
+    "zero-character": (ANSWERS.replace("v1.0.0", r'"v1\0"').encode(), MANIFEST.encode()),
     "no-version": (b"backend_name: foo\n", MANIFEST.encode()),
     "no-manifest": (ANSWERS.encode(), None),
     "ignoring-nothing": (ANSWERS.encode(), b"ignore: all\n" + MANIFEST.encode()),
@@ -63,7 +64,7 @@ MISTAKES = {
     "new out c": "got unexpected extra argument(s) (c)",
     # Answers
     "new out -d vendor": "'vendor' is not an answer, which is written key=value",
-    "new out -d ''": "'' is not an answer",
+    "new out -d ''": "the value after '-d' is empty: write one, or leave it out",
     "new out -d 'dtypes=[float32'": "dtypes is a list, for instance dtypes=bool, not '[float32'",
     "new out -d 'features=amp: {'": "features is a list",
     "new out --answers open.yml": "dtypes is a list, for instance dtypes=bool, not '[a'",
@@ -154,6 +155,7 @@ MISTAKES = {
     "update --project number-as-key": f"has no lines like 'key: value': {RESTORE}",
     "preview --project option-as-address": "which git would take for an option: restore it",
     "doctor --project option-as-address": "which git would take for an option: restore it",
+    "update --project zero-character": "has a character of code 0 in _src_path or _commit: restore",
     "doctor --drift --project no-version": "names no version of the template",
     "features --project no-manifest": ".torchsmith.yml is missing in",
     "features --project edited-manifest": f"was edited: {RESTORE}",
@@ -164,7 +166,13 @@ MISTAKES = {
         "preview takes --add or --remove, not both: run it twice",
     "preview --project good --add ','": "no feature is named: `torchsmith features` lists all",
     "diff --project good": "does not exist; if it moved: torchsmith update --template URL",
-    "doctor --project good --restore ''": "the template has no file '' in this project",
+    "doctor --project good --restore ''": "the value after '--restore' is empty",
+    "update --project good --to ''": "the value after '--to' is empty: write one, or leave it out",
+    "update --project good --to=": "the value after '--to' is empty: write one, or leave it out",
+    "preview --project ''": "the value after '--project' is empty: write one, or leave it out",
+    "new out --to ''": "the value after '--to' is empty: write one, or leave it out",
+    "new ''": "the value after 'new' is empty: write one, or leave it out",
+    "device new ''": "the value after 'new' is empty: write one, or leave it out",
     "device new simulator --project good":
         "'device/simulator' is a folder of the template's features: choose another name",
     "preview --project good -d vendor": "'vendor' is not an answer",
@@ -172,7 +180,7 @@ MISTAKES = {
     **{
         shlex.join(["device", "new", name, "--project", "good"]):
             f"'{name}' is not a valid device name: use"
-        for name in ("Acme", "2acme", "a-b", "../x", "a b", "")
+        for name in ("Acme", "2acme", "a-b", "../x", "a b")
     },
     "device new acme": "'.' is not in a rendered project",
     # doctor
@@ -221,7 +229,7 @@ def everything(folder: Path) -> dict[str, bytes | None]:
 
 
 @pytest.mark.parametrize("line", MISTAKES)
-def test_a_mistake_is_one_sentence_and_status_2(
+def test_an_invalid_command_line_is_one_sentence_with_status_2(
     line: str, place: Path, torchsmith: Torchsmith
 ) -> None:
     before = everything(place)
@@ -245,8 +253,14 @@ def test_a_full_disk_is_one_sentence() -> None:
     )
 
 
+def test_json_is_valid_in_an_output_without_accents() -> None:
+    code = "from torchsmith.commands.common import print_json; print_json({'e': '\u00e9'})"
+    done = run_python("-c", code, PYTHONIOENCODING="ascii:backslashreplace")
+    assert done.json == {"e": "\u00e9"}
+
+
 @pytest.mark.parametrize("streams", ["<&-", "<&- >&- 2>&-", "2>/dev/full"])
-def test_a_mistake_ends_the_same_with_a_stream_that_is_closed_or_full(streams: str) -> None:
+def test_an_invalid_command_line_has_status_2_with_closed_or_full_streams(streams: str) -> None:
     command = f"{sys.executable} -m torchsmith new {streams}"
     done = run("sh", "-c", command, PYTHONPATH=str(ROOT / "generator"), PYTHONUNBUFFERED="")
     assert (done.status, done.out) == (2, "")
@@ -254,7 +268,7 @@ def test_a_mistake_ends_the_same_with_a_stream_that_is_closed_or_full(streams: s
 
 
 @pytest.mark.parametrize("command", ["", "device"])
-def test_a_help_that_cannot_be_printed_has_the_status_of_a_mistake(command: str) -> None:
+def test_help_that_cannot_be_printed_has_status_2(command: str) -> None:
     command = f"{sys.executable} -m torchsmith {command} 2>/dev/full"
     done = run("sh", "-c", command, PYTHONPATH=str(ROOT / "generator"), PYTHONUNBUFFERED="")
     assert (done.status, done.out, done.err) == (2, "", "")
@@ -293,7 +307,7 @@ print(*(sys.modules.keys() & slow))
     assert done.out.splitlines()[-1] == ""
 
 
-def test_ctrl_c_at_a_question_too(
+def test_ctrl_c_at_a_question_ends_in_one_line(
     torchsmith: Torchsmith, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def interrupted(*_: object, **__: object) -> None:
@@ -305,7 +319,7 @@ def test_ctrl_c_at_a_question_too(
     assert (done.status, done.out, done.err) == (130, "", "torchsmith: interrupted\n")
 
 
-def test_without_a_template_nothing_passes(
+def test_new_without_a_template_is_refused(
     torchsmith: Torchsmith, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(template, "TEMPLATE", tmp_path)
@@ -337,7 +351,7 @@ def private() -> Iterator[str]:
     server.server_close()
 
 
-def test_nothing_waits_for_a_password(
+def test_a_private_template_is_refused_without_a_password_prompt(
     private: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("GIT_TERMINAL_PROMPT", raising=False)
@@ -349,7 +363,7 @@ def test_nothing_waits_for_a_password(
     assert not (tmp_path / "out").exists()
 
 
-def test_a_url_without_git_says_that_git_is_missing(
+def test_a_template_url_is_refused_if_git_is_missing(
     torchsmith: Torchsmith, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -358,7 +372,7 @@ def test_a_url_without_git_says_that_git_is_missing(
     assert "is read with git, which is not installed: install it" in done.err
 
 
-def test_the_version(torchsmith: Torchsmith) -> None:
+def test_the_version_is_printed(torchsmith: Torchsmith) -> None:
     done = torchsmith("--version")
     assert (done.status, done.out) == (0, f"torchsmith {package.__version__}\n")
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from commanding import Torchsmith
 from rendering import commit, contents, git
 from tiny import LINES, MOVED, SECOND, conflicts, edited, files, release
+from torchsmith.files import swap
 from torchsmith.git import address
 
 
@@ -78,7 +80,7 @@ CASES: list[tuple[list[str], str, dict[str, str | None], dict[str, str]]] = [
 @pytest.mark.parametrize(
     ("deeds", "says", "differing", "conflicting"), CASES, ids=[", ".join(case[0]) for case in CASES]
 )
-def test_what_a_user_did_to_a_file_is_followed_kept_or_named(
+def test_update_keeps_or_reports_each_user_change(
     deeds: list[str], says: str, differing: dict[str, str | None], conflicting: dict[str, str],
     small: Path, torchsmith: Torchsmith,
 ) -> None:  # fmt: skip
@@ -103,7 +105,7 @@ def test_what_a_user_did_to_a_file_is_followed_kept_or_named(
     assert conflicts(small) == conflicting
 
 
-def test_a_deleted_file_that_did_not_change_is_not_named(
+def test_a_deleted_file_is_not_named_if_the_template_did_not_change_it(
     template: Path, small: Path, torchsmith: Torchsmith
 ) -> None:
     do(small, "rm kept.txt")
@@ -114,7 +116,7 @@ def test_a_deleted_file_that_did_not_change_is_not_named(
     assert "kept.txt" not in done.out
 
 
-def test_what_the_user_renamed_is_named_where_the_backend_has_another_name(
+def test_renaming_the_backend_names_files_that_the_user_renamed(
     template: Path, small: Path, torchsmith: Torchsmith
 ) -> None:
     page, other = "torch_{{ backend_name }}/page.txt", "torch_{{ backend_name }}/other.txt"
@@ -141,7 +143,7 @@ def test_a_preview_shows_edits_that_are_not_utf_8(small: Path, torchsmith: Torch
     assert "your edits of here.txt follow it to there/it-is.txt" in shown.out
 
 
-def test_a_file_that_git_ignores_is_not_written_over(small: Path, torchsmith: Torchsmith) -> None:
+def test_a_file_that_git_ignores_is_not_overwritten(small: Path, torchsmith: Torchsmith) -> None:
     (small / ".git" / "info" / "exclude").write_text("new.txt\n", "utf-8")
     (small / "new.txt").write_text("ours\n", "utf-8")
     before = contents(small)
@@ -151,10 +153,55 @@ def test_a_file_that_git_ignores_is_not_written_over(small: Path, torchsmith: To
     assert contents(small) == before
 
 
-def test_what_the_template_did_meanwhile_waits(
+def test_a_file_that_git_ignores_is_not_replaced_by_a_folder(
+    small: Path, torchsmith: Torchsmith
+) -> None:
+    (small / ".git" / "info" / "exclude").write_text("there\n", "utf-8")
+    (small / "there").write_text("ours\n", "utf-8")
+    before = contents(small)
+    done = torchsmith("update", "--yes", cwd=small)
+    assert "there would be overwritten, and git does not track it: move it away" in done.err
+    assert (done.status, contents(small)) == (2, before)
+
+
+def test_a_device_copied_from_one_that_the_user_deletes_is_not_changed(
+    small: Path, template: Path, torchsmith: Torchsmith
+) -> None:
+    starter = "device/starter/runtime.cpp"
+    release(template, "v3.0.0", {starter: LINES, "device/other/runtime.cpp": "other\n"}, {})
+    torchsmith("update", "--yes", cwd=small).passed()
+    commit(small, "updated")
+    do(small, "mv device/starter device/acme")
+    release(template, "v4.0.0", {starter: LINES.replace("line 2", "line two")}, {})
+    torchsmith("update", "--yes", cwd=small).passed()
+    assert files(small) == {"device/acme/runtime.cpp": LINES}
+
+
+def test_a_change_while_an_update_waits_for_another_command_stops_it(
+    small: Path, torchsmith: Torchsmith, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def swap_later(*arguments: Any, **named: Any) -> None:
+        (small / "kept.txt").write_text("ours\n")
+        swap(*arguments, **named)
+
+    monkeypatch.setattr("torchsmith.update.swap", swap_later)
+    done = torchsmith("update", "--yes", cwd=small)
+    assert "has uncommitted changes (kept.txt): commit them first" in done.err
+    assert (done.status, git(small, "status", "--porcelain")) == (2, " M kept.txt\n")
+
+
+def test_the_release_of_a_commit_is_recorded_and_no_other_tag(
+    small: Path, template: Path, torchsmith: Torchsmith
+) -> None:
+    git(template, "tag", "v2", "v2.0.0")
+    torchsmith("update", "--yes", "--to", "v2.0.0", cwd=small).passed()
+    assert "_commit: v2.0.0\n" in (small / ".copier-answers.yml").read_text("utf-8")
+
+
+def test_a_release_during_the_confirmation_is_not_merged(
     small: Path, template: Path, torchsmith: Torchsmith, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The merge does what the plan shows."""
+    """The merge applies the plan that the user confirmed."""
 
     def agree(_: str) -> bool:
         release(template, "v3.0.0", {**SECOND, "new.txt": "newer\n"}, MOVED)
@@ -190,5 +237,16 @@ def test_a_template_that_moved_is_found_and_recorded(
         ("/a/folder", "/a/folder"),
     ],
 )
-def test_short_addresses_of_copiers_are_written_out_for_git(source: str, expected: str) -> None:
+def test_short_template_addresses_are_expanded_for_git(source: str, expected: str) -> None:
     assert address(source) == expected
+
+
+def test_a_relative_template_is_refused_with_a_fix(
+    small: Path, template: Path, torchsmith: Torchsmith
+) -> None:
+    edited(small, ".copier-answers.yml", str(template), "../template")
+    for command in (("update", "--yes"), ("diff",)):
+        done = torchsmith(*command, cwd=small)
+        done.refused("_src_path of the project is '../template'", "update --template PATH")
+    torchsmith("update", "--yes", "--template", "../template", cwd=small).passed()
+    assert files(small) == SECOND

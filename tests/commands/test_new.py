@@ -10,11 +10,11 @@ import copier
 import pytest
 
 from commanding import Torchsmith, new, run_python, succeed
-from rendering import Renderer, answers_in, commit, git, snapshot
+from rendering import Renderer, answers_in, commit, contents, git, snapshot
 from torchsmith.errors import InputError
 
 
-def test_without_git_it_warns_that_there_will_be_no_updates(
+def test_new_without_git_warns_that_the_project_cannot_be_updated(
     torchsmith: Torchsmith, tmp_path: Path, render: Renderer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain = tmp_path / "template"
@@ -26,7 +26,7 @@ def test_without_git_it_warns_that_there_will_be_no_updates(
     assert (tmp_path / "out" / "CMakeLists.txt").exists()
 
 
-def test_a_template_named_from_here_is_found_from_elsewhere(
+def test_a_relative_template_path_is_recorded_as_absolute(
     torchsmith: Torchsmith, tmp_path: Path, render: Renderer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "template").symlink_to(render.template)
@@ -36,7 +36,7 @@ def test_a_template_named_from_here_is_found_from_elsewhere(
     assert answers_in(tmp_path / "out")["_src_path"] == f"{tmp_path}/template"
 
 
-def test_a_version_is_asked_of_a_repository_alone(
+def test_a_version_of_a_template_without_git_is_refused(
     torchsmith: Torchsmith, tmp_path: Path, render: Renderer
 ) -> None:
     plain = tmp_path / "template"
@@ -92,7 +92,7 @@ def test_a_template_without_a_release_renders_its_head(
     [("v1.9", "; did you mean 'v1.9.0'?"), ("nosuch", "v1.0.0, v1.9.0, v1.10.0\n")],
 )
 @pytest.mark.parametrize("address", ["template", "file://{}/template"])
-def test_a_version_that_is_not_there_is_refused_before_anything_is_rendered(
+def test_a_missing_version_is_refused_before_rendering(
     address: str, version: str, hint: str, template: Path, torchsmith: Torchsmith, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
@@ -106,7 +106,7 @@ def test_a_version_that_is_not_there_is_refused_before_anything_is_rendered(
     assert not (tmp_path / "out").exists()
 
 
-def test_a_commit_that_a_remote_template_lacks_is_refused_by_name(
+def test_a_commit_missing_in_a_remote_template_is_named(
     template: Path, torchsmith: Torchsmith, tmp_path: Path
 ) -> None:
     address = f"git+file://{template}"
@@ -115,7 +115,7 @@ def test_a_commit_that_a_remote_template_lacks_is_refused_by_name(
     assert f"the template '{address}' has no version 'abcdef123': its releases are" in done.err
 
 
-def test_an_address_that_copier_takes_for_a_folder_is_cloned(
+def test_a_file_url_of_a_template_is_cloned(
     template: Path, torchsmith: Torchsmith, tmp_path: Path
 ) -> None:
     address = f"file://{template}"
@@ -141,7 +141,7 @@ def test_an_address_that_copier_takes_for_a_folder_is_cloned(
         ("torch-cuda", ("--answers", "acme.yml"), "acme"),
     ],
 )
-def test_the_folder_names_the_backend(
+def test_the_folder_name_determines_the_backend_name(
     folder: str, given: tuple[str, ...], name: str, torchsmith: Torchsmith, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
@@ -165,7 +165,7 @@ def test_the_folder_names_the_backend(
     "folder",
     ["my work/torch-acme", "./-z", 'it\'s "$HOME"', "a\nb", "s\udcfcd", "none/../torch-acme"],
 )
-def test_the_command_that_goes_there_can_be_copied(
+def test_the_cd_command_of_the_next_steps_can_be_copied(
     folder: str, tmp_path: Path, render: Renderer
 ) -> None:
     done = run_python(
@@ -199,7 +199,7 @@ def test_an_answer_that_is_not_utf_8_is_refused(
     assert [*tmp_path.iterdir()] == []
 
 
-def test_a_template_that_no_project_could_record_is_refused(tmp_path: Path) -> None:
+def test_a_template_path_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
     (tmp_path / "t\udcfc").mkdir()
     (tmp_path / "t\udcfc" / "copier.yml").write_text("{}\n")
     done = run_python("-m", "torchsmith", "new", "out", "--template", "t\udcfc", cwd=tmp_path)
@@ -207,7 +207,7 @@ def test_a_template_that_no_project_could_record_is_refused(tmp_path: Path) -> N
 
 
 @pytest.mark.nightly
-def test_copier_says_the_path_quoted_too(
+def test_the_cd_command_of_copier_is_quoted(
     render: Renderer, tmp_path: Path, capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
@@ -221,7 +221,7 @@ def test_copier_says_the_path_quoted_too(
 
 
 @pytest.mark.parametrize("given", ["features=amp,rng", "features=rng, amp", "features=[amp, rng]"])
-def test_features_are_words_between_commas(
+def test_features_can_be_separated_by_commas(
     given: str, torchsmith: Torchsmith, tmp_path: Path, render: Renderer
 ) -> None:
     key, _, words = given.partition("=")
@@ -236,7 +236,7 @@ def test_features_are_words_between_commas(
         assert answers_in(tmp_path / name)["dtypes"] == ["bool", "int64", "float32"]
 
 
-def test_options_go_before_an_answers_file(
+def test_options_override_an_answers_file(
     torchsmith: Torchsmith, tmp_path: Path, render: Renderer
 ) -> None:
     (tmp_path / "answers.yml").write_text("backend_name: nova\nvendor: Acme\n")
@@ -247,7 +247,7 @@ def test_options_go_before_an_answers_file(
 
 
 @pytest.mark.parametrize("in_git", [True, False], ids=["a clone", "a folder"])
-def test_the_folder_that_one_is_in_is_filled(
+def test_new_renders_into_the_current_folder(
     in_git: bool, torchsmith: Torchsmith, tmp_path: Path, render: Renderer
 ) -> None:
     here = tmp_path / "torch-here"
@@ -264,3 +264,20 @@ def test_the_folder_that_one_is_in_is_filled(
     done = torchsmith("new", ".", *arguments, cwd=here)
     assert done.status == 2
     assert "is not empty" in done.err
+
+
+def test_new_keeps_an_empty_folder_that_exists(
+    torchsmith: Torchsmith, six_releases: Path, tmp_path: Path
+) -> None:
+    """It may be a mount point, or in a folder that is closed to writing."""
+    out, fresh = tmp_path / "out", tmp_path / "fresh"
+    (out / ".torchsmith-new-killed").mkdir(parents=True)
+    out.chmod(0o2770)
+    before = out.stat()
+    for folder in (out, fresh):
+        arguments = ("--defaults", "--template", str(six_releases))
+        torchsmith("new", str(folder), *arguments).passed()
+    after = out.stat()
+    assert (after.st_ino, after.st_mode) == (before.st_ino, before.st_mode)
+    assert contents(out) == contents(fresh)
+    assert list(out.glob(".torchsmith-new-*")) == []

@@ -29,7 +29,7 @@ def python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return script
 
 
-def test_it_builds_then_tests_and_reports(
+def test_new_builds_tests_and_reports(
     python: Path, torchsmith: Torchsmith, tmp_path: Path, render: Renderer
 ) -> None:
     done = torchsmith(
@@ -53,7 +53,7 @@ def test_it_builds_then_tests_and_reports(
 
 
 @pytest.mark.parametrize(("step", "installed"), [("pip", False), ("pytest", True)])
-def test_a_step_that_fails_shows_why_and_ends_with_status_1(
+def test_a_failed_step_shows_its_output_and_ends_with_status_1(
     step: str, installed: bool, python: Path, torchsmith: Torchsmith, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch, render: Renderer,
 ) -> None:  # fmt: skip
@@ -67,7 +67,7 @@ def test_a_step_that_fails_shows_why_and_ends_with_status_1(
     assert (done.json["installed"], done.json["tests"]) == (installed, None)
 
 
-def test_a_build_that_is_ended_leaves_no_process(tmp_path: Path) -> None:
+def test_an_interrupted_build_leaves_no_process(tmp_path: Path) -> None:
     script = tmp_path / "python"
     script.write_text(f"#!/bin/sh\nsleep 600 &\necho $! > {tmp_path}/child\necho '[1/2]'\nwait\n")
     script.chmod(0o755)
@@ -85,7 +85,7 @@ def test_a_build_that_is_ended_leaves_no_process(tmp_path: Path) -> None:
             time.sleep(0.05)
 
 
-def test_nothing_is_rendered_where_nothing_can_be_built(
+def test_new_with_build_renders_nothing_if_tools_are_missing(
     torchsmith: Torchsmith, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     missing = [
@@ -105,7 +105,7 @@ def test_nothing_is_rendered_where_nothing_can_be_built(
     assert not list(tmp_path.iterdir())
 
 
-def test_without_a_terminal_it_renders_says_what_to_do_next_and_no_more(
+def test_new_without_a_terminal_renders_and_prints_the_next_steps(
     torchsmith: Torchsmith, tmp_path: Path, render: Renderer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COPIER_SETTINGS_PATH", str(tmp_path / "settings.yml"))
@@ -131,7 +131,9 @@ def test_without_a_terminal_it_renders_says_what_to_do_next_and_no_more(
     assert not (tmp_path / "out" / ".git").exists()
 
 
-def test_git_makes_a_first_commit(torchsmith: Torchsmith, tmp_path: Path, render: Renderer) -> None:
+def test_the_option_git_makes_a_first_commit(
+    torchsmith: Torchsmith, tmp_path: Path, render: Renderer
+) -> None:
     done = torchsmith(*new(render, "--git", "--json"), cwd=tmp_path)
     assert done.status == 0, done.err
     assert done.json["committed"] is True
@@ -141,7 +143,7 @@ def test_git_makes_a_first_commit(torchsmith: Torchsmith, tmp_path: Path, render
 
 
 @pytest.mark.parametrize("hook", ["pre-commit", "commit-msg"])
-def test_a_hook_that_refuses_is_heard_and_the_next_step_commits(
+def test_output_of_a_refusing_hook_is_shown_with_a_command_that_commits(
     hook: str, torchsmith: Torchsmith, tmp_path: Path, render: Renderer,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
@@ -161,7 +163,7 @@ def test_a_hook_that_refuses_is_heard_and_the_next_step_commits(
     assert git(tmp_path / "torch-acme", "status", "--porcelain") == ""
 
 
-def test_within_a_repository_the_next_step_begins_no_other(
+def test_the_next_steps_in_a_repository_do_not_create_another(
     torchsmith: Torchsmith, tmp_path: Path, render: Renderer
 ) -> None:
     git(tmp_path, "init", "--quiet")
@@ -172,7 +174,7 @@ def test_within_a_repository_the_next_step_begins_no_other(
     assert git(tmp_path, "status", "--porcelain") == "?? mine\n"
 
 
-def test_who_is_unknown_to_git_has_the_project_and_is_told(
+def test_without_a_git_identity_the_project_is_rendered_but_not_committed(
     torchsmith: Torchsmith, tmp_path: Path, render: Renderer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for who in ("AUTHOR", "COMMITTER"):
@@ -200,7 +202,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     "before", [None, "trust:\n- a\ndefaults:\n  user_name: Me\n  vendor: Old\n"]
 )
-def test_vendor_and_licence_are_remembered_and_nothing_else_is_touched(
+def test_vendor_and_licence_are_remembered_and_other_settings_are_kept(
     before: str | None, settings: Path, torchsmith: Torchsmith, tmp_path: Path, render: Renderer
 ) -> None:
     old: dict[str, Any] = yaml.safe_load(before or "defaults: {}")
@@ -231,7 +233,7 @@ def test_vendor_and_licence_are_remembered_and_nothing_else_is_touched(
         ("# mine\ntrust: []\n", "settings.yml:\n\ndefaults:\n  vendor: Acme\n"),
     ],
 )
-def test_settings_that_are_odd_stay_as_they_are(
+def test_unusual_settings_files_are_not_changed(
     text: str, words: str, settings: Path, torchsmith: Torchsmith, tmp_path: Path, render: Renderer
 ) -> None:
     settings.parent.mkdir()
@@ -244,7 +246,7 @@ def test_settings_that_are_odd_stay_as_they_are(
         assert f"copier's settings in {settings} are broken (" in done.err
 
 
-def test_what_other_templates_are_answered_is_no_answer_here(
+def test_defaults_of_other_templates_are_not_used(
     settings: Path, torchsmith: Torchsmith, tmp_path: Path, render: Renderer
 ) -> None:
     settings.parent.mkdir()

@@ -15,6 +15,7 @@ import pytest
 
 from commanding import Torchsmith, succeed
 from rendering import contents, git
+from torchsmith.files import write_texts
 
 # Operators are read from PyTorch's wheel.
 pytestmark = pytest.mark.torch
@@ -33,7 +34,7 @@ def without_erfc(project: Path) -> Path:
     return project
 
 
-def test_where_a_family_computes_it_one_call_does(
+def test_an_operator_of_a_kernel_family_is_registered_with_one_call(
     without_erfc: Path, torchsmith: Torchsmith
 ) -> None:
     done = torchsmith("op", "add", "aten::erfc", cwd=without_erfc).passed()
@@ -52,7 +53,7 @@ def test_where_a_family_computes_it_one_call_does(
         ("enum class UnaryOp : uint8_t {", "enum UnaryOp {"),
     ],
 )
-def test_a_list_that_is_written_otherwise_is_read_or_refused(
+def test_an_enumeration_with_other_syntax_is_read_or_refused(
     old: str, new: str, without_erfc: Path, torchsmith: Torchsmith
 ) -> None:
     header = without_erfc / "device" / "include" / "foo" / "device" / "elementwise.h"
@@ -67,7 +68,7 @@ def test_a_list_that_is_written_otherwise_is_read_or_refused(
         assert not (without_erfc / "csrc" / "operators").exists()
 
 
-def test_elsewhere_it_says_where_the_body_goes(project: Path, torchsmith: Torchsmith) -> None:
+def test_the_report_has_the_line_of_the_missing_body(project: Path, torchsmith: Torchsmith) -> None:
     report = torchsmith("op", "add", "aten::special_airy_ai", "--json", cwd=project).json
     assert report["kind"] == "structured"
     lines = (project / report["kernel"]).read_text("utf-8").splitlines()
@@ -79,14 +80,12 @@ def test_elsewhere_it_says_where_the_body_goes(project: Path, torchsmith: Torchs
     assert report["feature"] == ""
 
 
-def test_it_names_a_feature_that_has_the_operator(project: Path, torchsmith: Torchsmith) -> None:
+def test_a_feature_that_has_the_operator_is_named(project: Path, torchsmith: Torchsmith) -> None:
     done = torchsmith("op", "add", "aten::cumsum", cwd=project).passed()
     assert "more_operators has this operator too (torchsmith add more_operators)" in done.out
 
 
-def test_variants_follow_from_the_function_that_is_to_be_written(
-    project: Path, torchsmith: Torchsmith
-) -> None:
+def test_only_the_functional_variant_needs_a_body(project: Path, torchsmith: Torchsmith) -> None:
     report = torchsmith("op", "add", "frexp", "--json", cwd=project).json
     assert report["kind"] == "function"
     text = (project / report["kernel"]).read_text("utf-8")
@@ -94,7 +93,7 @@ def test_variants_follow_from_the_function_that_is_to_be_written(
     assert 'm.impl("frexp.Tensor_out", &frexp_tensor_out);' in text
 
 
-def test_the_second_operator_adds_a_row_and_no_file_is_the_templates(
+def test_a_second_operator_adds_a_row_and_changes_no_template_file(
     project: Path, torchsmith: Torchsmith
 ) -> None:
     for name in ("special_airy_ai", "segment_reduce"):
@@ -107,7 +106,30 @@ def test_the_second_operator_adds_a_row_and_no_file_is_the_templates(
     ]  # fmt: skip
 
 
-def test_what_fails_half_way_leaves_nothing(project: Path, torchsmith: Torchsmith) -> None:
+def test_a_row_is_added_after_rows_of_other_commands_and_on_a_line_of_its_own(
+    project: Path, torchsmith: Torchsmith, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = project / "docs" / "own-operators.md"
+
+    def write_later(*arguments: Any) -> Any:
+        monkeypatch.setattr("torchsmith.operators.write.write_texts", write_texts)
+        torchsmith("op", "add", "segment_reduce", cwd=project).passed()
+        page.write_text(page.read_text("utf-8").rstrip("\n"), "utf-8")
+        return write_texts(*arguments)
+
+    monkeypatch.setattr("torchsmith.operators.write.write_texts", write_later)
+    torchsmith("op", "add", "special_airy_ai", cwd=project).passed()
+    rows = [line for line in page.read_text("utf-8").splitlines() if line.startswith("| `")]
+    assert [row.split("`")[1] for row in rows] == ["aten::segment_reduce", "aten::special_airy_ai"]
+
+
+def test_a_broken_link_among_the_kernels_is_skipped(project: Path, torchsmith: Torchsmith) -> None:
+    """Emacs makes one beside each file with unsaved changes."""
+    (project / "csrc" / "core" / ".#dispatch.cpp").symlink_to("me@host.1:2")
+    torchsmith("op", "add", "special_airy_ai", cwd=project).passed()
+
+
+def test_a_failed_op_add_leaves_no_files(project: Path, torchsmith: Torchsmith) -> None:
     (project / "tests" / "operators").write_text("a file of ours, where tests are to go\n")
     before = git(project, "status", "--porcelain", "--ignored")
     done = torchsmith("op", "add", "special_airy_ai", cwd=project)
@@ -116,10 +138,10 @@ def test_what_fails_half_way_leaves_nothing(project: Path, torchsmith: Torchsmit
     assert not (project / "csrc" / "operators").exists()
 
 
-# test_swap.py tries each moment, with git and without.
+# test_swap.py tests each moment, with and without git.
 @pytest.mark.parametrize("moment", [2, 6, 10])
 @pytest.mark.parametrize("under_git", [True, False], ids=["git", "no-git"])
-def test_what_is_cut_off_is_undone_by_the_next_command(
+def test_the_next_command_undoes_an_interrupted_op_add(
     project: Path,
     torchsmith: Torchsmith,
     monkeypatch: pytest.MonkeyPatch,
@@ -154,7 +176,9 @@ def test_what_is_cut_off_is_undone_by_the_next_command(
     }  # fmt: skip
 
 
-def test_mistakes_are_one_sentence(project: Path, torchsmith: Torchsmith) -> None:
+def test_invalid_operators_are_refused_in_one_sentence(
+    project: Path, torchsmith: Torchsmith
+) -> None:
     def sentence(name: str) -> str:
         return torchsmith("op", "add", name, cwd=project).refused()
 
@@ -177,7 +201,7 @@ def test_mistakes_are_one_sentence(project: Path, torchsmith: Torchsmith) -> Non
     )
 
 
-def test_what_is_written_is_formatted_and_compiles(
+def test_the_written_files_are_formatted_and_compile(
     without_erfc: Path, torchsmith: Torchsmith
 ) -> None:
     """Tests one operator of each kind and of each form of arguments, with PyTorch's headers."""

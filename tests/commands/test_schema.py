@@ -12,19 +12,19 @@ from maintenance.schema import SCHEMA, schema, text
 from rendering import HOSTILE, Renderer, answers_in
 
 WRONG: dict[str, dict[str, Any]] = {
-    "a question that is none": {"color": "red"},
-    "a choice that is none": {"license": "gpl"},
+    "an unknown question": {"color": "red"},
+    "an unknown choice": {"license": "gpl"},
     "a choice in capitals": {"preset": "Full"},
     "a list for a word": {"device": ["opencl"]},
     "a word for a list": {"dtypes": "bool"},
-    "a feature that is none": {"features": ["ampp"]},
+    "an unknown feature": {"features": ["ampp"]},
     "a feature twice": {"features": ["amp", "amp"]},
     "features beside a preset": {"preset": "full", "features": ["amp"]},
     "a name in capitals": {"backend_name": "Foo"},
     "a name with a digit": {"backend_name": "foo2"},
     "a long name": {"backend_name": "x" * 51},
     "two lines": {"vendor": "a\nb"},
-    "nothing": {"description": ""},
+    "an empty text": {"description": ""},
     "a number": {"display_name": 3},
 }
 
@@ -39,7 +39,7 @@ WRONG: dict[str, dict[str, Any]] = {
     ],
     ids=["alone", "hostile", "full", "custom"],
 )
-def test_a_project_names_the_schema_that_its_answers_fit(
+def test_the_answers_file_names_a_schema_that_it_fits(
     given: dict[str, Any], render: Renderer
 ) -> None:
     project = render(**given)
@@ -53,11 +53,11 @@ def test_a_project_names_the_schema_that_its_answers_fit(
 
 
 @pytest.mark.parametrize("answers", WRONG.values(), ids=WRONG)
-def test_a_mistake_does_not_fit(answers: dict[str, Any]) -> None:
+def test_invalid_answers_do_not_fit_the_schema(answers: dict[str, Any]) -> None:
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(answers, schema())
 
 
-def test_the_template_has_it_as_the_catalog_says() -> None:
+def test_the_schema_of_the_template_is_current() -> None:
     """If it is stale, run `make docs`."""
     assert SCHEMA.read_text("utf-8") == text()

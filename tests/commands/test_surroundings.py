@@ -1,10 +1,11 @@
-"""The surroundings of a project: git's variables, marks and settings, caches, edited answers."""
+"""The environment of a project: git variables, marks and settings, caches, edited answers."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,8 @@ import tiny
 from commanding import Torchsmith
 from rendering import commit, contents, git
 from tiny import FIRST, LINES, SECOND, conflicts, edited, files
+from torchsmith.files import swap
+from torchsmith.git import Conflict, GitError, ScratchRepository, stage
 from torchsmith.render import Job, render
 
 ANSWERS, MANIFEST = ".copier-answers.yml", ".torchsmith.yml"
@@ -48,7 +51,7 @@ def no_prefixes(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("set_up", [windows, windows_by_attributes, no_modes, no_prefixes])
-def test_what_git_does_not_take_for_a_change_is_none(
+def test_git_settings_do_not_cause_or_hide_edits(
     set_up: Callable[[Path], None], small: Path, torchsmith: Torchsmith
 ) -> None:
     """The template of this project has no .gitattributes, like other templates."""
@@ -77,6 +80,16 @@ def test_what_git_does_not_take_for_a_change_is_none(
     assert git(small, "status", "--porcelain") == ""
     assert git(small, "show", "HEAD:kept.txt") == SECOND["kept.txt"].replace("line 8", "ours")
     assert edits() == ["edited kept.txt"]
+
+
+def test_an_update_ignores_a_missing_order_of_files(
+    small: Path, torchsmith: Torchsmith, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = tmp_path / "settings"
+    settings.write_text("[diff]\norderFile = none\n")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(settings))
+    torchsmith("update", "--yes", cwd=small).passed()
+    assert files(small) == SECOND
 
 
 def test_a_sparse_checkout_is_compared_and_updated_as_a_whole(
@@ -111,7 +124,7 @@ def test_a_sparse_checkout_is_compared_and_updated_as_a_whole(
 
 
 @pytest.mark.parametrize("mark", ["skip-worktree", "assume-unchanged"])
-def test_edits_that_git_overlooks_stop_an_update(
+def test_edits_hidden_from_git_stop_an_update(
     small: Path, torchsmith: Torchsmith, mark: str
 ) -> None:
     git(small, "update-index", f"--{mark}", "kept.txt")
@@ -120,6 +133,48 @@ def test_edits_that_git_overlooks_stop_an_update(
     assert done.status == 2
     assert "git overlooks changes of 'kept.txt', which could be lost: git update-index" in done.err
     assert (small / "kept.txt").read_text() == "mine\n"
+
+
+def hidden_by_marks(folder: Path) -> None:
+    git(folder, "update-index", "--assume-unchanged", "kept.txt")
+
+
+def hidden_by_a_setting(folder: Path) -> None:
+    git(folder, "rm", "--quiet", "--cached", "kept.txt")
+    git(folder, "commit", "--quiet", "--message", "untracked")
+    git(folder, "config", "status.showUntrackedFiles", "no")
+
+
+@pytest.mark.parametrize("hide", [hidden_by_marks, hidden_by_a_setting])
+def test_edits_hidden_from_git_are_not_overwritten_by_restore(
+    small: Path, torchsmith: Torchsmith, hide: Callable[[Path], None]
+) -> None:
+    hide(small)
+    (small / "kept.txt").write_text("mine\n")
+    torchsmith("doctor", "--restore", "kept.txt", cwd=small).refused("has uncommitted changes")
+    assert (small / "kept.txt").read_text() == "mine\n"
+
+
+def test_an_edit_during_a_restore_is_not_overwritten(
+    small: Path, torchsmith: Torchsmith, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def swap_later(*arguments: Any, **named: Any) -> None:
+        (small / "kept.txt").write_text("mine\n")
+        swap(*arguments, **named)
+
+    monkeypatch.setattr("torchsmith.drift.swap", swap_later)
+    torchsmith("doctor", "--restore", "kept.txt", cwd=small).refused("has uncommitted changes")
+    assert (small / "kept.txt").read_text() == "mine\n"
+
+
+def test_edits_hidden_from_git_are_not_rendered(
+    template: Path, tmp_path: Path, torchsmith: Torchsmith
+) -> None:
+    git(template, "update-index", "--skip-worktree", "template/kept.txt")
+    (template / "template" / "kept.txt").write_text("hidden\n")
+    out = tmp_path / "out"
+    torchsmith("new", str(out), "--defaults", "--template", str(template)).passed()
+    assert files(out) == SECOND
 
 
 @pytest.mark.parametrize("name", ["two\nlines", os.fsdecode(b"\xff"), "a b ", 'a"b\\c', "\u00fc"])
@@ -132,7 +187,7 @@ def test_a_project_may_be_in_a_folder_of_any_name(
     assert (folder / "there" / "it-is.txt").read_text() == SECOND["there/it-is.txt"]
 
 
-def test_what_git_tells_its_hooks_is_not_for_the_command(
+def test_git_variables_of_a_hook_do_not_affect_the_command(
     small: Path, torchsmith: Torchsmith, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, place in (("DIR", ""), ("INDEX_FILE", "/index"), ("OBJECT_DIRECTORY", "/objects")):
@@ -141,7 +196,7 @@ def test_what_git_tells_its_hooks_is_not_for_the_command(
     assert files(small) == SECOND
 
 
-def test_a_file_may_become_a_folder_and_a_folder_a_file(
+def test_an_update_replaces_a_file_by_a_folder_and_a_folder_by_a_file(
     template: Path, small: Path, torchsmith: Torchsmith
 ) -> None:
     third = {"kept.txt/inside.txt": LINES, "there": LINES, "new.txt": SECOND["new.txt"]}
@@ -153,19 +208,21 @@ def test_a_file_may_become_a_folder_and_a_folder_a_file(
         assert git(small, "status", "--porcelain") == ""
 
 
-def test_edits_of_a_file_that_becomes_a_folder_stay_beside_it(
+def test_edits_of_a_file_that_becomes_a_folder_are_kept_as_a_conflict(
     template: Path, small: Path, torchsmith: Torchsmith
 ) -> None:
     third = {"kept.txt/inside.txt": LINES}
     tiny.release(template, "v3.0.0", third, {})
     edited(small, "kept.txt", "line 8\n", "ours\n")
-    assert torchsmith("update", "--yes", cwd=small).status == 1
+    done = torchsmith("update", "--yes", cwd=small)
+    assert done.status == 1
+    assert done.err == "Move your edits of kept.txt~yours to other files, then git rm them.\n"
     assert files(small) == {**third, "kept.txt~yours": LINES.replace("line 8", "ours")}
     assert conflicts(small) == {"kept.txt~yours": "UD"}
 
 
 @pytest.mark.parametrize("line", ["moved: 5", "moved: {here.txt: [1]}"])
-def test_moves_that_were_written_by_hand_are_refused(
+def test_edited_moves_in_the_manifest_are_refused(
     small: Path, torchsmith: Torchsmith, line: str
 ) -> None:
     text = (small / MANIFEST).read_text().splitlines()
@@ -177,10 +234,15 @@ def test_moves_that_were_written_by_hand_are_refused(
     assert contents(small) == before
 
 
-def test_a_repository_that_git_refuses_is_not_taken_for_none(
-    small: Path, torchsmith: Torchsmith
-) -> None:
+def test_a_broken_git_repository_is_reported(small: Path, torchsmith: Torchsmith) -> None:
     (small / ".git" / "config").write_text("[core\n")
     done = torchsmith("update", "--yes", cwd=small)
     assert done.status == 2
     assert done.err.startswith(f"torchsmith: git refuses '{small}', bad config line 1")
+
+
+def test_a_conflict_that_cannot_be_staged_is_reported(small: Path, tmp_path: Path) -> None:
+    repository = ScratchRepository(tmp_path / "scratch", small)
+    absent = Conflict("kept.txt", 2, ("100644", f"{1:040}"))
+    with pytest.raises(GitError):
+        stage(small, [], [absent], repository)

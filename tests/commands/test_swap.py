@@ -55,7 +55,7 @@ def leftovers(root: Path) -> list[str]:
     return [path.name for path in (*root.glob(".git/torchsmith*"), *root.glob(".torchsmith*"))]
 
 
-def test_all_of_it(root: Path, source: Path) -> None:
+def test_swap_writes_and_deletes_all_files(root: Path, source: Path) -> None:
     (source / "folder" / "new.txt").chmod(0o755)
     swap(root, source, write=WRITE, delete=DELETE)
     assert contents(root) == AFTER
@@ -66,7 +66,7 @@ def test_all_of_it(root: Path, source: Path) -> None:
 
 @pytest.mark.parametrize("how", ["killed", "killed without git", "refused", "interrupted"])
 @pytest.mark.parametrize("moment", range(1, MOMENTS))
-def test_it_is_all_or_nothing_whenever_it_ends(
+def test_an_interrupted_swap_is_complete_or_undone(
     root: Path, source: Path, moment: int, how: str
 ) -> None:
     under_git = how != "killed without git"
@@ -93,7 +93,7 @@ def test_it_is_all_or_nothing_whenever_it_ends(
     assert leftovers(root) == []
 
 
-def cut_off(root: Path, source: Path) -> None:
+def kill_during_swap(root: Path, source: Path) -> None:
     """Kill a swap after it has written its files and changed git's index."""
 
     def die() -> None:
@@ -107,8 +107,8 @@ def cut_off(root: Path, source: Path) -> None:
 
 
 @pytest.mark.parametrize("count", range(1, 25))
-def test_an_undo_that_is_cut_off_too_is_gone_on_with(root: Path, source: Path, count: int) -> None:
-    cut_off(root, source)
+def test_an_interrupted_recovery_can_be_repeated(root: Path, source: Path, count: int) -> None:
+    kill_during_swap(root, source)
     with dying(count, None), suppress(Dead):
         recover(root)
     recover(root)
@@ -116,12 +116,12 @@ def test_an_undo_that_is_cut_off_too_is_gone_on_with(root: Path, source: Path, c
     assert git(root, "status", "--porcelain") == ""
 
 
-@pytest.mark.parametrize("reset", [True, False], ids=["reset", "as-it-was"])
-def test_work_that_came_after_a_cut_off_swap_is_not_undone(
+@pytest.mark.parametrize("reset", [True, False], ids=["reset", "not-reset"])
+def test_recovery_keeps_changes_made_after_an_interrupted_swap(
     root: Path, source: Path, reset: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Committed, staged and other changes stay."""
-    cut_off(root, source)
+    """Committed, staged and unstaged changes are kept."""
+    kill_during_swap(root, source)
     if reset:
         git(root, "reset", "--quiet", "--hard")
         git(root, "clean", "--quiet", "--force", "-d")
@@ -138,15 +138,15 @@ def test_work_that_came_after_a_cut_off_swap_is_not_undone(
     assert leftovers(root) == []
 
 
-def test_a_commit_after_a_cut_off_swap_leaves_its_files(root: Path, source: Path) -> None:
-    cut_off(root, source)
+def test_recovery_keeps_committed_files_of_an_interrupted_swap(root: Path, source: Path) -> None:
+    kill_during_swap(root, source)
     commit(root, "whatever there was")
     recover(root)
     assert contents(root) == AFTER
     assert git(root, "status", "--porcelain") == ""
 
 
-def test_a_lock_of_another_git_stays_and_stops_it(root: Path, source: Path) -> None:
+def test_swap_is_refused_if_another_git_process_has_the_lock(root: Path, source: Path) -> None:
     lock = root / ".git" / "index.lock"
     lock.write_text("another's")
     with pytest.raises(InputError, match="another git process uses the repository"):
@@ -154,7 +154,7 @@ def test_a_lock_of_another_git_stays_and_stops_it(root: Path, source: Path) -> N
     assert (contents(root), lock.read_text()) == (BEFORE, "another's")
 
 
-def test_another_command_waits_until_the_first_has_ended(
+def test_a_second_swap_waits_for_the_first(
     root: Path, source: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     begun, begin = os.pipe()
@@ -174,7 +174,7 @@ def test_another_command_waits_until_the_first_has_ended(
     assert (contents(root), capsys.readouterr().err) == (AFTER, "")
 
 
-def test_nothing_is_written_or_removed_behind_a_link(
+def test_swap_refuses_paths_behind_a_symbolic_link(
     root: Path, source: Path, tmp_path: Path
 ) -> None:
     outside = filled(tmp_path / "outside", {"new.txt": b"precious\n", "old.txt": b"precious\n"})
@@ -190,7 +190,9 @@ def test_nothing_is_written_or_removed_behind_a_link(
 
 @pytest.mark.parametrize("fails", [False, True], ids=["done", "undone"])
 @pytest.mark.parametrize("turn", ["file-to-folder", "folder-to-file"])
-def test_a_file_and_a_folder_take_each_others_place(tmp_path: Path, turn: str, fails: bool) -> None:
+def test_swap_replaces_a_file_by_a_folder_and_a_folder_by_a_file(
+    tmp_path: Path, turn: str, fails: bool
+) -> None:
     sides = {"thing": b"file\n"}, {"thing/inside.txt": b"in a folder\n"}
     before, after = sides if turn == "file-to-folder" else sides[::-1]
     root, source = filled(tmp_path / "root", before), filled(tmp_path / "source", after)
@@ -203,3 +205,81 @@ def test_a_file_and_a_folder_take_each_others_place(tmp_path: Path, turn: str, f
     with suppress(OSError):
         swap(root, source, write=[*after], delete=[*before], last=last)
     assert contents(root) == (before if fails else after)
+
+
+@pytest.fixture
+def other_file_system(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make git's folder one of another file system than the project's."""
+
+    def replace(file: Path, target: Path) -> Path:
+        inside = root / ".git"
+        if file.is_relative_to(inside) != target.is_relative_to(inside):
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), str(file))
+        return file.rename(target)
+
+    monkeypatch.setattr(Path, "replace", replace)
+
+
+@pytest.mark.usefixtures("other_file_system")
+@pytest.mark.parametrize("fails", [False, True], ids=["done", "undone"])
+def test_swap_copies_from_another_file_system(root: Path, source: Path, fails: bool) -> None:
+    def last() -> None:
+        if fails:
+            raise OSError("no")
+
+    with suppress(OSError):
+        swap(root, source, write=WRITE, delete=DELETE, last=last)
+    assert contents(root) == (BEFORE if fails else AFTER)
+    assert leftovers(root) == []
+
+
+@pytest.mark.usefixtures("other_file_system")
+def test_recovery_removes_an_unfinished_copy(root: Path, source: Path) -> None:
+    kill_during_swap(root, source)
+    for folder in (root, root / "folder"):
+        (folder / ".torchsmith-part").write_bytes(b"half")
+    recover(root)
+    assert contents(root) == BEFORE
+
+
+@pytest.mark.parametrize("fails", [False, True], ids=["done", "undone"])
+def test_swap_replaces_an_empty_folder_by_a_file(root: Path, source: Path, fails: bool) -> None:
+    (root / "folder" / "new.txt" / "empty").mkdir(parents=True)
+
+    def last() -> None:
+        if fails:
+            raise OSError("no")
+
+    with suppress(OSError):
+        swap(root, source, write=WRITE, delete=DELETE, last=last)
+    assert contents(root) == (BEFORE if fails else AFTER)
+    assert leftovers(root) == []
+
+
+def test_swap_is_undone_where_a_folder_with_files_stands(root: Path, source: Path) -> None:
+    mine = filled(root, {"folder/new.txt/mine.txt": b"mine\n"})
+    before = contents(mine)
+    with pytest.raises(OSError, match="Directory not empty"):
+        swap(root, source, write=WRITE, delete=DELETE)
+    assert contents(root) == before
+    assert leftovers(root) == []
+
+
+def test_recovery_keeps_content_staged_after_an_interrupted_swap(root: Path, source: Path) -> None:
+    kill_during_swap(root, source)
+    (root / "kept.txt").write_text("staged\n")
+    git(root, "add", "kept.txt")
+    (root / "kept.txt").write_text("not staged\n")
+    recover(root)
+    assert git(root, "status", "--porcelain") == "MM kept.txt\n"
+    assert git(root, "show", ":kept.txt") == "staged\n"
+    assert contents(root) == {**BEFORE, "kept.txt": b"not staged\n"}
+
+
+@pytest.mark.parametrize("text", ["", "{", "{}", "[]"])
+def test_a_broken_journal_is_refused_with_the_folder_to_remove(root: Path, text: str) -> None:
+    stage = root / ".git" / "torchsmith"
+    stage.mkdir()
+    (stage / "journal").write_text(text)
+    with pytest.raises(InputError, match=f"is broken: .* remove the folder '{stage}'"):
+        recover(root)

@@ -122,7 +122,7 @@ def release(template: Path) -> None:
     commit(template, "release", tag="v1.1.0")
 
 
-def test_a_release_becomes_a_request_with_the_preview_as_its_text(job: Job) -> None:
+def test_a_release_opens_a_request_with_the_preview_as_its_text(job: Job) -> None:
     release(job.template)
     asked = job.run()
     assert f"git+{job.template}" in asked

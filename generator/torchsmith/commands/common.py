@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -72,7 +73,15 @@ class Command(TyperCommand):
     """A command whose usage line names its arguments in words: NAME..., [FOLDER]."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the command line; all errors name the command."""
+        """Parse the command line; all errors name the command.
+
+        Raises:
+            InputError: A value is empty, which a path would take for the current folder.
+        """
+        for before, word in zip([ctx.info_name, *args], args, strict=False):
+            if not word or re.fullmatch("--[a-z-]+=", word):
+                place = word.rstrip("=") or before
+                raise InputError(f"the value after '{place}' is empty: write one, or leave it out")
         try:
             return super().parse_args(ctx, args)
         except Exception as error:
@@ -100,7 +109,7 @@ def console(*, stderr: bool = False) -> Console:
 
 def print_json(data: Any) -> None:
     """Print a report for programs."""
-    print(json.dumps(data, indent=2, ensure_ascii=False))
+    print(json.dumps(data, indent=2))
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

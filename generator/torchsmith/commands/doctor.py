@@ -89,11 +89,14 @@ def _change(project: Project, back: list[str], unheard: list[str], *, as_json: b
 
     for name in {*back, *unheard}:
         _require_ever_there(project, name)
-    for name in back:
-        _require_kept(project, name)
+
+    def check() -> None:
+        for name in back:
+            _require_kept(project, name)
+
     with working("Rendering the project's answers"):
         if back:
-            restore(project, back)
+            restore(project, back, check)
         if unheard:
             ignore(project, unheard)
     if as_json:
@@ -134,21 +137,21 @@ def _require_kept(project: Project, name: str) -> None:
     from torchsmith import git
 
     file = project.root / name
-    if not file.exists() and not file.is_symlink():
+    if not file.is_file() and not file.is_symlink():
         return
     if not shutil.which("git") or git.root_of(project.root) is None:
         raise InputError(
             f"'{project.root}' is not a git repository, so your '{name}' could not be restored: "
             "move it away first"
         )
-    if not git.git(project.root, "status", "--porcelain", "--ignored", "--", name):
-        return
-    if file.is_file() and not file.is_symlink():
-        content = git.git(project.root, "hash-object", "--", name).strip()
-        found = ("log", "-1", "--format=%h", "--all", f"--find-object={content}")
-        if git.git(project.root, *found, "--", name):
-            return
-    raise InputError(f"'{name}' has uncommitted changes, which would be lost: commit them")
+    # `git status` leaves out what the user's marks and settings hide.
+    if file.is_symlink():
+        content = git.git(project.root, "hash-object", "--stdin", text=str(file.readlink()))
+    else:
+        content = git.git(project.root, "hash-object", "--", name)
+    found = ("log", "-1", "-m", "--format=%h", "--all", f"--find-object={content.strip()}")
+    if not git.git(project.root, *found, "--", name):
+        raise InputError(f"'{name}' has uncommitted changes, which would be lost: commit them")
 
 
 def _tools(python: str | None) -> list[Finding]:

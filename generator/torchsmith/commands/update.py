@@ -306,8 +306,8 @@ def _merge(project: Project, change: Change, *, yes: bool, as_json: bool) -> Non
     elif go_on and not plan.conflicts:
         say("Done, and staged. Read `git diff --cached`, rebuild, run pytest, commit.")
     if go_on and plan.conflicts:
-        kept = [path for path in plan.conflicts if path in plan.lost]
-        merged = [path for path in plan.conflicts if path not in plan.lost]
+        kept = [*plan.kept.values()]
+        merged = [path for path in plan.conflicts if path not in kept]
         if merged:
             say(f"Resolve the conflicts in {', '.join(merged)}, then git add them.")
         if kept:
@@ -369,10 +369,10 @@ def _show_plan(project: Project, plan: Plan) -> None:
         tell(f"  ! you deleted {path}, which the template changed: it stays deleted", "yellow")
     for path, reason in plan.own.items():
         tell(f"  ! {path} {reason}", "yellow")
-    kept = [path for path in plan.lost if path in plan.conflicts]
-    for path in kept:
-        tell(f"  ! {path}  is removed; your edits stay as a conflict", "red")
-    if kept:
+    for path, kept in plan.kept.items():
+        where = "" if kept == path else f" in {kept}"
+        tell(f"  ! {path}  is removed; your edits stay as a conflict{where}", "red")
+    if plan.kept:
         tell(
             "Move your edits of these to other files, then git rm them; --discard-edits removes "
             "them at once.",

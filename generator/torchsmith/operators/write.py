@@ -54,25 +54,28 @@ def write_operator(project: Project, operator: Operator) -> Added:
         InputError: The project already has a kernel for it, or one of the files.
         OSError: The files cannot be written; the project is unchanged.
     """
-    if there := _registered(project, operator):
-        raise InputError(f"'{operator.name}' is there already: {there}")
     name = str(project.answers["backend_name"])
     kernel_file = f"{KERNEL_FOLDER}/{operator.identifier}.cpp"
     test_file = f"{TEST_FOLDER}/test_{operator.identifier}.py"
-    for path in (kernel_file, test_file):
-        if (project.root / path).exists():
-            raise InputError(f"'{path}' already exists: remove it first")
     header = project.root / "device" / "include" / name / "device" / "elementwise.h"
     fitting = code.fit(operator, header)
-    text = code.kernel_code(operator, kernel_file, f"torch_{name}", fitting)
     docs = project.root / DOCS_PAGE
-    page = (docs if docs.exists() else code.FILES / docs.name).read_text("utf-8")
-    written = {
-        kernel_file: _formatted(project, kernel_file, text),
-        test_file: code.test_code(operator),
-        DOCS_PAGE: f"{page}| `{operator.name}` | `{kernel_file}` | `{test_file}` |\n",
-    }
-    write_texts(project.root, written)
+
+    def texts() -> dict[str, str]:
+        if there := _registered(project, operator):
+            raise InputError(f"'{operator.name}' is there already: {there}")
+        for path in (kernel_file, test_file):
+            if (project.root / path).exists():
+                raise InputError(f"'{path}' already exists: remove it first")
+        page = (docs if docs.exists() else code.FILES / docs.name).read_text("utf-8").rstrip()
+        text = code.kernel_code(operator, kernel_file, f"torch_{name}", fitting)
+        return {
+            kernel_file: _formatted(project, kernel_file, text),
+            test_file: code.test_code(operator),
+            DOCS_PAGE: f"{page}\n| `{operator.name}` | `{kernel_file}` | `{test_file}` |\n",
+        }
+
+    written = write_texts(project.root, texts)
     lines = written[kernel_file].splitlines()
     body = next((number for number, line in enumerate(lines, 1) if "has no body yet" in line), 0)
     return Added(
@@ -112,7 +115,8 @@ def _registered(project: Project, operator: Operator) -> str:
     """Return where one of the operator's functions is registered, as file:line, or ""."""
     names = "|".join(re.escape(function.name) for function in operator.functions)
     pattern = re.compile(rf'(impl\(|structured<|, )"({names})"')
-    for file in sorted((project.root / "csrc").rglob("*.cpp")):
+    files = (file for file in (project.root / "csrc").rglob("*.cpp") if file.is_file())
+    for file in sorted(files):
         text = file.read_text("utf-8", errors="replace")
         for number, line in enumerate(text.splitlines(), 1):
             if pattern.search(line):
