@@ -71,12 +71,15 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
 
 @pytest.fixture(autouse=True)
 def fresh_state() -> Iterator[None]:
-    """Reset the seed and the fallback stats before a test, and failures, streams and the device
-    after it.
+    """Reset the seed and the fallback stats before a test, and failures, streams, the device and
+    the environment after it.
     """
     torch.manual_seed(0)
     backend.reset_fallback_stats()
+    variables = set(os.environ)
     yield
+    for name in set(os.environ) - variables:  # Inductor adds some, and then no process is forked
+        del os.environ[name]
     forget_failures()
     for index in reversed(range(backend.device_count())):
         backend.set_stream(backend.default_stream(index))
