@@ -179,7 +179,7 @@ def test_updates_keep_edits_over_two_years_of_a_project(
     assert again.out.startswith("Nothing to do")
 
     # June. One feature is not needed.
-    assert "csrc/layout/" in acme.take("remove", "storage")
+    assert "csrc/storage/" in acme.take("remove", "storage")
     assert set(answers_in(acme.project)["features"]) == {"amp", "rng"}
 
     # July. Acme squashes the history of the first half-year.

@@ -8,24 +8,21 @@ from pathlib import Path
 from ._build import NAME
 from ._features import FEATURES
 
-LATER: dict[str, tuple[str, ...]] = {
-    "pluggable allocators": (
-        "CUDAPluggableAllocator",
-        "caching_allocator_disabled",
-        "caching_allocator_enable",
-        "change_current_allocator",
-    ),
-    "external streams": ("ExternalStream", "get_stream_from_external"),
-    "device monitoring": (
-        "clock_rate",
-        "list_gpu_processes",
-        "memory_usage",
-        "power_draw",
-        "temperature",
-        "utilization",
-    ),
-}
-"""Names of ``torch.cuda`` and ``torch.xpu``, by the feature of a later release that adds them."""
+NOT_YET = (
+    "CUDAPluggableAllocator",
+    "ExternalStream",
+    "caching_allocator_disabled",
+    "caching_allocator_enable",
+    "change_current_allocator",
+    "clock_rate",
+    "get_stream_from_external",
+    "list_gpu_processes",
+    "memory_usage",
+    "power_draw",
+    "temperature",
+    "utilization",
+)
+"""Names of ``torch.cuda`` and ``torch.xpu`` that are not supported yet."""
 
 INSTEAD: dict[str, str] = {
     "AcceleratorError": "failures of work raise RuntimeError, and last_failure() returns them",
@@ -39,8 +36,8 @@ INSTEAD: dict[str, str] = {
     "comm": "use broadcast, scatter and gather of torch.distributed, with several processes",
     "cudart": f"this is CUDA's library; use the functions of torch.{NAME}",
     "cudaStatus": "errors are raised, so there is no status to check",
-    "current_blas_handle": "pass the current stream's native handle to your kernel",
-    "current_solver_handle": "pass the current stream's native handle to your kernel",
+    "current_blas_handle": f"pass torch.{NAME}.current_stream().native_handle to your kernel",
+    "current_solver_handle": f"pass torch.{NAME}.current_stream().native_handle to your kernel",
     "get_arch_list": "get_device_properties() has the architecture of a device",
     "get_gencode_flags": "these flags are for CUDA's compiler; get_device_properties() has the architecture",
     "get_sync_debug_mode": f"torch.{NAME} has no such mode; fallback_stats() counts operators that ran on the CPU",
@@ -84,8 +81,8 @@ def explain(module: str, name: str) -> str:
     """Return the text of the AttributeError for ``name``.
 
     If the name belongs to a feature that the package was generated without, the text names the
-    feature and how to add it. For a name of other device modules, the text says what adds it or
-    what to use instead.
+    feature and how to add it. For a name of other device modules, the text says what to use
+    instead.
     """
     for feature, row in FEATURES.items():
         if (name in row.provides or MODULES.get(name, name) == feature) and not row.enabled:
@@ -94,9 +91,8 @@ def explain(module: str, name: str) -> str:
                 f"torchsmith add {feature}"
             )
     text = f"module {module!r} has no attribute {name!r}"
-    for feature, names in LATER.items():
-        if name in names:
-            return f"{text}: a later release of the template adds {feature}"
+    if name in NOT_YET:
+        return f"{text}: not supported yet"
     if name in INSTEAD:
         return f"{text}: {INSTEAD[name]}"
     if name.endswith("Storage"):

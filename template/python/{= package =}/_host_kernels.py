@@ -100,7 +100,7 @@ def compile_source(
     command += ["-std=c++20", "-O3", "-fPIC", "-shared", *options]
     if cache is None:
         return _compile(command, text, name)
-    known = repr((command, text, _compiler(command[0]), _processor()))
+    known = repr((command, text, _compiler(*_command()), _processor()))
     kept = cache / f"{hashlib.sha256(known.encode()).hexdigest()}.kernel"
     # The file has the digest of the code, then the code. A full disk may have truncated it.
     contents = read_private(kept) or b""
@@ -130,8 +130,8 @@ def _compile(command: Sequence[str], text: str, name: str) -> bytes:
 
 
 @functools.cache
-def _compiler(command: str) -> str:
-    done = subprocess.run([command, "--version"], capture_output=True, text=True, check=False)
+def _compiler(*command: str) -> str:
+    done = subprocess.run([*command, "--version"], capture_output=True, text=True, check=False)
     return done.stdout
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 import functools
 import importlib
+import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -128,6 +129,7 @@ def repair_printing() -> None:
     """
     module: Any = _tensor_str
     original, options = module._tensor_str, module.PRINT_OPTS
+    lock = threading.RLock()  # prints of other threads must not save the changed threshold
 
     def edges(tensor: torch.Tensor, dim: int = 0) -> torch.Tensor:
         """Return the printed elements and one more, so that PyTorch prints an ellipsis."""
@@ -142,14 +144,15 @@ def repair_printing() -> None:
     def _tensor_str_on_cpu(self: torch.Tensor, indent: int) -> Any:
         if self.device.type != NAME:
             return original(self, indent)
-        threshold = options.threshold
-        if self.numel() <= threshold or self.layout != torch.strided or self.is_quantized:
-            return original(self.cpu(), indent)
-        options.threshold = 0  # so that PyTorch summarizes the edges
-        try:
-            return original(edges(self), indent)
-        finally:
-            options.threshold = threshold
+        with lock:
+            threshold = options.threshold
+            if self.numel() <= threshold or self.layout != torch.strided or self.is_quantized:
+                return original(self.cpu(), indent)
+            options.threshold = 0  # so that PyTorch summarizes the edges
+            try:
+                return original(edges(self), indent)
+            finally:
+                options.threshold = threshold
 
     module._tensor_str = _tensor_str_on_cpu
 

@@ -47,9 +47,10 @@ def device_index(device: DeviceLike = None) -> int:
     """
     if isinstance(device, str):
         device = torch.device(device)
+    is_negative = isinstance(device, int) and device < 0  # that of a torch.device has overflowed
     if isinstance(device, torch.device) and device.type == NAME:
         device = device.index
-    if device is None:
+    if device is None or is_negative:
         return _C.current_device()
     if not isinstance(device, int) or isinstance(device, bool):
         raise ValueError(f"expected a {NAME} device or its index, got {device!r}")
@@ -89,7 +90,7 @@ def set_device(device: DeviceLike) -> None:
 class device:  # PyTorch looks up the context manager by this name.
     """Context manager that changes this thread's current device.
 
-    None and -1 change nothing.
+    None and a negative index change nothing.
 
     Raises:
         RuntimeError: there is no device of that index.
@@ -97,7 +98,8 @@ class device:  # PyTorch looks up the context manager by this name.
     """
 
     def __init__(self, device: DeviceLike) -> None:
-        self.idx = -1 if device is None or device == -1 else device_index(device)
+        is_negative = isinstance(device, int) and device < 0
+        self.idx = -1 if device is None or is_negative else device_index(device)
         self.prev_idx = -1
 
     def __enter__(self) -> None:
@@ -200,8 +202,10 @@ def dtype_support(dtype: torch.dtype, device: DeviceLike = None) -> DTypeSupport
     Operators for narrow formats, such as scaled matrix products, can support float8 and packed
     4-bit dtypes that are otherwise storage-only.
     """
+    if not isinstance(dtype, torch.dtype):
+        raise TypeError(f"expected a torch.dtype, got {dtype!r}")
     # Works without a device, with the dtypes that the backend was generated with.
-    index = device_index(device) if is_available() else 0
+    index = device_index(device) if is_available() or device is not None else 0
     name = str(dtype).removeprefix("torch.")
     if name in _computed(index):
         return "supported"
@@ -219,7 +223,7 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
     Args:
         including_emulation: ignored, for compatibility with ``torch.cuda``.
     """
-    return dtype_support(torch.bfloat16) == "supported"
+    return is_available() and dtype_support(torch.bfloat16) == "supported"
 
 
 def is_tf32_supported() -> bool:

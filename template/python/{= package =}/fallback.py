@@ -22,6 +22,7 @@ __all__ = [
 
 
 _C.set_fallback_hints(_absent.fallback_hints())
+_resets = 0
 
 
 class Fallback(NamedTuple):
@@ -53,9 +54,7 @@ class _Record(NamedTuple):
     reasons: dict[str, int]
 
     def since(self, then: _Record) -> _Record:
-        """Return the difference from ``then``, or all counts if they were reset since."""
-        if then.calls > self.calls:
-            return self
+        """Return the difference from ``then``."""
         added = {name: n - then.reasons.get(name, 0) for name, n in self.reasons.items()}
         return _Record(
             self.calls - then.calls,
@@ -85,7 +84,9 @@ def fallback_stats() -> dict[str, Fallback]:
 
 def reset_fallback_stats() -> None:
     """Reset the fallback statistics to zero."""
+    global _resets
     _C.reset_fallback_records()
+    _resets += 1
 
 
 @contextmanager
@@ -95,12 +96,13 @@ def count_fallbacks() -> Iterator[dict[str, Fallback]]:
     Counts the fallbacks of all threads. Blocks may be nested. :func:`reset_fallback_stats` inside a
     block discards the earlier counts.
     """
-    before = _records()
+    resets, before = _resets, _records()
     within: dict[str, Fallback] = {}
     try:
         yield within
     finally:
         nothing = _Record(0, 0, 0.0, 0.0, 0.0, {})
+        before = before if resets == _resets else {}
         for name, now in _records().items():
             added = now.since(before.get(name, nothing))
             if added.calls > 0:

@@ -156,8 +156,11 @@ class graph:
         stream: a stream of the current device. The default is one stream for all captures of the
             device.
         capture_error_mode: see :meth:`Graph.capture_begin`.
+        enable_annotations: not supported, only ``False``.
+        check_input_liveness: not supported, only ``False``.
 
     Raises:
+        NotImplementedError: an argument is not supported.
         RuntimeError: on exit, if the capture failed; the message names the cause. An exception of
             the block takes precedence.
     """
@@ -168,7 +171,13 @@ class graph:
         pool: PoolId | None = None,
         stream: torch.Stream | None = None,
         capture_error_mode: str = "global",
+        enable_annotations: bool = False,
+        check_input_liveness: bool = False,
     ) -> None:
+        if enable_annotations or check_input_liveness:
+            raise NotImplementedError(
+                "enable_annotations and check_input_liveness are not supported: leave them False"
+            )
         self.graph = graph
         self.pool = pool
         self.capture_error_mode = capture_error_mode

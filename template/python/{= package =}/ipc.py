@@ -11,6 +11,7 @@ did not allocate, tensors are copied, as without this module.
 
 from __future__ import annotations
 
+import threading
 import weakref
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
@@ -36,6 +37,7 @@ Use = tuple[int, ...]
 
 _events: dict[int, torch.Event] = {}
 """This process's events that other processes may use, by their number."""
+_lock = threading.RLock()  # for `_events`; a destructor may collect too
 
 
 def ipc_collect(*, take_back: bool = False) -> None:
@@ -51,9 +53,10 @@ def ipc_collect(*, take_back: bool = False) -> None:
     if take_back:
         _C.ipc_take_back()
     _C.ipc_collect()
-    in_use = _C.ipc_exports()
-    for number in [number for number in _events if number not in in_use]:
-        del _events[number]
+    with _lock:
+        in_use = _C.ipc_exports()
+        for number in [number for number in _events if number not in in_use]:
+            _events.pop(number, None)
 
 
 def setup() -> None:
@@ -129,8 +132,9 @@ def _reduce_event(event: torch.Event) -> Reduction:
         )
     index = event.device.index
     ipc_collect()
-    use, *rest = _C.ipc_share_event(event.event_id, index)
-    _events[use[4]] = event
+    with _lock:
+        use, *rest = _C.ipc_share_event(event.event_id, index)
+        _events[use[4]] = event
     return _rebuild_event, (_identity(index), use, *rest)
 
 

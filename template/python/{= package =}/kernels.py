@@ -114,6 +114,7 @@ def compile_kernel(
         NotImplementedError: the device does not load kernels at run time.
         RuntimeError: the source does not compile, with the compiler's output; or there is no
             function of that name.
+        TypeError: ``options`` is one string.
     """
     index = device_index(device)
     return CompiledKernel(
@@ -137,6 +138,8 @@ def kernel_code(
     source: str | bytes, name: str, options: Sequence[str], device: int, cache: Path | None = None
 ) -> tuple[bytes, str]:
     """Return the code for the device, and the compiler options to load it with."""
+    if isinstance(options, str):
+        raise TypeError(f"options is a sequence of strings, not {options!r}")
     words = " ".join(options)
     if kernel_format(device) == "elf-host" and isinstance(source, str):
         return _host_kernels.compile_source(source, name, options, cache), ""

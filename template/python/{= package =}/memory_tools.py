@@ -107,19 +107,27 @@ def _check_choice(name: str, value: object, choices: tuple[object, ...]) -> None
         raise ValueError(f"{name} must be one of {listed}, got {value!r}")
 
 
-def _snapshot(device: DeviceLike = None) -> dict[str, Any]:
+def _snapshot(device: DeviceLike = None, augment_with_fx_traces: bool = False) -> dict[str, Any]:
     """Return the allocator's state and history, as ``torch.cuda.memory._snapshot`` does.
 
     The tools of ``torch.cuda._memory_viz`` and pytorch.org/memory_viz read it.
 
     Args:
         device: ignored, for compatibility with ``torch.cuda``; a snapshot includes all devices.
+        augment_with_fx_traces: not supported, only ``False``.
+
+    Raises:
+        NotImplementedError: an argument is not supported.
     """
+    if augment_with_fx_traces:
+        raise NotImplementedError("augment_with_fx_traces is not supported: leave it False")
     snapshot: dict[str, Any] = _C.memory_snapshot(True)
     return snapshot
 
 
-def _dump_snapshot(filename: str | Path = "dump_snapshot.pickle") -> None:
+def _dump_snapshot(
+    filename: str | Path = "dump_snapshot.pickle", augment_with_fx_traces: bool = False
+) -> None:
     """Write :func:`_snapshot` to a file for pytorch.org/memory_viz."""
     # The page cannot read later protocols. Python 3.14's default is protocol 5.
-    Path(filename).write_bytes(pickle.dumps(_snapshot(), protocol=4))
+    Path(filename).write_bytes(pickle.dumps(_snapshot(None, augment_with_fx_traces), protocol=4))

@@ -60,7 +60,7 @@ def set_plan_limit(kinds: int) -> None:
 
 
 def set_cache_folder(path: str | Path | None) -> None:
-    """Set the folder for compiled kernels. None disables the cache.
+    """Set the folder for compiled kernels. None or "" disables the cache.
 
     If the folder does not exist, it is created with access for this user only. Other and later
     processes can use it, and do not compile its kernels again. The default is the environment
@@ -71,7 +71,7 @@ def set_cache_folder(path: str | Path | None) -> None:
         PermissionError: the folder belongs to another user, or others can write to it.
         OSError: the folder cannot be created.
     """
-    if path is None:
+    if path is None or path == "":
         _C.set_cache_folder("")
         return
     _C.set_cache_folder(str(private_folder(Path(path).absolute())))

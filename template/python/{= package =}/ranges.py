@@ -50,6 +50,8 @@ def emit_ranges(enabled: bool = True, record_shapes: bool = False) -> Iterator[N
     try:
         yield
     finally:
-        synchronize()
-        _disable_profiler()
-        _run_on_profiler_stop()  # type: ignore[no-untyped-call]
+        try:
+            synchronize()
+        finally:
+            _disable_profiler()
+            _run_on_profiler_stop()  # type: ignore[no-untyped-call]

@@ -59,9 +59,9 @@ def rotary_embedding(
 ) -> None:
     """Rotate each head of ``query`` and ``key`` by the angles of its token's position, in place.
 
-    A row of ``cos_sin_cache`` has the cosines of a position and then the sines. The first ``row
-    length`` elements of each head are rotated: pairs ``(i, i + half)`` with ``is_neox``, otherwise
-    adjacent elements.
+    A row of ``cos_sin_cache`` has the cosines of a position and then the sines. As many elements of
+    each head are rotated as a row has: pairs ``(i, i + half)`` with ``is_neox``, otherwise adjacent
+    elements.
     """
     _ops().rotary_embedding(positions, query, key, head_size, cos_sin_cache, is_neox)
 

@@ -41,7 +41,7 @@ class Stream(torch.Stream):
     """
 
     def __new__(cls, device: DeviceLike = None, priority: int = 0, **kwargs: Any) -> Self:
-        if "stream_id" in kwargs:
+        if kwargs:  # the numbers of an existing stream
             return super().__new__(cls, priority=priority, **kwargs)
         return super().__new__(cls, torch.device(NAME, device_index(device)), priority=priority)
 

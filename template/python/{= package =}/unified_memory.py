@@ -7,7 +7,7 @@ device hints about the use of the memory.
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import torch
 
@@ -70,6 +70,8 @@ def advise(tensor: torch.Tensor, advice: Advice) -> None:
         RuntimeError: the tensor is not in unified memory.
         ValueError: the tensor is on a device of another type, or ``advice`` has another value.
     """
+    if advice not in get_args(Advice):
+        raise ValueError(f"{advice!r} is no advice: choose from {', '.join(get_args(Advice))}")
     index = _index(tensor)
     address, size = _range(tensor)
     if size > 0:

@@ -30,10 +30,7 @@ VARIABLE = f"{ENV_PREFIX}_EXPECT"
 VALUES = ("device", "device:error")
 # Frames in these folders are not the user's call of a model.
 _INSIDE = (str(Path(torch.__file__).parent), str(Path(__file__).parent))
-_HOME = (
-    f"move the model with .to('{NAME}'); for libraries that choose among devices by name, "
-    "docs/features/integrations.md says how"
-)
+_HOME = f"move the model with .to('{NAME}'); for other libraries, pass the device '{NAME}' by name"
 _AUTOCAST = f"write torch.autocast('{NAME}'), of the feature amp"
 
 

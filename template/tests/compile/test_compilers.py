@@ -104,6 +104,16 @@ def test_an_invalid_compiler_choice_raises(
         torch.compile(lambda x: x + 1)(torch.ones(2, device=DEVICE))
 
 
+@pytest.mark.skipif(not is_simulator(), reason="another device's driver compiles its kernels")
+def test_the_reason_why_the_kernels_cannot_be_used_is_given(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(f"{ENV_PREFIX}_COMPILER", "kernels")
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    with pytest.raises(Exception, match="this machine has no compiler for CppDialect"):
+        torch.compile(lambda x: x + 1)(torch.ones(2, device=DEVICE))
+
+
 def test_a_second_compiler_with_the_same_name_is_refused() -> None:
     with pytest.raises(ValueError, match="choose another name"):
         backend.register_compiler(backend.Compiler("operators"))

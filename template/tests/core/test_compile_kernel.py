@@ -250,6 +250,19 @@ def test_options_are_passed_to_the_compiler() -> None:
     assert x.item() == 7
 
 
+@on_the_host
+def test_the_compiler_behind_a_wrapper_is_part_of_the_cache_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A wrapper like ccache prints its own version if it is called without the compiler."""
+    wrapped = ["env", *_host_kernels._command()]
+    asked: list[str] = []
+    monkeypatch.setenv("CXX", " ".join(wrapped))
+    monkeypatch.setattr(_host_kernels, "_compiler", lambda *command: asked.extend(command))
+    affine(tmp_path)
+    assert asked == wrapped
+
+
 # --- Mistakes ---
 
 
@@ -268,6 +281,11 @@ def test_the_error_contains_the_compilers_output() -> None:
 def test_a_missing_function_is_named() -> None:
     with pytest.raises(RuntimeError, match="absent"):
         compiled("absent")
+
+
+def test_options_in_one_string_are_refused() -> None:
+    with pytest.raises(TypeError, match="options is a sequence of strings, not '-O2'"):
+        backend.compile_kernel(b"", "affine", "-O2")
 
 
 @takes_kernels(SOURCES)

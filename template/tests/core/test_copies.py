@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import sys
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -139,6 +141,19 @@ def test_a_copy_that_discards_imaginary_parts_warns() -> None:
 
 
 @needs(torch.float32)
+def test_fill_takes_its_value_from_any_device_and_from_the_tensor_itself() -> None:
+    x = torch.arange(4.0, device=DEVICE)
+    assert x.fill_(x[2]).tolist() == [2] * 4
+    assert torch.zeros(2).fill_(x[0]).tolist() == [2, 2]
+    assert torch.zeros(2, device=LAST).fill_(x[0]).tolist() == [2, 2]
+
+
+def test_zero_tensors_cannot_be_written() -> None:
+    zeros = torch._efficientzerotensor((3,), device=DEVICE)
+    with pytest.raises(RuntimeError, match="ZeroTensors are immutable"):
+        zeros.copy_(torch.ones(3, device=DEVICE))
+
+
 def test_a_copy_within_one_tensor_is_refused_where_the_two_overlap() -> None:
     for device in ("cpu", DEVICE):
         values = torch.zeros(3, 3, device=device)
@@ -197,6 +212,20 @@ def test_long_tensors_are_printed_as_those_of_the_cpu(values: torch.Tensor) -> N
     assert here == there[:-1] + f",device='{DEVICE}:0')" or here == there.replace(
         ",dtype=", f",device='{DEVICE}:0',dtype="
     )
+    assert torch._tensor_str.PRINT_OPTS.threshold == 1000
+
+
+@needs(torch.float32)
+def test_threads_that_print_restore_the_threshold() -> None:
+    tensors = [sample(2000).to(DEVICE), sample(100).to(DEVICE)] * 20
+    expected = [repr(tensor) for tensor in tensors]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            assert list(threads.map(repr, tensors)) == expected
+    finally:
+        sys.setswitchinterval(interval)
     assert torch._tensor_str.PRINT_OPTS.threshold == 1000
 
 

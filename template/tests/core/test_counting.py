@@ -58,6 +58,7 @@ def test_bincount_refuses_what_the_cpu_refuses() -> None:
     assert_refused_alike(lambda x: torch.bincount(x[None]), values)
     assert_refused_alike(lambda x: torch.bincount(x, minlength=-1), values)
     assert_refused_alike(lambda x: torch.bincount(x, x[:3]), values)
+    assert_refused_alike(torch.bincount, torch.tensor([2**63 - 1]))
 
 
 # --- unique, unique_consecutive along a dimension ---

@@ -53,3 +53,7 @@ def test_inputs_of_16_bits_and_empty_inputs(dtype: torch.dtype) -> None:
     x = sample(4, 9, dtype=dtype)
     compare(lambda x: ops.quantize_per_tensor(x, 0.1, 0, -128, 127, torch.int8), x)
     compare(lambda x: ops.quantize_per_tensor(x, 0.1, 0, -128, 127, torch.int8), x[:0])
+    scales, zeros = torch.ones(9), torch.zeros(9, dtype=torch.int64)
+    compare(
+        lambda *all: ops.quantize_per_channel(*all, 1, -128, 127, torch.int8), x[:0], scales, zeros
+    )

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 import torch
-from backend import DEVICE, backend
-from support import computed_dtypes, is_simulator, needs, needs_two_devices
+from backend import DEVICE, ENV_PREFIX, backend
+from support import computed_dtypes, is_simulator, needs, needs_two_devices, run_python
 
 LAST = backend.device_count() - 1
 
@@ -45,9 +45,10 @@ def test_torch_accelerator_sets_the_same_current_device() -> None:
     assert backend.current_device() == 1
 
 
-@pytest.mark.parametrize("device", [None, -1])
-def test_device_of_none_or_minus_one_changes_nothing(device: Any) -> None:
+@pytest.mark.parametrize("device", [None, -1, -2])
+def test_device_of_none_or_a_negative_index_changes_nothing(device: Any) -> None:
     backend.set_device(LAST)
+    backend.set_device(device)
     with backend.device(device):
         assert backend.current_device() == LAST
     assert backend.current_device() == LAST
@@ -115,6 +116,28 @@ def test_capability_is_a_version_or_the_dtypes() -> None:
     properties = backend.get_device_properties()
     assert backend.get_device_capability() == (properties.major, properties.minor) >= (0, 0)
     assert torch.accelerator.get_device_capability() == {"supported_dtypes": set(computed_dtypes())}
+
+
+def test_the_dtype_of_dtype_support_is_checked() -> None:
+    with pytest.raises(TypeError, match=r"expected a torch\.dtype, got 'float32'"):
+        backend.dtype_support("float32")
+
+
+@pytest.mark.skipif(not is_simulator(), reason="only the simulator can have no devices")
+def test_dtypes_without_a_device_are_those_of_the_build() -> None:
+    code = f"""
+        import torch
+        backend = torch.{DEVICE}
+        assert {{backend.dtype_support(dtype) for dtype in backend.supported_dtypes()}} == {{"supported"}}
+        assert not backend.is_bf16_supported()
+        try:
+            backend.dtype_support(torch.float32, "cuda")
+        except ValueError as error:
+            assert "expected a {DEVICE} device" in str(error), error
+        else:
+            raise AssertionError("another device is accepted")
+    """
+    run_python(code, {f"{ENV_PREFIX}_SIMULATOR_DEVICES": "0"})
 
 
 def test_peer_access_is_known_for_every_pair() -> None:

@@ -184,7 +184,7 @@ def test_the_command_prints_text_or_json_with_a_status_for_missing_items(
     done = doctor(project, "--ready", "--json")
     said = json.loads(done.stdout)
     assert said["ready"] is not SIMULATED
-    assert {item["state"] for item in said["requirements"]} <= {"there", "missing", "look"}
+    assert {item["state"] for item in said["requirements"]} <= {"there", "missing", "by hand"}
     assert "under L" in said["request"]
 
 

@@ -67,6 +67,12 @@ def test_narrow_types_are_summed_in_float32() -> None:
         assert_same(actual, (table.double() * 3000).to(dtype), **close(dtype))
 
 
+def test_the_maximum_of_a_table_without_columns_is_empty() -> None:
+    indices = torch.tensor([[0, 1]], device=DEVICE)
+    result = embedding_bag(indices, torch.empty(5, 0, device=DEVICE), mode="max")
+    assert result.shape == (1, 0)
+
+
 def test_the_maximum_of_nan_is_nan() -> None:
     table = torch.tensor([[1.0, float("nan")], [float("nan"), 2.0]])
     indices = torch.tensor([[0, 1]])

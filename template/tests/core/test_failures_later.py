@@ -194,9 +194,14 @@ def test_a_failure_caught_on_another_thread_is_still_inherited(failure: Failure)
     failing.synchronize()
 
 
-def test_acknowledging_does_not_clear_streams_that_waited(failure: Failure) -> None:
+@pytest.mark.parametrize("was_raised", [False, True])
+def test_acknowledging_does_not_clear_streams_that_waited(
+    failure: Failure, was_raised: bool
+) -> None:
     failing, waiting = backend.Stream(), backend.Stream()
     failure.on(failing)
+    if was_raised:
+        assert in_another_thread(failing.synchronize) is not None
     waiting.wait_stream(failing)
     backend.acknowledge_failure(failing)
     failing.synchronize()

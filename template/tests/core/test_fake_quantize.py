@@ -54,6 +54,31 @@ def test_per_channel_fake_quantization(grid: tuple[int, int], axis: int) -> None
     )
 
 
+def test_zero_points_that_are_not_integers_are_rounded_with_the_quotient() -> None:
+    compare(
+        lambda *tensors: torch.fake_quantize_per_channel_affine(*tensors, 0, -8, 7),
+        sample(4, 6, low=-1, high=1),
+        sample(4, low=0.05, high=0.2),
+        torch.tensor([0.5, -0.3, 2.0, 0.9]),
+    )
+
+
+def test_dtypes_and_zero_points_that_the_cpu_refuses() -> None:
+    x, scale = torch.ones(2, device=DEVICE), torch.ones(2, device=DEVICE)
+
+    def quantize(x: torch.Tensor, scale: torch.Tensor, zero: torch.Tensor) -> None:
+        torch.fake_quantize_per_channel_affine(x, scale, zero.to(DEVICE), 0, 0, 255)
+
+    with pytest.raises(NotImplementedError, match="not implemented for Int: convert the input"):
+        quantize(x.int(), scale, torch.zeros(2, dtype=torch.int32))
+    with pytest.raises(RuntimeError, match="must be between"):
+        quantize(x, scale, torch.full((2,), 300, dtype=torch.int32))
+    with pytest.raises(RuntimeError, match="Zero-point must be"):
+        quantize(x, scale, torch.zeros(2, dtype=torch.int64))
+    with pytest.raises(RuntimeError, match="Scale must be"):
+        quantize(x, scale.half(), torch.zeros(2, dtype=torch.int32))
+
+
 @pytest.mark.parametrize("grid", GRIDS, ids=str)
 def test_learnable_scales(grid: tuple[int, int]) -> None:
     x = sample(4, 6, low=-9, high=9)

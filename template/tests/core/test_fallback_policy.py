@@ -161,6 +161,10 @@ def test_count_fallbacks_counts_what_its_block_does() -> None:
     with backend.count_fallbacks() as nothing:
         values + values
     assert nothing == {}
+    with backend.count_fallbacks() as since_reset:
+        backend.reset_fallback_stats()
+        bessel(values)
+    assert [record.calls for record in since_reset.values()] == [1]
 
 
 def test_report_ranks_by_time() -> None:

@@ -83,6 +83,12 @@ def test_assignments() -> None:
         compare(assign, values, mask, torch.tensor([0, 2, 4]))
 
 
+def test_an_assignment_by_a_mask_takes_one_element_of_the_cpu() -> None:
+    values = torch.arange(4.0, device=DEVICE)
+    values.index_put_((values > 1,), torch.tensor([7.0]))
+    assert values.tolist() == [0, 1, 7, 7]
+
+
 def test_an_assignment_by_a_mask_does_not_wait() -> None:
     values, mask = sample(40).to(DEVICE), sample(40).to(DEVICE) > 0
     with natively():

@@ -84,6 +84,8 @@ def test_wrong_ranks_and_dtypes_are_refused_at_once() -> None:
         values.masked_fill_(values, 1.0)
     with pytest.raises(RuntimeError, match="Empty tensor not supported"):
         torch.ops.aten._local_scalar_dense(values[:0])
+    with pytest.raises(RuntimeError, match="scalar types: Long, Int"):
+        torch.ops.aten.embedding_dense_backward(values[:2], index.float(), 4, -1, False)
     mask = torch.zeros(6, dtype=torch.bool, device=DEVICE)
     with pytest.raises(RuntimeError, match="unsupported operation"):
         mask[1:].masked_fill_(mask[:-1], True)

@@ -79,6 +79,19 @@ def test_least_squares_of_a_matrix_without_full_rank() -> None:
     compare(lambda x, y: linalg.lstsq(x, y).solution, rows(3, 5, 4), rows(3, 5), **CLOSE)
 
 
+@needs(torch.float64)
+def test_least_squares_into_an_empty_output_of_a_wider_dtype() -> None:
+    def solve(a: torch.Tensor, b: torch.Tensor) -> Any:
+        wide, rank = (
+            torch.empty(0, dtype=t, device=a.device) for t in (torch.float64, torch.int64)
+        )
+        return linalg.lstsq(
+            a, b, out=(wide, torch.empty_like(a[:0]), rank, torch.empty_like(a[:0]))
+        )
+
+    compare(lambda a, b: solve(a, b).solution, rows(5, 3), rows(5, 2), **CLOSE)
+
+
 @pytest.mark.parametrize(("of", "other"), [((1, 0), (1, 0)), ((3, 0), (3, 2)), ((0, 3), (0, 2))])
 @pytest.mark.parametrize("driver", ["gels", "gelsd"])
 def test_least_squares_when_empty(driver: str, of: tuple[int, int], other: tuple[int, int]) -> None:

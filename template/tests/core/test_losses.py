@@ -33,6 +33,18 @@ def test_binary_cross_entropy_of_0_and_1() -> None:
 
 
 @needs(torch.float32)
+def test_gradients_of_nll_loss_take_one_element_of_any_rank() -> None:
+    backward = torch.ops.aten.nll_loss_backward
+    for one, total in ((torch.ones(1), torch.tensor(1.0)), (torch.tensor(1.0), torch.ones(1))):
+        compare(
+            lambda x, y, g, t: backward(g, x, y, None, 1, -100, t),
+            sample(5),
+            torch.tensor(2),
+            one,
+            total,
+        )
+
+
 def test_nll_loss_ignores_infinity_at_ignored_labels() -> None:
     values = torch.tensor([[-torch.inf, 0.0], [0.0, -torch.inf]])
     labels = torch.tensor([1, -100]).to(DEVICE)

@@ -93,6 +93,15 @@ backend.empty_cache()
 assert figure("reserved_bytes.all.current") == 0, backend.memory_stats()
 assert figure("active.all.current") == 0
 """,
+    "a refused growth leaves no segment": """
+backend.set_per_process_memory_fraction(10 * MIB / backend.mem_get_info()[1])
+try:
+    take(30 * MIB)
+except torch.OutOfMemoryError:
+    assert not segments() and figure("segment.all.current") == 0
+else:
+    raise AssertionError("it is within the limit")
+""",
     "the history and the settings name it": """
 backend.memory._record_memory_history()
 tensor = take(30 * MIB)
@@ -100,7 +109,8 @@ del tensor
 backend.empty_cache()
 snapshot = backend.memory._snapshot()
 actions = [event["action"] for event in snapshot["device_traces"][0]]
-assert actions.count("segment_map") == 1, actions
+assert actions.count("segment_map") == actions.count("segment_unmap") == 1, actions
+assert "segment_free" not in actions
 assert snapshot["allocator_settings"]["expandable_segments"] is True
 """,
 }

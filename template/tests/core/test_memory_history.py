@@ -242,6 +242,12 @@ def test_a_wrong_option_is_refused(options: dict[str, Any]) -> None:
         record(**options)
 
 
+def test_traces_of_fx_are_refused() -> None:
+    for write in (backend.memory._snapshot, backend.memory._dump_snapshot):
+        with pytest.raises(NotImplementedError, match="augment_with_fx_traces"):
+            write(augment_with_fx_traces=True)
+
+
 # --- The profiler ---
 
 

@@ -104,6 +104,23 @@ def test_arguments_on_another_device(name: str) -> None:
         function(*moved(arguments[:-1]), arguments[-1])
 
 
+REFUSED: dict[str, Callable[[torch.Tensor, torch.Tensor], Any]] = {
+    "index": lambda x, i: torch.ops.aten.index.Tensor_out(x, [i], out=x),
+    "index_select": lambda x, i: torch.index_select(x, 0, i, out=x),
+    "kthvalue": lambda x, i: torch.kthvalue(x, 1, 0, out=(x, i)),
+    "take": lambda x, i: torch.take(x, i, out=x),
+}
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_refused_output_keeps_its_size(name: str) -> None:
+    x = square().to(DEVICE)
+    with pytest.raises(RuntimeError, match="refer to a single memory location"):
+        REFUSED[name](x, place(0, 1).to(DEVICE).long())
+    assert x.shape == (3, 3)
+
+
 def test_expanded_outputs_of_operators_without_a_kernel() -> None:
     one = torch.zeros(1, device=DEVICE)
     with pytest.raises(RuntimeError, match=OVERLAP):

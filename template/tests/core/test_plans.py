@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -147,6 +148,14 @@ def test_settings_of_plans_are_checked(tmp_path: Path) -> None:
         return
     with pytest.raises(NotImplementedError, match="set_cache_folder"):
         backend.set_cache_folder(tmp_path)
+
+
+def test_an_empty_path_disables_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_folder = Mock()
+    monkeypatch.setattr(backend._C, "set_cache_folder", set_folder)
+    for nothing in (None, ""):
+        backend.set_cache_folder(nothing)
+        set_folder.assert_called_with("")
 
 
 def test_statistics_are_those_of_the_current_or_given_device() -> None:

@@ -84,6 +84,7 @@ def test_wrong_arguments_of_reshape_and_cache() -> None:
         serving.reshape_and_cache(key, value, key_cache, value_cache, slots.int())
     with pytest.raises(RuntimeError, match="on the same device"):
         serving.reshape_and_cache(key, value, key_cache.cpu(), value_cache, slots)
+    serving.reshape_and_cache(key, value, key_cache[:0], value_cache[:0], slots.fill_(-1))
 
 
 # --- rotary_embedding ---

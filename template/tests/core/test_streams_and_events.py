@@ -56,6 +56,11 @@ def test_stream_of_another_device_type_is_refused() -> None:
         backend.Stream("cpu")
 
 
+def test_an_unknown_keyword_of_a_stream_is_refused() -> None:
+    with pytest.raises(TypeError, match="priorty"):
+        backend.Stream(priorty=-1)
+
+
 def test_a_stream_can_be_created_from_its_id() -> None:
     one, other = backend.Stream(), backend.Stream()
     assert one != other

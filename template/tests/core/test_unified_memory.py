@@ -100,6 +100,8 @@ def test_hints_about_other_memory_are_refused() -> None:
         backend.advise(x, "none")
     with pytest.raises(ValueError, match="'soon' is no advice: choose from none, read_mostly"):
         backend.advise(make(3), "soon")
+    with pytest.raises(ValueError, match="'soon' is no advice"):
+        backend.advise(make(0), "soon")
     with pytest.raises(ValueError, match="got one of cpu"):
         backend.prefetch(torch.ones(3))
 

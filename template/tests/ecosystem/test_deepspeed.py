@@ -51,6 +51,9 @@ def test_the_accelerator_agrees_with_the_device_module() -> None:
     assert accelerator.current_device_name() == f"{DEVICE}:{backend.current_device()}"
     assert set(accelerator.supported_dtypes()) <= set(backend.supported_dtypes())
     assert 0 < accelerator.available_memory() <= accelerator.total_memory()
+    computes = backend.dtype_support(torch.bfloat16) == "supported"
+    assert accelerator.is_bf16_supported() is computes
+    assert (torch.bfloat16 in accelerator.supported_dtypes()) is computes
     tensor = accelerator.FloatTensor([1.0, 2.0])
     assert accelerator.on_accelerator(tensor) and not accelerator.on_accelerator(tensor.cpu())
     assert accelerator.is_pinned(accelerator.pin_memory(torch.ones(2)))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
-from backend import DEVICE, PACKAGE
+from backend import DEVICE, PACKAGE, backend
 from ecosystem.processes import has_collectives
 from support import run_python
 
@@ -95,6 +97,20 @@ def test_precision_and_accelerator_arguments_of_lightning_are_refused() -> None:
     own = code.replace("strategy=single_device(0)", "accelerator=DeviceAccelerator(), devices=1")
     done = run_python(own.replace("import single_device", "import DeviceAccelerator"), check=False)
     assert "Lightning placed the model on cpu" in done.stderr
+
+
+@pytest.mark.ecosystem("lightning")
+def test_lightning_gets_the_requested_devices() -> None:
+    from lightning.pytorch.utilities.exceptions import MisconfigurationException
+
+    integration = importlib.import_module(f"{PACKAGE}.integrations.lightning")
+    parse: Any = integration.DeviceAccelerator.parse_devices
+    everything = list(range(backend.device_count()))
+    assert parse(-1) == parse("-1") == parse(everything) == parse(len(everything)) == everything
+    assert parse("0,") == parse(1) == parse("1") == [0]
+    for absent in (len(everything) + 1, f"0,{len(everything)}", [-1], [0, 0]):
+        with pytest.raises(MisconfigurationException, match=f"this machine has {len(everything)}"):
+            parse(absent)
 
 
 @pytest.mark.ecosystem

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from pathlib import Path
 from typing import Any
+from unittest.mock import create_autospec
 
 import pytest
 from backend import DEVICE, PACKAGE
@@ -29,6 +30,17 @@ def test_arguments_of_the_caller_come_first_and_are_not_changed() -> None:
         assert getattr(extension, given)[0] == "mine"
         assert mine[given] == ["mine"]
     assert PACKAGE in extension.libraries and "torch" in extension.libraries
+
+
+def test_arguments_can_be_positional_as_in_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
+    load = create_autospec(cpp_extension.cpp_extension.load)
+    monkeypatch.setattr(cpp_extension.cpp_extension, "load", load)
+    cpp_extension.load("name", "file.cpp", ["-O1"], extra_ldflags=["-lm"])
+    given = load.call_args.kwargs
+    assert (given["name"], given["sources"], given["extra_cflags"]) == ("name", "file.cpp", ["-O1"])
+    assert given["extra_ldflags"][0] == "-lm" and f"-l{PACKAGE}" in given["extra_ldflags"]
+    assert cpp_extension.include_paths("cpu") == cpp_extension.include_paths()
+    assert cpp_extension.library_paths("cpu") == cpp_extension.library_paths()
 
 
 @pytest.mark.full

@@ -113,6 +113,17 @@ def test_an_unknown_mode_is_refused() -> None:
         backend.Graph().capture_begin(capture_error_mode="strict")
 
 
+@pytest.mark.parametrize("option", ["enable_annotations", "check_input_liveness"])
+def test_options_for_cuda_are_refused(option: str) -> None:
+    with backend.graph(backend.Graph(), **{option: False}):
+        pass
+    with (
+        pytest.raises(NotImplementedError, match=f"{option}.* not supported"),
+        backend.graph(backend.Graph(), **{option: True}),
+    ):
+        pass
+
+
 def test_deleting_a_graph_ends_its_capture() -> None:
     with backend.stream(backend.Stream()):
         x = torch.ones(4, device=DEVICE)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.reduction import ForkingPickler
 
 import pytest
@@ -69,6 +71,21 @@ def test_an_event_loaded_by_its_own_process_is_the_same_object(partner: Partner)
     event.record()
     # Only the process that made an event can send it.
     assert ForkingPickler.loads(ForkingPickler.dumps(event)) is event
+
+
+def test_several_threads_send_events() -> None:
+    def send(_: int) -> bool:
+        event = interprocess()
+        event.record()
+        return ForkingPickler.loads(ForkingPickler.dumps(event)) is event
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            assert all(threads.map(send, range(400)))
+    finally:
+        sys.setswitchinterval(interval)
 
 
 def test_events_are_kept_while_another_process_uses_them(partner: Partner) -> None:

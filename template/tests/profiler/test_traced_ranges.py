@@ -15,6 +15,26 @@ pytestmark = needs(torch.float32)
 @pytest.mark.skipif(
     not has_function("ranges", "push_range"), reason="the device library has no ranges"
 )
+def test_a_failure_in_the_block_ends_the_ranges() -> None:
+    run_python(
+        f"""
+        import torch
+        emit_ranges = torch.{DEVICE}.emit_ranges
+        values = torch.ones(2, device="{DEVICE}")
+        try:
+            with emit_ranges():
+                values[torch.tensor([5], device="{DEVICE}")]
+        except RuntimeError:
+            assert not torch._C._autograd._profiler_enabled()
+        else:
+            raise AssertionError("the failure is not raised")
+        """
+    )
+
+
+@pytest.mark.skipif(
+    not has_function("ranges", "push_range"), reason="the device library has no ranges"
+)
 def test_emit_ranges_pushes_a_range_around_each_operator() -> None:
     result = run_python(
         f"""

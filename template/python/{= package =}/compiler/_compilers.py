@@ -120,17 +120,19 @@ def _operator_wrapper() -> type[Any]:
     return OperatorWrapper
 
 
-def _device_takes_kernels() -> bool:
+def _kernels_problem() -> str | None:
     from .kernels import dialect_of
 
     try:
-        if not dialect_of().is_usable():
-            return False
-    except NotImplementedError:
-        return False
+        dialect = dialect_of()
+    except NotImplementedError as error:
+        return str(error)
+    if not dialect.is_usable():
+        return f"this machine has no compiler for {type(dialect).__name__}"
     if release() < OLDEST:
         _warn_once()
-    return release() >= OLDEST
+        return f"the kernels need PyTorch {'.'.join(map(str, OLDEST))} or later"
+    return None
 
 
 @functools.cache
@@ -229,7 +231,8 @@ OPERATORS = Compiler(
 )
 KERNELS = Compiler(
     "kernels",
-    usable=_device_takes_kernels,
+    usable=lambda: _kernels_problem() is None,
+    why_not=lambda: str(_kernels_problem()),
     target=_target,
     options={
         **_DRAWS,

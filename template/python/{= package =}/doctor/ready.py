@@ -35,7 +35,7 @@ class State(str, enum.Enum):
 
     THERE = "there"
     MISSING = "missing"
-    ASK = "look"
+    ASK = "by hand"
     """It cannot be checked here; the text says where to look."""
 
 

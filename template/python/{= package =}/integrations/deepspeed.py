@@ -179,17 +179,17 @@ class DeviceAccelerator(DeepSpeedAccelerator):
     # Types
 
     def is_bf16_supported(self) -> bool:
-        return torch.bfloat16 in backend.supported_dtypes()
+        return _computes(torch.bfloat16)
 
     def is_fp16_supported(self) -> bool:
-        return torch.float16 in backend.supported_dtypes()
+        return _computes(torch.float16)
 
     def is_fp64_supported(self) -> bool:
-        return torch.float64 in backend.supported_dtypes()
+        return _computes(torch.float64)
 
     def supported_dtypes(self) -> list[torch.dtype]:
         trained = (torch.float32, torch.float16, torch.bfloat16)
-        return [dtype for dtype in trained if dtype in backend.supported_dtypes()]
+        return [dtype for dtype in trained if _computes(dtype)]
 
     @property
     def BFloat16Tensor(self) -> Callable[..., torch.Tensor]:
@@ -310,6 +310,10 @@ class DeviceAccelerator(DeepSpeedAccelerator):
         from torch.utils.cpp_extension import BuildExtension
 
         return BuildExtension
+
+
+def _computes(dtype: torch.dtype) -> bool:
+    return bool(backend.dtype_support(dtype) == "supported")
 
 
 def _maker(dtype: torch.dtype) -> Callable[..., torch.Tensor]:

@@ -12,6 +12,7 @@ import torch
 from lightning.pytorch.accelerators import Accelerator
 from lightning.pytorch.plugins.precision import MixedPrecision, Precision
 from lightning.pytorch.strategies import SingleDeviceStrategy
+from lightning.pytorch.utilities.exceptions import MisconfigurationException
 
 from .._build import NAME
 
@@ -59,10 +60,22 @@ class DeviceAccelerator(Accelerator):
 
     @staticmethod
     def parse_devices(devices: int | str | list[int]) -> list[int]:
-        """Return the indices for ``Trainer(devices=...)``; a number means the first devices."""
-        if isinstance(devices, list):
-            return devices
-        return list(range(backend.device_count() if int(devices) == -1 else int(devices)))
+        """Return the indices for ``Trainer(devices=...)``; a number means the first devices.
+
+        Raises:
+            MisconfigurationException: there is no such device, or an index is given twice.
+        """
+        count = backend.device_count()
+        if isinstance(devices, str) and "," in devices:
+            devices = [int(index) for index in devices.split(",") if index.strip()]
+        if not isinstance(devices, list):
+            devices = list(range(count if int(devices) == -1 else int(devices)))
+        if not set(devices) <= set(range(count)) or len(set(devices)) < len(devices):
+            raise MisconfigurationException(
+                f"the {NAME} devices {devices} were requested, and this machine has {count}: "
+                "give different indices below this number"
+            )
+        return devices
 
     @staticmethod
     def get_parallel_devices(devices: list[int]) -> list[torch.device]:

@@ -7,7 +7,8 @@ this package before an extension; ``import torch`` does that.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,14 +36,14 @@ def _paths(folder: str) -> list[str]:
     return [str(Path(_C.__file__).parent / folder)]
 
 
-def include_paths() -> list[str]:
+def include_paths(*args: Any, **options: Any) -> list[str]:
     """Return the folders of the backend's and PyTorch's headers."""
-    return [*_paths("include"), *cpp_extension.include_paths()]
+    return [*_paths("include"), *cpp_extension.include_paths(*args, **options)]
 
 
-def library_paths() -> list[str]:
+def library_paths(*args: Any, **options: Any) -> list[str]:
     """Return the folders of the backend's and PyTorch's libraries."""
-    return [*_paths("lib"), *cpp_extension.library_paths()]
+    return [*_paths("lib"), *cpp_extension.library_paths(*args, **options)]
 
 
 def CppExtension(name: str, sources: Sequence[str], **options: Any) -> Any:
@@ -70,21 +71,19 @@ def StableExtension(name: str, sources: Sequence[str], **options: Any) -> Any:
     return CppExtension(name, sources, py_limited_api=True, **options)
 
 
-def load(name: str, sources: str | Sequence[str], **options: Any) -> Any:
+def load(name: str, sources: str | Sequence[str], *args: Any, **options: Any) -> Any:
     """Compile and load source files, as ``torch.utils.cpp_extension.load`` does."""
-    return cpp_extension.load(name, sources, **_with_backend(options))
+    return _with_backend(cpp_extension.load, name, sources, *args, **options)
 
 
-def load_inline(name: str, cpp_sources: str | Sequence[str], **options: Any) -> Any:
+def load_inline(name: str, cpp_sources: str | Sequence[str], *args: Any, **options: Any) -> Any:
     """Compile and load source text, as ``torch.utils.cpp_extension.load_inline`` does."""
-    return cpp_extension.load_inline(name, cpp_sources, **_with_backend(options))
+    return _with_backend(cpp_extension.load_inline, name, cpp_sources, *args, **options)
 
 
-def _with_backend(options: dict[str, Any]) -> dict[str, Any]:
+def _with_backend(function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
+    options = inspect.signature(function).bind(*args, **keywords).arguments
     include = [*(options.get("extra_include_paths") or ()), *_paths("include")]
     link = [*(options.get("extra_ldflags") or ()), *(f"-L{path}" for path in _paths("lib"))]
-    return {
-        **options,
-        "extra_include_paths": include,
-        "extra_ldflags": [*link, f"-l{_LIBRARY}"],
-    }
+    options.update(extra_include_paths=include, extra_ldflags=[*link, f"-l{_LIBRARY}"])
+    return function(**options)

@@ -36,7 +36,8 @@ def check(release: str | None) -> None:
         ImportError: vLLM is not installed, or its release is untested.
     """
     if release is None or not is_tested(release):
+        other = f"not with {release}" if release else "which is not installed"
         raise ImportError(
-            f"{__package__} works with vLLM {', '.join(TESTED)}, not with {release}: install one of "
+            f"{__package__} works with vLLM {', '.join(TESTED)}, {other}: install one of "
             "these, or set VLLM_PLUGINS= to leave this device out"
         )

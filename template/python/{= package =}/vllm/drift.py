@@ -107,7 +107,7 @@ def main(arguments: list[str] | None = None) -> int:
             )
     except Unavailable as error:
         parser.error(str(error))
-    ours = f"vLLM {_versions.installed()}"
+    ours = f"vLLM {_versions.installed() or 'of an unknown release'}"
     print(to_json(changes) if given.json else to_text(changes, given.release, ours))
     return 1 if changes else 0
 
