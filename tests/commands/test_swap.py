@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -188,6 +189,19 @@ def test_swap_refuses_paths_behind_a_symbolic_link(
     assert (root / "changed.txt").read_bytes() == BEFORE["changed.txt"]
 
 
+def swap_or_undo(
+    root: Path, source: Path, write: Sequence[str], delete: Sequence[str], *, fails: bool
+) -> None:
+    """Swap files. If it ``fails``, its last step raises, so it is undone."""
+
+    def last() -> None:
+        if fails:
+            raise OSError("no")
+
+    with suppress(OSError):
+        swap(root, source, write=write, delete=delete, last=last)
+
+
 @pytest.mark.parametrize("fails", [False, True], ids=["done", "undone"])
 @pytest.mark.parametrize("turn", ["file-to-folder", "folder-to-file"])
 def test_swap_replaces_a_file_by_a_folder_and_a_folder_by_a_file(
@@ -198,12 +212,7 @@ def test_swap_replaces_a_file_by_a_folder_and_a_folder_by_a_file(
     root, source = filled(tmp_path / "root", before), filled(tmp_path / "source", after)
     commit(root, "start")
 
-    def last() -> None:
-        if fails:
-            raise OSError("no")
-
-    with suppress(OSError):
-        swap(root, source, write=[*after], delete=[*before], last=last)
+    swap_or_undo(root, source, [*after], [*before], fails=fails)
     assert contents(root) == (before if fails else after)
 
 
@@ -223,12 +232,7 @@ def other_file_system(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("other_file_system")
 @pytest.mark.parametrize("fails", [False, True], ids=["done", "undone"])
 def test_swap_copies_from_another_file_system(root: Path, source: Path, fails: bool) -> None:
-    def last() -> None:
-        if fails:
-            raise OSError("no")
-
-    with suppress(OSError):
-        swap(root, source, write=WRITE, delete=DELETE, last=last)
+    swap_or_undo(root, source, WRITE, DELETE, fails=fails)
     assert contents(root) == (BEFORE if fails else AFTER)
     assert leftovers(root) == []
 
@@ -246,12 +250,7 @@ def test_recovery_removes_an_unfinished_copy(root: Path, source: Path) -> None:
 def test_swap_replaces_an_empty_folder_by_a_file(root: Path, source: Path, fails: bool) -> None:
     (root / "folder" / "new.txt" / "empty").mkdir(parents=True)
 
-    def last() -> None:
-        if fails:
-            raise OSError("no")
-
-    with suppress(OSError):
-        swap(root, source, write=WRITE, delete=DELETE, last=last)
+    swap_or_undo(root, source, WRITE, DELETE, fails=fails)
     assert contents(root) == (BEFORE if fails else AFTER)
     assert leftovers(root) == []
 
